@@ -64,29 +64,29 @@ class Home:
         from platformdirs import user_data_path
 
         try:
-            found = user_data_path("svc", appauthor=False)
+            folder = user_data_path("svc", appauthor=False)
         except RuntimeError:
-            found = Path()
-        if not found.is_absolute():
+            folder = Path()
+        if not folder.is_absolute():
             raise ClientError(
                 "this user has no home folder; set HOME, or SVC_HOME to a folder for svc's files"
             )
-        return cls(found)
+        return cls(folder)
 
     def record_of(self, folder: Path, repo_id: str) -> Path:
         """The record of the linked `folder`, created if missing."""
-        found = self._find(folder, repo_id)
-        if found is not None and found[1] == _describe(folder, repo_id, found[1].born or None):
-            return found[0]
+        match = self._find(folder, repo_id)
+        if match is not None and match[1] == _describe(folder, repo_id, match[1].born or None):
+            return match[0]
         with self._changing():
-            found = self._find(folder, repo_id)
+            match = self._find(folder, repo_id)
             here = _describe(folder, repo_id)
-            if found is None:
+            if match is None:
                 record = self.root / "copies" / os.urandom(8).hex()
                 record.mkdir(parents=True, mode=0o700)
                 known = "" if self._is_of_another(here.identity, folder) else here.id
             else:
-                record, known = found[0], here.id or found[1].id
+                record, known = match[0], here.id or match[1].id
             here = msgspec.structs.replace(here, id=known or new_id())
             _write_record(record, here)
             write_id(folder, here.id)
@@ -97,15 +97,15 @@ class Home:
 
     def find_record(self, folder: Path, repo_id: str) -> Path | None:
         """The record of the linked `folder`; None if it has none."""
-        found = self._find(folder, repo_id)
-        return found[0] if found is not None else None
+        match = self._find(folder, repo_id)
+        return match[0] if match is not None else None
 
     def _find(self, folder: Path, repo_id: str) -> tuple[Path, CopyRecord] | None:
         here = identify(folder)
-        found = (
+        matches = (
             one for one in self.records() if one[1].repo_id == repo_id and here.is_of(one[1].identity, folder)
         )
-        return next(found, None)
+        return next(matches, None)
 
     def _is_of_another(self, here: Identity, folder: Path) -> bool:
         """Whether the id was another folder's: this one was copied, or is what a backup brought back."""
@@ -147,13 +147,13 @@ class Home:
 
     def records(self) -> list[tuple[Path, CopyRecord]]:
         """Every readable record with the working copy it belongs to."""
-        found = []
+        pairs = []
         for path in sorted((self.root / "copies").glob(f"*/{RECORD}")):
             try:
-                found.append((path.parent, msgspec.json.decode(path.read_bytes(), type=CopyRecord)))
+                pairs.append((path.parent, msgspec.json.decode(path.read_bytes(), type=CopyRecord)))
             except (OSError, msgspec.MsgspecError):
                 continue  # a record cut short by a crash was never used
-        return found
+        return pairs
 
 
 def _describe(folder: Path, repo_id: str, born: int | None = None) -> CopyRecord:

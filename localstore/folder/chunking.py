@@ -93,21 +93,21 @@ class ChunkList:
 def cut_into_chunks(file: RawIOBase, seen: Callable[[memoryview], object] = lambda window: None) -> ChunkList:
     """The chunks from the current position of the file to its end. `seen` is called with all bytes, piece by
     piece; a piece is valid during the call only. Raises OSError."""
-    chunker, found = Chunker(), ChunkList()
+    chunker, chunks = Chunker(), ChunkList()
     while count := file.readinto(chunker.space()):
         seen(chunker.space()[:count])
         for chunk in chunker.feed(count):
-            found.add(chunk)
+            chunks.add(chunk)
     for chunk in chunker.finish():
-        found.add(chunk)
-    return found
+        chunks.add(chunk)
+    return chunks
 
 
 def chunks_of(file: RawIOBase, digest: bytes) -> ChunkList | None:
     """The chunks of a file that was just opened; None if its BLAKE3 is another. Raises OSError."""
     whole = blake3()
-    found = cut_into_chunks(file, whole.update)
-    return found if whole.digest() == digest else None
+    chunks = cut_into_chunks(file, whole.update)
+    return chunks if whole.digest() == digest else None
 
 
 def packed(file: FileIO, listed: ChunkList, missing: Collection[bytes], most: int) -> Iterator[Packed]:
@@ -134,10 +134,10 @@ class ChunkLists:
         self._lists: OrderedDict[bytes, ChunkList] = OrderedDict()
         self._size = 0
 
-    def keep(self, digest: bytes, found: ChunkList) -> None:
+    def keep(self, digest: bytes, chunks: ChunkList) -> None:
         self.pop(digest)
-        self._lists[digest] = found
-        self._size += found.stored
+        self._lists[digest] = chunks
+        self._size += chunks.stored
         while self._size > KEPT_BYTES:
             self.pop(next(iter(self._lists)))
 
@@ -147,7 +147,7 @@ class ChunkLists:
 
     def pop(self, digest: bytes) -> ChunkList | None:
         """Remove and return the list; None if it is not here."""
-        found = self._lists.pop(digest, None)
-        if found is not None:
-            self._size -= found.stored
-        return found
+        chunks = self._lists.pop(digest, None)
+        if chunks is not None:
+            self._size -= chunks.stored
+        return chunks

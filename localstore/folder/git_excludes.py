@@ -62,8 +62,8 @@ class GitExcludes:
             return None
         at = path.find("/")
         while at >= 0:
-            if (found := self._decides(path[:at], True)) is not None:
-                return found
+            if (decision := self._decides(path[:at], True)) is not None:
+                return decision
             at = path.find("/", at + 1)
         return self._decides(path, False)
 
@@ -72,25 +72,25 @@ class GitExcludes:
         scope = self._scope(folder)
         if not scope.ignored(name, is_dir):
             return None
-        found = scope.explain(name, is_dir)
+        reason = scope.explain(name, is_dir)
         return (
-            found
-            if found is not None and found.source in (matcher.GIT_EXCLUDE, matcher.GIT_EVERYWHERE)
+            reason
+            if reason is not None and reason.source in (matcher.GIT_EXCLUDE, matcher.GIT_EVERYWHERE)
             else None
         )
 
     def _scope(self, folder: str) -> Scope:
-        found = self._scopes.get(folder)
-        if found is None:
+        scope = self._scopes.get(folder)
+        if scope is None:
             above, _, name = folder.rpartition("/")
             rules = rules_of(self._root, folder, (".gitignore",))
             if folder:
-                found = self._scope(above).enter(name, rules)
+                scope = self._scope(above).enter(name, rules)
             else:
                 assert self._texts is not None  # noqa: S101 - `reason` asks only then
-                found = matcher.git_root(rules, self._texts.exclude, self._texts.everywhere)
-            self._scopes[folder] = found
-        return found
+                scope = matcher.git_root(rules, self._texts.exclude, self._texts.everywhere)
+            self._scopes[folder] = scope
+        return scope
 
     @property
     def file_everywhere(self) -> str:
@@ -125,8 +125,8 @@ def _common(git: Path) -> Path:
 
 
 def _user_folder(environment: Mapping[str, str]) -> Path | None:
-    if found := environment.get("XDG_CONFIG_HOME"):
-        return Path(found)
+    if configured := environment.get("XDG_CONFIG_HOME"):
+        return Path(configured)
     return Path(environment["HOME"]) / ".config" if environment.get("HOME") else None
 
 
@@ -189,8 +189,8 @@ def _settings(text: str) -> Iterator[tuple[str, str, str]]:
         if (head := _SECTION.match(rest)) is not None:
             section = head[1].lower() + ("." if head[2] is not None else "")
             rest = rest[head.end() :]
-        if (found := _SETTING.fullmatch(rest)) is not None:
-            yield section, found[1].lower(), _value(found[2] or "")
+        if (match := _SETTING.fullmatch(rest)) is not None:
+            yield section, match[1].lower(), _value(match[2] or "")
 
 
 def _value(written: str) -> str:

@@ -114,13 +114,13 @@ class GitTracked:
 
     def _scope(self, folder: str) -> Scope:
         """The rules of `.svcignore` and `.stignore` in a folder, also in one that other rules ignore."""
-        found = self._scopes.get(folder)
-        if found is None:
+        scope = self._scopes.get(folder)
+        if scope is None:
             above, _, name = folder.rpartition("/")
             rules = rules_of(self._root, folder, OVER_GIT)
-            found = self._scope(above).enter(name, rules) if folder else matcher.root(rules, built_in=False)
-            self._scopes[folder] = found
-        return found
+            scope = self._scope(above).enter(name, rules) if folder else matcher.root(rules, built_in=False)
+            self._scopes[folder] = scope
+        return scope
 
     def _load(self, index: Path, now: str) -> _Names:
         """The names of the index, from the record if it has those of the same index."""

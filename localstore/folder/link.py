@@ -75,10 +75,10 @@ def find(folder: Path) -> Path:
 
 def read_repo(folder: Path) -> RepoLink:
     """The link of `folder`. Raises NotLinked, LinkDamaged."""
-    found = _read(folder, REPO_FILE, RepoLink)
-    if found.shown_seal is not None and not is_hex_digest(found.shown_seal):
+    link = _read(folder, REPO_FILE, RepoLink)
+    if link.shown_seal is not None and not is_hex_digest(link.shown_seal):
         raise LinkDamaged(folder / FOLDER / REPO_FILE, "it names something that is not a seal")
-    return found
+    return link
 
 
 def read_state(folder: Path) -> SealedState:

@@ -58,8 +58,8 @@ class OverlayFiles(Files):
 
     def stat(self, path: str) -> os.stat_result | None:
         place = self._place(path)
-        found = super().stat(place) if isinstance(place, str) else place.lstat() if place else None
-        return self._scratch.stat() if found is None and self._made_below(path) else found
+        status = super().stat(place) if isinstance(place, str) else place.lstat() if place else None
+        return self._scratch.stat() if status is None and self._made_below(path) else status
 
     def opened(self, path: str) -> tuple[int, os.stat_result]:
         place = self._place(path)
@@ -75,17 +75,17 @@ class OverlayFiles(Files):
 
     def names(self, path: str) -> list[str]:
         place = self._place(path)
-        found = set(super().names(place)) if isinstance(place, str) and super().stat(place) else set()
+        entries = set(super().names(place)) if isinstance(place, str) and super().stat(place) else set()
         prefix = path + "/"
         for one, where in self._places.items():
             if not one.startswith(prefix):
                 continue
             name, _, below = one.removeprefix(prefix).partition("/")
             if where is not None:
-                found.add(name)
+                entries.add(name)
             elif not below and not self._made_below(one):
-                found.discard(name)
-        return sorted(found)
+                entries.discard(name)
+        return sorted(entries)
 
     # --- changing
 
@@ -122,9 +122,9 @@ class OverlayFiles(Files):
             return self.create(path, [Placeholder.of(known[2], known[0], known[1])], mode, sync)
         if isinstance(content, Fetched) and last:
             self.move(content.path, path)
-            found = self.stat(path)
-            assert found is not None  # noqa: S101 - it was moved here
-            return found
+            status = self.stat(path)
+            assert status is not None  # noqa: S101 - it was moved here
+            return status
         return super().place(content, path, mode, sync, last)
 
     def exchange(self, path: str, other: str) -> None:

@@ -57,14 +57,14 @@ def _rescan_all(
     this: LastScan | None,
     last: LastScan | None,
 ) -> Scan:
-    found, news = scan(files, db.folders(), tracked, kept)
-    asides = changed_exclusions(db.scan_record.exclusions(), found.exclusions) if this else {}
+    scanned, news = scan(files, db.folders(), tracked, kept)
+    asides = changed_exclusions(db.scan_record.exclusions(), scanned.exclusions) if this else {}
     if any(news) or asides or this != last:
         with db.step():
             _keep(db, news)
             db.scan_record.put_exclusions(asides)
             db.scan_record.put_last_scan(this)
-    return found
+    return scanned
 
 
 def _rescan_part(
@@ -76,20 +76,20 @@ def _rescan_part(
         | {folder for folder, aside in before.items() if aside.rescan == "files"},
         {*map(os.fsdecode, told.all), *(folder for folder, aside in before.items() if aside.rescan == "all")},
     )
-    found, news = (
+    scanned, news = (
         scan(files, db.scan_record.folders_in(part), tracked, kept, part)
         if part
         else (Scan(), ScanChanges({}, [], []))
     )
-    found.exclusions |= {folder: aside for folder, aside in before.items() if not part.covers(folder)}
-    asides = changed_exclusions(before, found.exclusions)
+    scanned.exclusions |= {folder: aside for folder, aside in before.items() if not part.covers(folder)}
+    asides = changed_exclusions(before, scanned.exclusions)
     if any(news) or asides or told.token != last.token:
         with db.step():
             _keep(db, news)
             db.scan_record.put_exclusions(asides)
             db.scan_record.put_last_scan(LastScan(told.token, last.everywhere, last.git))
-    found.read_from_records(lambda: db.folders().values(), db.scan_record.file)
-    return found
+    scanned.read_from_records(lambda: db.folders().values(), db.scan_record.file)
+    return scanned
 
 
 def _keep(db: Database, news: ScanChanges) -> None:

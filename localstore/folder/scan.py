@@ -117,8 +117,8 @@ class _Walker:
         `whole`: walk everything below. Returns False if the folder cannot be walked.
         """
         try:
-            with os.scandir(fd) as found:
-                listed = list(found)
+            with os.scandir(fd) as entries:
+                listed = list(entries)
         except OSError as error:
             if not prefix:
                 raise
@@ -247,14 +247,14 @@ class _Walker:
             self._skip(prefix, path, "symlink" if stat.S_ISLNK(listed.mode) else "special")
             return None
         try:
-            found = hash_file(self._files, path, self._sinks_new if new else self._sinks_changed)
+            hashed = hash_file(self._files, path, self._sinks_new if new else self._sinks_changed)
         except FileNotFoundError:
             return None
         except OSError as error:
             self._skip(prefix, path, "unreadable", detail=error.strerror or "")
             return None
-        self.scan.bytes_hashed += found.size
-        return found
+        self.scan.bytes_hashed += hashed.size
+        return hashed
 
     def _nameable(self, prefix: str, path: str, folder: bool = False) -> bool:
         fault = fault_of(path)

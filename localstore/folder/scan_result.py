@@ -82,10 +82,10 @@ class Scan:
     @cached_property
     def files(self) -> dict[str, Stat]:
         """Path → stat of every file."""
-        found: dict[str, Stat] = {}
+        by_path: dict[str, Stat] = {}
         for folder in self._folders.values() if self._recorded is None else self._recorded():
-            found.update((one.path, one) for one in _stats(folder))
-        return found
+            by_path.update((one.path, one) for one in _stats(folder))
+        return by_path
 
     def find(self, path: str) -> Stat | None:
         """As `files[path]`, None if absent; reads only the folder of the path."""

@@ -80,11 +80,11 @@ def with_single_files(
     added: dict[str, dict[str, Stat]] = {}
     for one in single:
         added.setdefault(one.path[: one.path.rfind("/") + 1], {})[one.path] = one
-    found = {}
+    updated = {}
     for folder, files in added.items():
         kept = {one.path: one for one in folders[folder].stats()} if folder in folders else {}
-        found[folder] = RecordedFolder.of([*(kept | files).values()], UNMARKED)
-    return found
+        updated[folder] = RecordedFolder.of([*(kept | files).values()], UNMARKED)
+    return updated
 
 
 _ENCODE = msgspec.msgpack.Encoder().encode
@@ -146,8 +146,8 @@ def hash_file(files: Files, path: str, kept: ScanSinks = NO_SINKS) -> Stat:
 def _cut(fd: int, lists: ChunkLists) -> Classified:
     classifier = Classifier()
     with os.fdopen(fd, "rb", buffering=0, closefd=False) as file:
-        found = cut_into_chunks(file, classifier.feed)
-    lists.keep(classifier.result().blake3, found)
+        chunks = cut_into_chunks(file, classifier.feed)
+    lists.keep(classifier.result().blake3, chunks)
     return classifier.result()
 
 
@@ -156,10 +156,10 @@ def _read(fd: int, size: int, keep: Callable[[bytes, bytes], object] | None) -> 
     data = os.read(fd, min(size, READ_BYTES) + 1)
     chunk = os.read(fd, MORE_BYTES)
     if not chunk:
-        found = classified(data)
-        if keep is not None and found.kind == "text":
-            keep(found.blake3, data)
-        return found
+        classification = classified(data)
+        if keep is not None and classification.kind == "text":
+            keep(classification.blake3, data)
+        return classification
     classifier = Classifier()
     classifier.feed(data)
     while chunk:

@@ -123,8 +123,8 @@ class Writer:
                 else:
                     outcomes[intent.state].append(outcome)
         self._withdraw(undone)
-        for mark, found in outcomes.items():
-            self._conclude(found, mark)
+        for mark, result in outcomes.items():
+            self._conclude(result, mark)
 
     def _prepared(self, intents: list[Intent], supply: Supply) -> Iterator[Intent]:
         by_digest: dict[bytes, list[Intent]] = {}

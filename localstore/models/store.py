@@ -145,20 +145,20 @@ class Models:
 
     def all(self) -> list[Installed]:
         """Every name whose blobs are here, the newest first."""
-        found = []
+        installed = []
         for path in self._names.glob("*/*/*/*"):
             name = ModelName.at(PurePosixPath(path.relative_to(self._names)))
             one = self._read(name) if name is not None else None
             if one is not None:
-                found.append(one)
-        return sorted(found, key=lambda one: (one.record.modified_at, str(one.name)), reverse=True)
+                installed.append(one)
+        return sorted(installed, key=lambda one: (one.record.modified_at, str(one.name)), reverse=True)
 
     def find(self, name: ModelName) -> Installed:
         """Raises ModelMissing."""
-        found = self._read(name)
-        if found is None:
+        installed = self._read(name)
+        if installed is None:
             raise ModelMissing(name.short)
-        return found
+        return installed
 
     def files_to_load(self, installed: Installed) -> tuple[Path, Path | None]:
         """The first file of the model, and that of its projector, which are as they were when they came.

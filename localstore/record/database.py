@@ -118,10 +118,10 @@ class Database:
 
     def large_files(self) -> list[tuple[str, bytes, int]]:
         """(path, digest, size) of the files above the blob cap that were written to the folder."""
-        found = self._sql.execute(
+        cursor = self._sql.execute(
             "SELECT path, shadow, size FROM entries WHERE kind='chunked' AND shadow IS NOT NULL"
         )
-        return found.fetchall()
+        return cursor.fetchall()
 
     def knows_any(self) -> bool:
         """Whether the table of entries has a row."""
@@ -180,8 +180,8 @@ class Database:
 
     def lane_state(self, path: str) -> tuple[bytes, bool] | None:
         """(state, whole) as `put_lane_state` stored it; None if there is none."""
-        found = self._sql.execute("SELECT state, whole FROM lane_states WHERE path=?", (path,)).fetchone()
-        return (found[0], bool(found[1])) if found else None
+        row = self._sql.execute("SELECT state, whole FROM lane_states WHERE path=?", (path,)).fetchone()
+        return (row[0], bool(row[1])) if row else None
 
     def put_lane_state(self, path: str, state: bytes | None, whole: bool = True) -> None:
         """Store the state of a lane that has edits; None deletes it. `whole` False: `state` is the one update
@@ -192,8 +192,8 @@ class Database:
             self._sql.execute("INSERT OR REPLACE INTO lane_states VALUES(?,?,?)", (path, state, whole))
 
     def pending(self, path: str) -> list[bytes]:
-        found = self._sql.execute("SELECT ops FROM pending WHERE path=? ORDER BY id", (path,))
-        return [row[0] for row in found]
+        rows = self._sql.execute("SELECT ops FROM pending WHERE path=? ORDER BY id", (path,))
+        return [row[0] for row in rows]
 
     def add_pending(self, path: str, ops: bytes) -> None:
         self._sql.execute("INSERT INTO pending(path, ops) VALUES(?,?)", (path, ops))
@@ -246,8 +246,8 @@ class Database:
         return {row[0]: new(Row, row) for row in self._sql.execute("SELECT * FROM rows")}
 
     def row(self, path: str) -> Row | None:
-        found = self._sql.execute("SELECT * FROM rows WHERE path=?", (path,)).fetchone()
-        return Row(*found) if found else None
+        values = self._sql.execute("SELECT * FROM rows WHERE path=?", (path,)).fetchone()
+        return Row(*values) if values else None
 
     def row_sizes(self, paths: Iterable[str]) -> dict[str, int]:
         """Path → bytes of those of the paths that the frontier has."""
@@ -268,8 +268,8 @@ class Database:
         self._sql.execute("UPDATE rows SET epoch=? WHERE path=? AND kind='text'", (STALE_EPOCH, path))
 
     def sealed(self) -> dict[str, SealedFile]:
-        new, found = tuple.__new__, self._sql.execute("SELECT path, kind, digest, size FROM sealed")
-        return {row[0]: new(SealedFile, row[1:]) for row in found}
+        new, rows = tuple.__new__, self._sql.execute("SELECT path, kind, digest, size FROM sealed")
+        return {row[0]: new(SealedFile, row[1:]) for row in rows}
 
     def sealed_among(self, paths: Iterable[str]) -> set[str]:
         """Those of the paths that the last seal has."""
@@ -292,8 +292,8 @@ class Database:
 
     def sealed_digests(self) -> dict[str, str]:
         """Path → hex digest of each file of the last seal, sorted by path."""
-        found = self._sql.execute("SELECT path, digest FROM sealed ORDER BY path")
-        return {path: digest.hex() for path, digest in found}
+        rows = self._sql.execute("SELECT path, digest FROM sealed ORDER BY path")
+        return {path: digest.hex() for path, digest in rows}
 
     def changes_since_seal(self) -> tuple[list[str], list[str], list[str]]:
         """The changed, new and removed paths on the disk against the last seal, as of the last scan, each
