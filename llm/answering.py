@@ -41,16 +41,16 @@ def capabilities(installed: Installed) -> list[str]:
     """What the model can do, as its header and template tell."""
     header = installed.about.header
     template = template_of(installed)
-    found = ["embedding"] if embeds_only(header) else ["completion"]
+    abilities = ["embedding"] if embeds_only(header) else ["completion"]
     if "tools" in template:
-        found.append("tools")
+        abilities.append("tools")
     if "<think>" in template or "enable_thinking" in template or "reasoning_content" in template:
-        found.append("thinking")
+        abilities.append("thinking")
     if installed.projector is not None:
-        found.append("vision")
+        abilities.append("vision")
     if _inserts(header):
-        found.append("insert")
-    return found
+        abilities.append("insert")
+    return abilities
 
 
 def _inserts(header: Header) -> bool:

@@ -42,8 +42,8 @@ async def events(runner: Runner, answer: Answer) -> AsyncGenerator[dict[str, Any
 def error_of(data: bytes, status: int, runner: Runner) -> Refused:
     """An error of the engine's as the front answers it."""
     try:
-        found = msgspec.json.decode(data)
-        error = found.get("error", found)
+        answer = msgspec.json.decode(data)
+        error = answer.get("error", answer)
         sentence, kind = str(error.get("message", "")), str(error.get("type", ""))
         status = int(error.get("code", status))
     except (msgspec.MsgspecError, AttributeError, TypeError, ValueError):

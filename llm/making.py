@@ -27,10 +27,10 @@ _OF_GO = re.compile(r"\{\{-?\s*(?:\.|if \.|range \.|with \.|\$)")
 
 def sha256_of(digest: str) -> str:
     """The hexadecimal part of `sha256:…`. Raises Refused."""
-    found = _SHA256.fullmatch(digest)
-    if found is None:
+    match = _SHA256.fullmatch(digest)
+    if match is None:
         raise Refused(400, "invalid digest format: it is sha256: and 64 hexadecimal digits")
-    return found[1]
+    return match[1]
 
 
 async def take_blob(models: Models, sha256: str, pieces: AsyncIterator[bytes]) -> None:

@@ -25,8 +25,8 @@ def main() -> int:
         for one in engine.get_device_info()
         if isinstance(one, dict)
     ]
-    found = {"version": version("xllamacpp"), "system": str(engine.get_system_info()), "devices": devices}
-    sys.stdout.buffer.write(msgspec.json.encode(found))
+    report = {"version": version("xllamacpp"), "system": str(engine.get_system_info()), "devices": devices}
+    sys.stdout.buffer.write(msgspec.json.encode(report))
     return 0
 
 
