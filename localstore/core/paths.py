@@ -91,8 +91,8 @@ def case_collisions(paths: Iterable[str]) -> dict[str, str]:
         holder = files.get(key) or folders.get(key)
         for folded, folder in above:
             holder = holder or files.get(folded)
-            known = folders.get(folded, folder)
-            holder = holder or (known if known != folder else None)
+            spelling = folders.get(folded, folder)
+            holder = holder or (spelling if spelling != folder else None)
         if holder is not None:
             collisions[path] = holder
             continue
@@ -276,5 +276,5 @@ def _escape(char: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    shown = terminal_safe(text)
-    return f"'{shown}'" if len(shown) <= 200 else f"'{shown[:200]}…'"
+    safe = terminal_safe(text)
+    return f"'{safe}'" if len(safe) <= 200 else f"'{safe[:200]}…'"

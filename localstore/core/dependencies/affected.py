@@ -21,11 +21,11 @@ def is_affected(
     ecosystem."""
     if version in versions or not (ranges or versions):
         return True
-    known = [one for one in ranges if one.type in ("SEMVER", "ECOSYSTEM")]
-    answers = [_within(ecosystem, version, one.events) for one in known]
+    comparable = [range_ for range_ in ranges if range_.type in ("SEMVER", "ECOSYSTEM")]
+    answers = [_within(ecosystem, version, range_.events) for range_ in comparable]
     if True in answers:
         return True
-    return None if None in answers or len(known) < len(ranges) else False
+    return None if None in answers or len(comparable) < len(ranges) else False
 
 
 def _within(ecosystem: str, version: str, events: Sequence[Event]) -> bool | None:
@@ -34,11 +34,11 @@ def _within(ecosystem: str, version: str, events: Sequence[Event]) -> bool | Non
         return None
     affected = False
     for event in events:
-        told = event.introduced or event.fixed or event.last_affected or ""
-        if told == "0":
+        bound = event.introduced or event.fixed or event.last_affected or ""
+        if bound == "0":
             affected = event.introduced is not None or affected
             continue
-        limit = _order(ecosystem, told)
+        limit = _order(ecosystem, bound)
         if limit is None:
             return None
         if event.introduced is not None and at >= limit:

@@ -55,7 +55,7 @@ def read(path: str, data: bytes) -> list[Declared]:
         declared = list(islice(reader(data), DEPENDENCIES))
     except (UnicodeDecodeError, ValueError, RecursionError, AttributeError, TypeError) as error:
         raise Invalid(f"the manifest cannot be read: {type(error).__name__}") from None
-    return list(dict.fromkeys(one for one in declared if _plain(one)))
+    return list(dict.fromkeys(dependency for dependency in declared if _plain(dependency)))
 
 
 def key(ecosystem: str, name: str) -> str:
@@ -65,8 +65,8 @@ def key(ecosystem: str, name: str) -> str:
     return name.lower() if ecosystem in ("svc", "npm") else name
 
 
-def _plain(one: Declared) -> bool:
-    texts = (one.name, one.requirement or "x")
+def _plain(declared: Declared) -> bool:
+    texts = (declared.name, declared.requirement or "x")
     return all(0 < len(text) <= _CHARS and text.isprintable() for text in texts)
 
 
@@ -94,8 +94,8 @@ def _requirements(data: bytes) -> Iterator[Declared]:
         plain = line.partition(" #")[0].strip()
         if not plain or plain.startswith(("#", "-")):
             continue
-        if (one := _python(plain.partition(" --")[0])) is not None:
-            yield one
+        if (dependency := _python(plain.partition(" --")[0])) is not None:
+            yield dependency
 
 
 def _pyproject(data: bytes) -> Iterator[Declared]:
@@ -112,9 +112,9 @@ def _pyproject(data: bytes) -> Iterator[Declared]:
         for text in group:
             if isinstance(text, str):
                 yield from _one(_python(text, development=True))
-    for name, wanted in _table(_table(_table(top, "tool"), "poetry"), "dependencies").items():
+    for name, requirement in _table(_table(_table(top, "tool"), "poetry"), "dependencies").items():
         if name != "python":
-            yield Declared("PyPI", name, _version_of(wanted), _poetry_pin(_version_of(wanted)))
+            yield Declared("PyPI", name, _version_of(requirement), _poetry_pin(_version_of(requirement)))
 
 
 def _python(text: Any, development: bool = False) -> Declared | None:
@@ -124,14 +124,14 @@ def _python(text: Any, development: bool = False) -> Declared | None:
         requirement = Requirement(text)
     except InvalidRequirement:
         return None
-    pins = [one.version for one in requirement.specifier if one.operator in ("==", "===")]
+    pins = [specifier.version for specifier in requirement.specifier if specifier.operator in ("==", "===")]
     exact = pins[0] if len(pins) == 1 and "*" not in pins[0] else None
     return Declared("PyPI", requirement.name, str(requirement.specifier), exact, development)
 
 
-def _poetry_pin(wanted: str) -> str | None:
+def _poetry_pin(requirement: str) -> str | None:
     """Poetry reads a bare version as that version."""
-    plain = wanted.removeprefix("==").strip()
+    plain = requirement.removeprefix("==").strip()
     return plain if re.fullmatch(r"[0-9][\w.+!-]*", plain) else None
 
 
@@ -142,10 +142,10 @@ def _package_json(data: bytes) -> Iterator[Declared]:
     _refuse_depth(data)
     top = msgspec.json.decode(data)
     for member in ("dependencies", "optionalDependencies", "peerDependencies", "devDependencies"):
-        for name, wanted in _table(top, member).items():
-            exact = re.fullmatch(r"=?v?([0-9]+\.[0-9]+\.[0-9]+[\w.+-]*)", wanted.strip())
+        for name, requirement in _table(top, member).items():
+            exact = re.fullmatch(r"=?v?([0-9]+\.[0-9]+\.[0-9]+[\w.+-]*)", requirement.strip())
             dev = member == "devDependencies"
-            yield Declared("npm", name, wanted.strip(), exact[1] if exact else None, dev)
+            yield Declared("npm", name, requirement.strip(), exact[1] if exact else None, dev)
 
 
 # --- Rust
@@ -156,9 +156,9 @@ def _cargo(data: bytes) -> Iterator[Declared]:
     places = [top, _table(top, "workspace"), *_table(top, "target").values()]
     for place in places:
         for member in ("dependencies", "build-dependencies", "dev-dependencies"):
-            for name, wanted in _table(place, member).items():
-                real = wanted.get("package", name) if isinstance(wanted, dict) else name
-                text = _version_of(wanted)
+            for name, requirement in _table(place, member).items():
+                real = requirement.get("package", name) if isinstance(requirement, dict) else name
+                text = _version_of(requirement)
                 exact = re.fullmatch(r"=\s*([0-9]+\.[0-9]+\.[0-9]+[\w.+-]*)", text)
                 version = exact[1] if exact else None
                 yield Declared("crates.io", real, text, version, member != "dependencies")
@@ -235,9 +235,9 @@ def _list(of: dict[str, Any], member: str) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _version_of(wanted: Any) -> str:
+def _version_of(requirement: Any) -> str:
     """Of a dependency that is a text or a table."""
-    version = wanted.get("version", "") if isinstance(wanted, dict) else wanted
+    version = requirement.get("version", "") if isinstance(requirement, dict) else requirement
     return version.strip() if isinstance(version, str) else ""
 
 

@@ -106,17 +106,17 @@ def _kept(
     for at in range(start, len(side) - end):
         count = counts[side[at]]
         matches[at] = NONE if not count else MANY if count >= many else SOME
-    kept, changed = [], bytearray(len(side))
+    compared, changed = [], bytearray(len(side))
     for at in range(start, len(side) - end):
         stays = matches[at] == SOME
         if matches[at] == MANY:
             effort.spend(FREQUENT_COSTS)
             stays = not _left_out(matches, at, start, len(side) - end)
         if stays:
-            kept.append(at)
+            compared.append(at)
         else:
             changed[at] = 1
-    return kept, changed
+    return compared, changed
 
 
 def _rough_root(number: int) -> int:

@@ -79,9 +79,9 @@ def _one_run(old: Sequence[bytes], new: Sequence[bytes]) -> Hunk | None:
     return Hunk(start, len(old) - end, start, len(new) - end)
 
 
-def _equal(one: Iterable[bytes], other: Iterable[bytes]) -> int:
+def _equal(first: Iterable[bytes], second: Iterable[bytes]) -> int:
     """The number of equal lines at the start."""
-    return len(list(takewhile(truth, map(eq, one, other))))
+    return len(list(takewhile(truth, map(eq, first, second))))
 
 
 def _has_rare(old: Sequence[bytes], part: range) -> bool:
@@ -125,18 +125,18 @@ def _best_run(old: Sequence[int], new: Sequence[int], box: _Box, effort: _Effort
     best, fewest, common = None, CHAIN_MAX + 1, False
     at = j1
     while at < j2:
-        here = places.get(new[at])
+        starts = places.get(new[at])
         behind = at + 1
-        if here is None or len(here) > fewest:
-            common = common or here is not None
+        if starts is None or len(starts) > fewest:
+            common = common or starts is not None
             at = behind
             continue
         common = True
         passed = -1  # old lines up to here were in the last run
-        for start in here:
+        for start in starts:
             if start <= passed:
                 continue
-            a, b, c, d, count = start, start, at, at, len(here)
+            a, b, c, d, count = start, start, at, at, len(starts)
             while a > i1 and c > j1 and old[a - 1] == new[c - 1]:
                 a, c = a - 1, c - 1
                 count = min(count, len(places[old[a]])) if count > 1 else count

@@ -53,9 +53,9 @@ def stat(old: bytes | None, new: bytes | None, space: bool = True) -> tuple[int,
 
 def _counts(changed: Iterable[Hunk]) -> tuple[int, int]:
     added = deleted = 0
-    for one in changed:
-        added += one.new_end - one.new_start
-        deleted += one.old_end - one.old_start
+    for hunk in changed:
+        added += hunk.new_end - hunk.new_start
+        deleted += hunk.old_end - hunk.old_start
     return added, deleted
 
 

@@ -52,7 +52,9 @@ def exact(removed: Mapping[str, File], added: Mapping[str, File]) -> list[Rename
             if path in old_by_new:
                 continue
             sources = by_bytes.get(file.digest, [])
-            source = next((one for one in sources if not same_name or _name(one) == _name(path)), None)
+            source = next(
+                (candidate for candidate in sources if not same_name or _name(candidate) == _name(path)), None
+            )
             if source is not None:
                 sources.remove(source)
                 old_by_new[path] = source
@@ -72,7 +74,7 @@ class Candidates(NamedTuple):
 def candidates(removed: Mapping[str, File], added: Mapping[str, File], moved: Iterable[Rename]) -> Candidates:
     """The files to compare besides the exact renames; empty if that would be too much work."""
     exact_ones = list(moved)
-    old_paths, new_paths = {one.old for one in exact_ones}, {one.new for one in exact_ones}
+    old_paths, new_paths = {rename.old for rename in exact_ones}, {rename.new for rename in exact_ones}
     old = {path: file for path, file in removed.items() if path not in old_paths and _comparable(file)}
     new = {path: file for path, file in added.items() if path not in new_paths and _comparable(file)}
     if len(old) * len(new) > RENAME_PAIRS:
@@ -82,35 +84,45 @@ def candidates(removed: Mapping[str, File], added: Mapping[str, File], moved: It
 
 
 def similar(
-    left: Candidates, old_text: Callable[[str], bytes], new_text: Callable[[str], bytes]
+    unmatched: Candidates, old_text: Callable[[str], bytes], new_text: Callable[[str], bytes]
 ) -> list[Rename]:
     """The similar pairs of candidates, best first, each file at most once."""
-    if not left:
+    if not unmatched:
         return []
-    texts = {path: old_text(path) for path in left.removed}, {path: new_text(path) for path in left.added}
+    texts = (
+        {path: old_text(path) for path in unmatched.removed},
+        {path: new_text(path) for path in unmatched.added},
+    )
     if sum(text.count(b"\n") for side in texts for text in side.values()) > RENAME_LINES:
         return []
     old, new = ({path: pieces(text) for path, text in side.items()} for side in texts)
-    renames = _same_names(left, old, new)
-    used_old, used_new = {one.old for one in renames}, {one.new for one in renames}
+    renames = _same_names(unmatched, old, new)
+    used_old, used_new = {rename.old for rename in renames}, {rename.new for rename in renames}
     pairs = [
         (a, b)
-        for b in left.added
+        for b in unmatched.added
         if b not in used_new
-        for a in left.removed
-        if a not in used_old and _may_be(left.removed[a], left.added[b])
+        for a in unmatched.removed
+        if a not in used_old and _may_be(unmatched.removed[a], unmatched.added[b])
     ]
     scored = [
-        Rename(a, b, _alike(old[a], new[b], left.removed[a].size, left.added[b].size))
+        Rename(a, b, _alike(old[a], new[b], unmatched.removed[a].size, unmatched.added[b].size))
         for a, b in _within_bounds(pairs, old, new)
     ]
-    scored = [one for one in scored if one.similarity >= ALIKE]
-    scored.sort(key=lambda one: (-one.similarity, _name(one.old) != _name(one.new), one.new, one.old))
-    for one in scored:
-        if one.old not in used_old and one.new not in used_new:
-            used_old.add(one.old)
-            used_new.add(one.new)
-            renames.append(one)
+    scored = [rename for rename in scored if rename.similarity >= ALIKE]
+    scored.sort(
+        key=lambda rename: (
+            -rename.similarity,
+            _name(rename.old) != _name(rename.new),
+            rename.new,
+            rename.old,
+        )
+    )
+    for rename in scored:
+        if rename.old not in used_old and rename.new not in used_new:
+            used_old.add(rename.old)
+            used_new.add(rename.new)
+            renames.append(rename)
     return renames
 
 
@@ -146,16 +158,16 @@ def _shared(old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
 
 
 def _same_names(
-    left: Candidates, old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
+    unmatched: Candidates, old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
 ) -> list[Rename]:
     """Pairs whose name is unique among the candidates of each side."""
-    sources, targets = _by_name(left.removed), _by_name(left.added)
+    sources, targets = _by_name(unmatched.removed), _by_name(unmatched.added)
     renames = []
     for name, source in sources.items():
         target = targets.get(name)
         if source is None or target is None:
             continue
-        score = _alike(old[source], new[target], left.removed[source].size, left.added[target].size)
+        score = _alike(old[source], new[target], unmatched.removed[source].size, unmatched.added[target].size)
         if score >= SAME_NAME_ALIKE:
             renames.append(Rename(source, target, score))
     return renames

@@ -121,13 +121,13 @@ def _compact(groups: _Groups, other: _Groups, texts: Sequence[bytes] | None) -> 
             return
 
 
-def _on(one: _Groups, other: _Groups) -> bool:
+def _on(first: _Groups, second: _Groups) -> bool:
     """Advance both cursors to the next group that is not empty. Returns False at the end."""
-    count = min(one.unchanged(), other.unchanged())
+    count = min(first.unchanged(), second.unchanged())
     if not count:
         return False
-    one.skip(count)
-    other.skip(count)
+    first.skip(count)
+    second.skip(count)
     return True
 
 

@@ -51,12 +51,12 @@ def edits(old: bytes, new: bytes) -> list[Edit]:
 
 def apply(old: bytes, changes: list[Edit]) -> bytes:
     """`old` with these edits applied."""
-    kept = 0
+    copied = 0
     parts = []
     for offset, deleted, inserted in changes:
-        parts += [old[kept:offset], inserted]
-        kept = offset + deleted
-    return b"".join([*parts, old[kept:]])
+        parts += [old[copied:offset], inserted]
+        copied = offset + deleted
+    return b"".join([*parts, old[copied:]])
 
 
 def coarser(old: bytes, changes: list[Edit], most: int) -> list[Edit]:
@@ -71,8 +71,10 @@ def coarser(old: bytes, changes: list[Edit], most: int) -> list[Edit]:
             joined.append(Edit(offset, deleted, inserted))
         else:
             first = joined[-1]
-            kept = old[offset - gap : offset]
-            joined[-1] = Edit(first.offset, first.deleted + gap + deleted, first.inserted + kept + inserted)
+            between = old[offset - gap : offset]
+            joined[-1] = Edit(
+                first.offset, first.deleted + gap + deleted, first.inserted + between + inserted
+            )
     return joined
 
 

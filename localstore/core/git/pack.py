@@ -121,18 +121,18 @@ def pack_index(entries: Sequence[PackEntry], checksum: bytes) -> bytes:
     """The index of a pack with these objects; `checksum`: the last 20 bytes of the pack."""
     ordered = sorted(entries)
     counts = [0] * 256
-    for one in ordered:
-        counts[one.id[0]] += 1
-    far = [one.offset for one in ordered if one.offset >= _FAR]
+    for entry in ordered:
+        counts[entry.id[0]] += 1
+    far = [entry.offset for entry in ordered if entry.offset >= _FAR]
     numbers = iter(range(len(far)))
-    offsets = [one.offset if one.offset < _FAR else _FAR | next(numbers) for one in ordered]
+    offsets = [entry.offset if entry.offset < _FAR else _FAR | next(numbers) for entry in ordered]
     count = len(ordered)
     body = b"".join(
         [
             _INDEX_MAGIC,
             struct.pack(">256I", *accumulate(counts)),
-            *(one.id for one in ordered),
-            struct.pack(f">{count}I", *(one.crc for one in ordered)),
+            *(entry.id for entry in ordered),
+            struct.pack(f">{count}I", *(entry.crc for entry in ordered)),
             struct.pack(f">{count}I", *offsets),
             struct.pack(f">{len(far)}Q", *far),
             checksum,

@@ -28,9 +28,9 @@ Tree = dict[bytes, Entry]
 def encode(tree: Mapping[bytes, Entry]) -> bytes:
     """The bytes of a tree: its children in the order of git, which compares a directory as if its name ended
     with a slash."""
-    ordered = sorted((name + b"/" if one.directory else name, name, one) for name, one in tree.items())
+    ordered = sorted((name + b"/" if entry.directory else name, name, entry) for name, entry in tree.items())
     return b"".join(
-        b"%s %s\0%s" % (DIRECTORY if one.directory else FILE, name, one.id) for _, name, one in ordered
+        b"%s %s\0%s" % (DIRECTORY if entry.directory else FILE, name, entry.id) for _, name, entry in ordered
     )
 
 
@@ -80,9 +80,9 @@ class Trees:
                 del entries[path[0]]
         for name, inner in below.items():
             old = entries.pop(name, None)
-            left = self._update(old.id if old is not None and old.directory else None, inner)
-            if left is not None:
-                entries[name] = Entry(True, left)
+            directory_id = self._update(old.id if old is not None and old.directory else None, inner)
+            if directory_id is not None:
+                entries[name] = Entry(True, directory_id)
         for name, blob in files.items():  # last: a directory that became a file was emptied above
             entries[name] = Entry(False, blob)
         return self._made(entries) if entries else None

@@ -116,8 +116,8 @@ class Token:
                 f"this session does not include {op!r}; do this where svc login signed you in, without "
                 f"SVC_TOKEN, or with a token that includes {op!r}: /settings?tab=tokens of the server"
             )
-        asked = (op, repo, ref, audience, request)
-        if asked in self._granted:
+        question = (op, repo, ref, audience, request)
+        if question in self._granted:
             return
         facts = {"op": op, "repo": repo, "ref": ref, "aud": audience, "req": request}
         given = {name: value for name, value in facts.items() if value is not None}
@@ -126,7 +126,7 @@ class Token:
             raise Forbidden(f"this session was narrowed and does not allow {op!r} here")
         if len(self._granted) >= GRANTED:
             self._granted.clear()
-        self._granted.add(asked)
+        self._granted.add(question)
 
     def _allows(self, source: str, parameters: dict[str, Any]) -> bool:
         """The library's verdict. Raises Unavailable if it was not given in time, after repeats."""

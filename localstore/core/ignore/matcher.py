@@ -171,8 +171,8 @@ class Scope:
         if verdict is None:
             return None
         rule = verdict.rule
-        shown = ("!" if rule.negated else "") + rule.pattern
-        return Reason(not rule.negated, rule.source, rule.base, rule.line, shown, verdict.path)
+        pattern = ("!" if rule.negated else "") + rule.pattern
+        return Reason(not rule.negated, rule.source, rule.base, rule.line, pattern, verdict.path)
 
     def _all_verdicts(self, name: str, is_dir: bool) -> _Verdicts:
         if not self._screen.passes(name):

@@ -97,9 +97,9 @@ class Lane:
 
     def state_vector(self) -> bytes:
         """The encoded state vector (`update_format.encode_state_vector`)."""
-        known = self._seen()
+        vector = self._seen()
         if self._vector is None:
-            self._vector = update_format.encode_state_vector(known)
+            self._vector = update_format.encode_state_vector(vector)
         return self._vector
 
     def known(self) -> dict[int, int]:
@@ -151,19 +151,19 @@ class Lane:
         most = min(budget, limits.UPDATE_WORK)
         if sum([update_format.work(step, self._items) for step in steps]) > most and self._grown():
             self._recount()
-        worked, items, halves, known = 0, self._items, self._halves, self._seen()
+        worked, items, halves, vector = 0, self._items, self._halves, self._seen()
         for step in steps:
             worked += update_format.work(step, items)
             if worked > budget:
                 raise UpdateInvalid(
                     "the edits of this lane have too many parts for its size; send the file as a new version"
                 )
-            known, own = update_format.check(step, known, replica, items, halves)
+            vector, own = update_format.check(step, vector, replica, items, halves)
             items += _added(step)
             halves = halves | own if own else halves
         added = items - self._items
         load = self._loadable(steps)  # may count the items again
-        self._absorb(updates, known, reading)
+        self._absorb(updates, vector, reading)
         self._items, self._halves, self._load = self._items + added, halves, load
         return worked
 
@@ -195,26 +195,26 @@ class Lane:
         the lane is then unusable."""
         if not log:
             return
-        known = self._seen()
+        vector = self._seen()
         for start in range(0, len(log), AT_ONCE):
             part = log[start : start + AT_ONCE]
             for update in part:
                 parsed = update_format.parse(update)
-                known, own = update_format.check(parsed, known, None, 0, self._halves)
+                vector, own = update_format.check(parsed, vector, None, 0, self._halves)
                 self._grow(parsed, own)
-            self._absorb(part, known)
+            self._absorb(part, vector)
 
     def merge(self, state: bytes) -> None:
         """Merge another state of the same lane and epoch. Raises UpdateInvalid, also above LANE_WORK."""
-        known = self.known()
+        vector = self.known()
         parsed = update_format.validate_state(state)
         theirs = update_format.ends_of(parsed)
-        if known and theirs and update_format.genesis_ids(known) != update_format.genesis_ids(theirs):
+        if vector and theirs and update_format.genesis_ids(vector) != update_format.genesis_ids(theirs):
             raise UpdateInvalid("the state belongs to another lane or epoch")
-        load = load_of(self._parsed(), parsed) if known else load_of(parsed)
+        load = load_of(self._parsed(), parsed) if vector else load_of(parsed)
         for client, clock in theirs.items():
-            known[client] = max(clock, known.get(client, 0))
-        self._absorb([state], known)
+            vector[client] = max(clock, vector.get(client, 0))
+        self._absorb([state], vector)
         self._load = load
         self._recount()
 

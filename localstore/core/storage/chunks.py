@@ -125,9 +125,9 @@ def manifest(blake3: bytes, rows: Iterable[tuple[bytes, int]]) -> ChunkManifest:
     return ChunkManifest(blake3=blake3.hex(), chunks=chunks, size=sum(chunk.size for chunk in chunks))
 
 
-def encode(made: ChunkManifest) -> bytes:
+def encode(chunk_manifest: ChunkManifest) -> bytes:
     """The canonical bytes of a manifest. Raises TooLarge for more chunks than a manifest may list."""
-    raw = msgspec.json.encode(made)
+    raw = msgspec.json.encode(chunk_manifest)
     _require_short(raw)
     return raw
 

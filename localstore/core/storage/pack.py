@@ -354,11 +354,14 @@ def _check_row(row: FrameRow, seen: set[bytes]) -> None:
         raise Invalid("a compressed frame is shorter than what it holds")
     if not row.objects:
         raise Invalid("a frame of a pack holds at least one object")
-    if min(one.size for one in row.objects) < 0 or sum(one.size for one in row.objects) != row.raw_len:
+    if (
+        min(entry.size for entry in row.objects) < 0
+        or sum(entry.size for entry in row.objects) != row.raw_len
+    ):
         raise Invalid("the objects of a frame do not fill it")
-    for one in row.objects:
-        if len(one.digest) != DIGEST_SIZE:
+    for entry in row.objects:
+        if len(entry.digest) != DIGEST_SIZE:
             raise Invalid(f"a digest has {DIGEST_SIZE} bytes")
-        if one.digest in seen:
-            raise Invalid(f"object {one.digest.hex()[:12]} is in the pack twice")
-        seen.add(one.digest)
+        if entry.digest in seen:
+            raise Invalid(f"object {entry.digest.hex()[:12]} is in the pack twice")
+        seen.add(entry.digest)

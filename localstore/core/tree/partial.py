@@ -85,22 +85,22 @@ def _part(path: str, digest: bytes, key: bytes, parting: Parting) -> Steps[Left 
     if at in parting.left:
         return parting.left[at]
     directory = (yield from fetch({digest}))[digest]
-    kept: list[Child] = []
+    visible: list[Child] = []
     gone: list[Child] = []
     for child in directory.children:
-        one = yield from _seen(join(path, child.name), child, key, parting)
-        if one is None:
+        seen = yield from _seen(join(path, child.name), child, key, parting)
+        if seen is None:
             gone.append(child)
         else:
-            kept.append(one)
+            visible.append(seen)
     remainder: Left | None = None
-    if kept == directory.children and kept:
-        remainder = Left(digest, sum(child.size for child in kept))
-    elif kept:
+    if visible == directory.children and visible:
+        remainder = Left(digest, sum(child.size for child in visible))
+    elif visible:
         hidden = yield from _entry_digests(path, Directory(FORMAT, gone, []), key, parting)
-        salted = [_salted(child, path, key) for child in kept]
-        made = Directory(FORMAT, salted, sorted(directory.hidden + hidden))
-        remainder = Left(_write(made, parting), sum(child.size for child in kept))
+        salted = [_salted(child, path, key) for child in visible]
+        partial = Directory(FORMAT, salted, sorted(directory.hidden + hidden))
+        remainder = Left(_write(partial, parting), sum(child.size for child in visible))
     parting.left[at] = remainder
     return remainder
 
@@ -113,10 +113,10 @@ def _seen(full: str, child: Child, key: bytes, parting: Parting) -> Steps[Child 
         return child
     if not sight.may_see_below(full):
         return None
-    left = yield from _part(full, child.digest, key, parting)
-    if left is None or left.digest == child.digest:
-        return None if left is None else child
-    return Child(child.name, "dir", left.digest, left.size, child.salt)
+    remainder = yield from _part(full, child.digest, key, parting)
+    if remainder is None or remainder.digest == child.digest:
+        return None if remainder is None else child
+    return Child(child.name, "dir", remainder.digest, remainder.size, child.salt)
 
 
 def _entry_digests(path: str, directory: Directory, key: bytes, parting: Parting) -> Steps[list[bytes]]:
@@ -164,8 +164,8 @@ def signed_children(
         return directory
     children: list[Child] = []
     for child in directory.children:
-        one = yield from _as_signed(child, known, read)
-        children.append(one)
+        signed_child = yield from _as_signed(child, known, read)
+        children.append(signed_child)
     return Directory(directory.version, children, directory.hidden)
 
 

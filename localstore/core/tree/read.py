@@ -33,8 +33,8 @@ def find(
 ) -> Steps[dict[str, tuple[int, Child]]]:
     """Path → (place, Child) of those of the paths that are visible files or directories. The place counts the
     children of a directory from 0. `known` caches directories."""
-    wanted = set(paths)
-    directories = with_ancestors(parent_of(path) for path in wanted)
+    targets = set(paths)
+    directories = with_ancestors(parent_of(path) for path in targets)
     places: dict[str, tuple[int, Child]] = {}
     level = _top(root)
     while level:
@@ -43,7 +43,7 @@ def find(
         for path, digest in level.items():
             for place, child in enumerate(objects[digest].children):
                 full = join(path, child.name)
-                if full in wanted:
+                if full in targets:
                     places[full] = place, child
                 if child.kind == "dir" and full in directories:
                     below[full] = child.digest
@@ -60,7 +60,9 @@ def directories(root: bytes | None) -> Steps[dict[str, list[Child]]]:
         below: dict[str, bytes] = {}
         for path, digest in level.items():
             children[path] = objects[digest].children
-            below.update({join(path, one.name): one.digest for one in children[path] if one.kind == "dir"})
+            below.update(
+                {join(path, child.name): child.digest for child in children[path] if child.kind == "dir"}
+            )
         level = below
     return children
 
@@ -88,7 +90,9 @@ def count(roots: Iterable[bytes], known: Mapping[bytes, int]) -> Steps[dict[byte
             waiting += open_
         else:
             at = waiting.pop()
-            counts[at] = files + sum(counts[one] if one in counts else known[one] for one in below)
+            counts[at] = files + sum(
+                counts[digest] if digest in counts else known[digest] for digest in below
+            )
     return counts
 
 
@@ -143,12 +147,12 @@ def list_directory(root: bytes | None, path: str = "") -> Steps[list[Child]]:
     Raises NotFound unless it is a directory of this tree.
     """
     children = yield from _children(None if root == EMPTY_ROOT else root)
-    here = ""
+    prefix = ""
     for name in path.split("/") if path else ():
-        here = join(here, name)
+        prefix = join(prefix, name)
         digests = [child.digest for child in children if child.name == name and child.kind == "dir"]
         if not digests:
-            raise NotFound(f"{here} is not a directory of this tree")
+            raise NotFound(f"{prefix} is not a directory of this tree")
         children = yield from _children(digests[0])
     return children
 
@@ -185,7 +189,7 @@ def diffs(
     differences = [Difference({}, {}) for _ in sides]
     level = {"": [base or EMPTY_ROOT, *(side or EMPTY_ROOT for side in sides)]}
     while level := {path: all_ for path, all_ in level.items() if all_.count(all_[0]) < len(all_)}:
-        objects = yield from fetch({one for all_ in level.values() for one in all_} - {EMPTY_ROOT}, known)
+        objects = yield from fetch({root for all_ in level.values() for root in all_} - {EMPTY_ROOT}, known)
         below: dict[str, list[bytes]] = {}
         for path, (own, *others) in level.items():
             before = {child.name: child for child in objects[own].children} if own in objects else {}
@@ -198,33 +202,36 @@ def diffs(
                 for name, old, new in _unequal(before, after):
                     full = join(path, name)
                     _note(difference.changes, full, old, new)
-                    one, other = _directory(old), _directory(new)
-                    if one != other:
-                        below.setdefault(full, [one] * (1 + len(others)))[1 + place] = other
+                    old_digest, new_digest = _directory(old), _directory(new)
+                    if old_digest != new_digest:
+                        below.setdefault(full, [old_digest] * (1 + len(others)))[1 + place] = new_digest
         level = below
-    return [Difference(dict(sorted(one.changes.items())), one.directories) for one in differences]
+    return [
+        Difference(dict(sorted(difference.changes.items())), difference.directories)
+        for difference in differences
+    ]
 
 
 def _unequal(
     before: Mapping[str, Child], after: Sequence[Child]
 ) -> Iterator[tuple[str, Child | None, Child | None]]:
     """Name, old and new of the children that differ."""
-    left = len(before)
+    unmatched = len(before)
     for child in after:
         old = before.get(child.name)
-        left -= old is not None
+        unmatched -= old is not None
         if old != child:
             yield child.name, old, child
-    if left:
+    if unmatched:
         for name in before.keys() - {child.name for child in after}:
             yield name, before[name], None
 
 
 def _note(changes: dict[str, Change], path: str, old: Child | None, new: Child | None) -> None:
-    one = None if old is None or old.kind == "dir" else old.entry
-    other = None if new is None or new.kind == "dir" else new.entry
-    if one != other:
-        changes[path] = (one, other)
+    before = None if old is None or old.kind == "dir" else old.entry
+    after = None if new is None or new.kind == "dir" else new.entry
+    if before != after:
+        changes[path] = (before, after)
 
 
 def _directory(child: Child | None) -> bytes:
