@@ -273,10 +273,10 @@ class Rounds:
         inode = self._placed.get(path)
         if not inode:
             return None
-        info, known = copy.files.stat(path), copy.db.scan_record.single(path)
-        if info is None or known is None or info.st_ino != inode:
+        info, recorded = copy.files.stat(path), copy.db.scan_record.single(path)
+        if info is None or recorded is None or info.st_ino != inode:
             return None
-        return known if has_stat(known, info) else None
+        return recorded if has_stat(recorded, info) else None
 
     def _send_off(self, copy: WorkingCopy, paths: Collection[str], scan: Scan | None) -> Done:
         """Capture, compose updates, and write merged texts, of which updates are composed after that."""
@@ -290,9 +290,9 @@ class Rounds:
             seen = [path for path in named if path in copy.entries or scan.find(path) is not None]
             capture(copy, edited(copy, seen, scan), scan)
             open_ = [path for path in seen if (entry := copy.entries.get(path)) and not entry.settled]
-            left = {path for path in open_ if copy.entries[path].shadow and not copy.exists(path)}
-            self.frames.paths.update(left)  # an edit that no file shows belongs to what it became
-            open_ = [path for path in open_ if path not in left]
+            missing = {path for path in open_ if copy.entries[path].shadow and not copy.exists(path)}
+            self.frames.paths.update(missing)  # an edit that no file shows belongs to what it became
+            open_ = [path for path in open_ if path not in missing]
             composed = self._composed(copy, [path for path in seen if path not in open_], scan)
         if not open_:
             return self._report(copy, _skipped(composed, scan), ())
@@ -367,10 +367,15 @@ def _pending(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
 def _is_shown(copy: WorkingCopy, entry: PathRecord) -> bool:
     """Whether the file is the lane's text, or its bytes, by its stat: hashing each file that arrived would
     read it twice."""
-    info, known = copy.files.stat(entry.path), copy.db.scan_record.file(entry.path)
+    info, recorded = copy.files.stat(entry.path), copy.db.scan_record.file(entry.path)
     if info is None or entry.shadow is None:
         return entry.settled and info is None and entry.shadow is None
-    return entry.settled and known is not None and known.digest == entry.shadow and has_stat(known, info)
+    return (
+        entry.settled
+        and recorded is not None
+        and recorded.digest == entry.shadow
+        and has_stat(recorded, info)
+    )
 
 
 def _skipped(composed: Composed, scan: Scan) -> Done:
@@ -383,13 +388,14 @@ def _walked(copy: WorkingCopy, folders: Iterable[str], heard: bool) -> tuple[Sca
     sinks = ScanSinks(copy.chunk_lists, copy.objects.cache)
     if "" not in below:
         with suppress(WatcherMistaken):
-            vanished = (one for one in below if copy.files.stat(one[:-1]) is None)
-            beside = {one[: one[:-1].rfind("/") + 1] for one in vanished}  # what may have become of it
+            vanished = (folder for folder in below if copy.files.stat(folder[:-1]) is None)
+            # The folders above may hold what a vanished one became.
+            beside = {folder[: folder[:-1].rfind("/") + 1] for folder in vanished}
             part = PartialWalk({*copy.db.scan_record.single_folders(), *beside}, below)
             copy.git.refresh()
             scan, news = walk(copy.files, copy.db.scan_record.folders_in(part), copy.tracked, sinks, part)
             with copy.db.step():
                 copy.db.put_folders(*news)
             scan.read_from_records(lambda: copy.db.folders().values(), copy.db.scan_record.file)
-            return scan, [*(one.path for one in news.fresh), *news.gone]
+            return scan, [*(stat.path for stat in news.fresh), *news.gone]
     return copy.scan(heard=heard), copy.db.may_need_update()

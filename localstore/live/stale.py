@@ -114,11 +114,11 @@ class Buffers:
                     version.read = True
                 copy.db.arrivals.put(path, arrivals)
 
-    def moved_aside(self, copy: WorkingCopy, path: str, mine: bytes, shown: bytes) -> None:
-        """Record that the text `mine` is in a conflict copy and the file shows `shown`."""
+    def moved_aside(self, copy: WorkingCopy, path: str, mine: bytes, current: bytes) -> None:
+        """Record that the text `mine` is in a conflict copy and the file shows `current`."""
         versions = [
             Version(mine, self._now()),
-            Version(shown, self._now(), False, self.authors.get(path, "")),
+            Version(current, self._now(), False, self.authors.get(path, "")),
         ]
         copy.db.arrivals.put(path, Arrivals(versions))
 
@@ -207,26 +207,30 @@ def _held(copy: WorkingCopy, arrivals: Arrivals, data: bytes, since: int) -> Ver
         for at, version in enumerate(versions[:-1])
         if (at == 0 or version.read) and versions[at + 1].at >= since
     ]
-    told = [version for version in arrivals.told if version.at >= since]
-    texts = _texts(copy, [*held, *told, last])
+    plugin_texts = [version for version in arrivals.told if version.at >= since]
+    texts = _texts(copy, [*held, *plugin_texts, last])
     if last.digest not in texts:
         return None
     newest = texts[last.digest]
     if not last.read and not all(keeps(text, newest, data) for text in texts.values() if text != newest):
         del texts[last.digest]  # unread, so no editor holds it
-    for typed in [texts[version.digest] for version in told if version.digest in texts]:
+    for typed in [texts[version.digest] for version in plugin_texts if version.digest in texts]:
         for name, text in list(texts.items()):
             if has_what_was_told(text, typed, data):
                 del texts[name]
     costs = {name: (_cost(text, data), -age) for age, (name, text) in enumerate(texts.items())}
     best = min(costs, key=lambda name: costs[name])
-    return None if best == last.digest else next(one for one in [*held, *told] if one.digest == best)
+    return (
+        None
+        if best == last.digest
+        else next(version for version in [*held, *plugin_texts] if version.digest == best)
+    )
 
 
-def _texts(copy: WorkingCopy, wanted: Iterable[Version]) -> dict[bytes, bytes]:
+def _texts(copy: WorkingCopy, versions: Iterable[Version]) -> dict[bytes, bytes]:
     """The texts of these versions by digest, in their order; what is there twice stands where it is last."""
     texts: dict[bytes, bytes] = {}
-    for version in wanted:
+    for version in versions:
         texts.pop(version.digest, None)
         try:
             texts[version.digest] = copy.text(version.digest)

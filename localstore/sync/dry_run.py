@@ -58,13 +58,13 @@ SCRATCH = "rehearsal-"
 def dry_run_copy(copy: WorkingCopy) -> Iterator[DryRunCopy]:
     """A working copy whose changes affect neither folder, record nor relay. `copy` learns from it whether the
     branch had moved back, which the user hears of after a dry run too."""
-    for left in copy.record.glob(f"{SCRATCH}*"):  # of one that was killed
-        shutil.rmtree(left, ignore_errors=True)
-    with scratch_copy(copy, SCRATCH) as made:
+    for folder in copy.record.glob(f"{SCRATCH}*"):  # of one that was killed
+        shutil.rmtree(folder, ignore_errors=True)
+    with scratch_copy(copy, SCRATCH) as dry_copy:
         try:
-            yield made
+            yield dry_copy
         finally:
-            copy.moved_back = made.moved_back
+            copy.moved_back = dry_copy.moved_back
 
 
 @contextmanager
@@ -75,11 +75,11 @@ def scratch_copy(copy: WorkingCopy, prefix: str) -> Iterator[DryRunCopy]:
         real, duplicate = sqlite3.connect(copy.record / "state.db"), sqlite3.connect(scratch / "state.db")
         with closing(real), closing(duplicate):
             real.backup(duplicate)
-        made = DryRunCopy(copy, scratch)
+        dry_copy = DryRunCopy(copy, scratch)
         try:
-            yield made
+            yield dry_copy
         finally:
-            made.close()
+            dry_copy.close()
 
 
 class DryRunCopy(WorkingCopy):
@@ -109,10 +109,10 @@ class DryRunCopy(WorkingCopy):
         scanned = super().scan(lean, heard)
         touched = self._overlay.touched
         if touched:
-            fresh = [one for path in touched if (one := read_stat(self.files, path)) is not None]
-            here = {one.path for one in fresh}
+            fresh = [stat for path in touched if (stat := read_stat(self.files, path)) is not None]
+            present = {stat.path for stat in fresh}
             with self.db.step():
-                self.db.put_stats(fresh, [path for path in touched if path not in here])
+                self.db.put_stats(fresh, [path for path in touched if path not in present])
             scanned.read_from_records(lambda: self.db.folders().values(), self.db.scan_record.file)
         return scanned
 
@@ -150,8 +150,8 @@ class _DryRunTransport(Transport):
         self._folders: Counter[str] = Counter()  # how many files the relay would have below each folder
 
     def bootstrap(self, request: BootstrapRequest) -> Bootstrap:
-        asked = msgspec.structs.replace(request, since=min(request.since, self._known or request.since))
-        answer = self._real.bootstrap(asked)
+        adjusted = msgspec.structs.replace(request, since=min(request.since, self._known or request.since))
+        answer = self._real.bootstrap(adjusted)
         self._known = answer.seq
         self._seq = max(self._seq, answer.seq)
         taken = [_to_wire(path, row) for path, row in self._copy.sent_rows.items()]
@@ -185,11 +185,11 @@ class _DryRunTransport(Transport):
         if self._clashes(update.path):
             return UpdateAnswer(n=update.n, result="stale")
         self._seq += 1
-        made = Row(update.path, kind, self._seq, 0, self._seq, 0, content, update.size or 0, False)
-        self._copy.sent_rows[update.path] = made
+        new_row = Row(update.path, kind, self._seq, 0, self._seq, 0, content, update.size or 0, False)
+        self._copy.sent_rows[update.path] = new_row
         if row is None:
             self._folders.update(parents(update.path))
-        return _ok(update, made)
+        return _ok(update, new_row)
 
     def _edited(self, update: LiveUpdate, row: Row | None) -> UpdateAnswer:
         if row is None or row.gen != update.gen or row.kind != "text":

@@ -46,10 +46,10 @@ def new_git_ignored(copy: WorkingCopy) -> list[HeldBack]:
     return held_back(copy, scan, copy.db.may_need_update())
 
 
-def skipped(one: HeldBack) -> Skipped:
+def skipped(held: HeldBack) -> Skipped:
     """The file as one that was left out."""
     return Skipped(
-        terminal_safe(one.path), f"git ignores it for you ({one.rule}); svc push asks before it sends it"
+        terminal_safe(held.path), f"git ignores it for you ({held.rule}); svc push asks before it sends it"
     )
 
 

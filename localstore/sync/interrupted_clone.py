@@ -35,9 +35,9 @@ def resume_clone(copy: WorkingCopy) -> None:
         return
     payload = verify.seal(seal, begun, copy.repo.repo_id)
     files = verify.files(copy.transport, begun, payload, tree)
-    here = files_written(copy, files)
+    present = files_written(copy, files)
     with copy.db.step():
-        for path in here:
+        for path in present:
             if path not in copy.entries:
                 kind, digest, size = files[path]
                 copy.save(known_by_bytes(path, kind, digest, size))

@@ -64,11 +64,15 @@ class _OldRecord:
     def _one(self, intent: Intent, regular: bool) -> None:
         """Remove the temporary file if its bytes exist elsewhere; otherwise move it to a conflict name."""
         entry = self._entries.get(intent.path)
-        known = {intent.new} | ({entry.shadow, entry.want} if entry else set())
-        known.discard(None)
+        digests = {intent.new} | ({entry.shadow, entry.want} if entry else set())
+        digests.discard(None)
         torn = intent.state in ("writing", PARTIAL)
         on_disk = read_stat(self._copy.files, intent.temp) if regular else None
-        if torn or (on_disk is not None and on_disk.digest in known) or (regular and intent.state == "done"):
+        if (
+            torn
+            or (on_disk is not None and on_disk.digest in digests)
+            or (regular and intent.state == "done")
+        ):
             self._copy.files.remove(intent.temp)
             return
         if intent.new is not None or not self._moved(intent.temp, intent.path):
@@ -85,8 +89,8 @@ class _OldRecord:
     def _unwritten(self, path: str, shadow: bytes | None, want: bytes) -> None:
         """Write the text of a captured edit to a conflict copy, if the file still shows the text before
         it."""
-        here = self._copy.digest_on_disk(path)
+        on_disk = self._copy.digest_on_disk(path)
         data = self._objects.get(want)
-        if data is None or here is None or here != shadow or blake3(data) == here:
+        if data is None or on_disk is None or on_disk != shadow or blake3(data) == on_disk:
             return
         self._copy.files.create(self._copy.claim_conflict_name(path), [data], None, sync=True)

@@ -28,10 +28,10 @@ class OpenMerge(msgspec.Struct, frozen=True):
 
 def open_merge(copy: WorkingCopy) -> OpenMerge | None:
     """The open merge of this folder's branch."""
-    kept = copy.db.get(KEY)
-    if not isinstance(kept, bytes):
+    encoded = copy.db.get(KEY)
+    if not isinstance(encoded, bytes):
         return None
-    merge = msgspec.json.decode(kept, type=OpenMerge)
+    merge = msgspec.json.decode(encoded, type=OpenMerge)
     return merge if merge.branch == copy.branch_id else None
 
 

@@ -48,8 +48,8 @@ def reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
     return changed
 
 
-def reconcile_paths(copy: WorkingCopy, scan: Scan, paths: Collection[str], here: Here) -> list[str]:
-    """As `reconcile`, for these paths alone; looks at no others. `here`: what lanes of the relay are known
+def reconcile_paths(copy: WorkingCopy, scan: Scan, paths: Collection[str], local: Here) -> list[str]:
+    """As `reconcile`, for these paths alone; looks at no others. `local`: what lanes of the relay are known
     without asking for them.
 
     Returns the changed paths. Lanes that cannot be loaded are left in `WorkingCopy.unreadable`.
@@ -60,8 +60,8 @@ def reconcile_paths(copy: WorkingCopy, scan: Scan, paths: Collection[str], here:
     for path in copy.db.unwritable().keys() & paths:
         copy.db.drop_unwritable(path)
     copy.entries.load(paths)
-    known = [(path, entry) for path in paths if (entry := copy.entries.get(path)) is not None]
-    return _reconcile_rows(copy, scan, rows, known, set(), here)
+    entries = [(path, entry) for path in paths if (entry := copy.entries.get(path)) is not None]
+    return _reconcile_rows(copy, scan, rows, entries, set(), local)
 
 
 def _reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
@@ -78,15 +78,15 @@ def _reconcile_rows(
     copy: WorkingCopy,
     scan: Scan,
     rows: dict[str, Row],
-    known: list[tuple[str, PathRecord]],
+    entries: list[tuple[str, PathRecord]],
     unwritable: set[str],
-    here: Here,
+    local: Here,
 ) -> list[str]:
     flying = copy.db.flight_kinds()
     index = copy.db.number("since")
     gone = [
         path
-        for path, entry in known
+        for path, entry in entries
         if path not in rows and _gone(entry, index) and path not in flying and not scan.unknown(path)
     ]
     removed, ways = _removals(copy, sorted(gone))
@@ -100,11 +100,11 @@ def _reconcile_rows(
     ]
     todo = follow_epochs(copy, todo)
     replaced = moved_there(copy, edits, edits) if (edits := _replaced(copy, todo)) else {}
-    changed = _write_rows(copy, [row for row in todo if row.path not in replaced], here)
+    changed = _write_rows(copy, [row for row in todo if row.path not in replaced], local)
     for old, new in {**ways, **replaced}.items():  # after the new files were written
         take_along(copy, old, new)
     if replaced:
-        changed += _write_rows(copy, [rows[path] for path in sorted(replaced)], here)
+        changed += _write_rows(copy, [rows[path] for path in sorted(replaced)], local)
     return removed + changed
 
 
@@ -121,12 +121,12 @@ def _replaced(copy: WorkingCopy, rows: list[Row]) -> list[str]:
     return replaced
 
 
-def _write_rows(copy: WorkingCopy, todo: list[Row], here: Here) -> list[str]:
+def _write_rows(copy: WorkingCopy, todo: list[Row], local: Here) -> list[str]:
     """Reconcile the paths of these rows. Returns those that were written."""
     changed: list[str] = []
     for start in range(0, len(todo), CHUNK):
         settling = []
-        for remote in _remotes(copy, todo[start : start + CHUNK], here):
+        for remote in _remotes(copy, todo[start : start + CHUNK], local):
             try:
                 settles = _reconcile_path(copy, remote)
             except UpdateInvalid as error:
@@ -140,21 +140,21 @@ def _write_rows(copy: WorkingCopy, todo: list[Row], here: Here) -> list[str]:
     return changed
 
 
-def _remotes(copy: WorkingCopy, rows: list[Row], here: Here) -> Iterator[Remote]:
-    """Each row with the state of its lane: those that are `here`, then those that the relay sends."""
-    asked = []
+def _remotes(copy: WorkingCopy, rows: list[Row], local: Here) -> Iterator[Remote]:
+    """Each row with the state of its lane: those that are `local`, then those that the relay sends."""
+    missing = []
     for row in rows:
-        held = here(row)
+        held = local(row)
         if held is None:
-            asked.append(row)
+            missing.append(row)
         else:
             yield held
-    yield from read_remote(copy, asked)
+    yield from read_remote(copy, missing)
 
 
 def follow_epochs(copy: WorkingCopy, rows: list[Row]) -> list[Row]:
     """Record, in one step, the new epochs of lanes whose text is unchanged. Returns the other rows."""
-    left: list[Row] = []
+    others: list[Row] = []
     moved: list[PathRecord] = []
     if not rows or not copy.entries:
         return rows
@@ -162,7 +162,7 @@ def follow_epochs(copy: WorkingCopy, rows: list[Row]) -> list[Row]:
     for row in rows:
         entry = copy.entries.get(row.path)
         if entry is None or not _same_text(entry, row):
-            left.append(row)
+            others.append(row)
             continue
         entry.epoch, entry.genesis, entry.touched = row.epoch, row.digest, False
         entry.seen = max(entry.seen, row.ver)
@@ -171,7 +171,7 @@ def follow_epochs(copy: WorkingCopy, rows: list[Row]) -> list[Row]:
         for entry in moved:
             copy.db.put_lane_state(entry.path, None)
         copy.save_all(moved)
-    return left
+    return others
 
 
 def _same_text(entry: PathRecord, row: Row) -> bool:
@@ -221,14 +221,14 @@ def _behind(entry: PathRecord | None, row: Row) -> bool:
 def _unwritable(copy: WorkingCopy, rows: dict[str, Row]) -> set[str]:
     """Paths that this file system cannot hold beside others because it ignores case. They are recorded, and
     never count as removed."""
-    known = copy.db.unwritable()
+    recorded = copy.db.unwritable()
     blocked = set()
     if _folds_case(copy):
-        here_first = sorted(rows, key=lambda one: (one not in copy.entries, one))
+        here_first = sorted(rows, key=lambda name: (name not in copy.entries, name))
         for path, holder in paths.case_collisions(here_first).items():
             blocked.add(path)
             copy.db.put_unwritable(path, f"this file system takes it for {paths.terminal_safe(holder)}")
-    for path in known:
+    for path in recorded:
         if path not in blocked:
             copy.db.drop_unwritable(path)
     return blocked
@@ -308,10 +308,10 @@ def _keep_mine_aside(copy: WorkingCopy, entry: PathRecord, remote: Remote, clash
     path = entry.path
     if not entry.settled:  # write the lane first: a captured edit may be in no file
         settle(copy, [path])
-        shown = copy.entries.get(path)
-        if shown is None or not shown.settled:
+        settled_entry = copy.entries.get(path)
+        if settled_entry is None or not settled_entry.settled:
             return False  # the file is being saved continuously; the next pull tries again
-        return _same_lane(copy, shown, remote)
+        return _same_lane(copy, settled_entry, remote)
     if copy.digest_on_disk(path) == digest(clash.mine):
         with copy.db.step():
             record_conflict(copy, path, clash)
@@ -361,11 +361,11 @@ def attach_lanes(copy: WorkingCopy) -> None:
     if not foreign:
         return
     rows = copy.db.rows()
-    known = [path for path in foreign if path in rows]
-    for start in range(0, len(known), CHUNK):
+    present = [path for path in foreign if path in rows]
+    for start in range(0, len(present), CHUNK):
         adopted = []
         with copy.db.step():
-            for remote in read_remote(copy, [rows[path] for path in known[start : start + CHUNK]]):
+            for remote in read_remote(copy, [rows[path] for path in present[start : start + CHUNK]]):
                 if remote.state is not None:
                     copy.db.put_lane_state(remote.row.path, remote.state)
                 adopted.append(entry_of(remote, copy.entries[remote.row.path].shadow))

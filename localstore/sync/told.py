@@ -22,16 +22,16 @@ def rebase_on_told(copy: WorkingCopy, entry: PathRecord, data: bytes) -> None:
     if arrivals is None or not arrivals.told or entry.shadow is None:
         return
     try:
-        shown = copy.text(entry.shadow)
-        for told in reversed(arrivals.told):
-            if has_what_was_told(shown, copy.text(told.digest), data):
-                entry.shadow = told.digest
+        base = copy.text(entry.shadow)
+        for version in reversed(arrivals.told):
+            if has_what_was_told(base, copy.text(version.digest), data):
+                entry.shadow = version.digest
                 return
     except SvcError:
         return  # neither the record nor the relay has one of the texts
 
 
-def has_what_was_told(old: bytes, told: bytes, data: bytes) -> bool:
-    """Whether something was typed into `old` that led to `told`, and the save `data` has all of it. Then it
+def has_what_was_told(old: bytes, typed: bytes, data: bytes) -> bool:
+    """Whether something was typed into `old` that led to `typed`, and the save `data` has all of it. Then it
     is no save of `old`."""
-    return any(edit.inserted for edit in edits(old, told)) and keeps(old, told, data)
+    return any(edit.inserted for edit in edits(old, typed)) and keeps(old, typed, data)

@@ -155,13 +155,13 @@ class Tree:
         elif not (mask & CREATE and name in node.below):  # otherwise it was found before its event
             self._rewatch(node, name)
 
-    def _note_change(self, said: _ChangeLog, prefix: str) -> None:
+    def _note_change(self, log: _ChangeLog, prefix: str) -> None:
         self.serial += 1
-        said.note(prefix, self.serial)
-        if said is self._all and self._hears is not None:
+        log.note(prefix, self.serial)
+        if log is self._all and self._hears is not None:
             self._hears.below(prefix)
-        if len(said) > REMEMBERED:
-            self._floor = max(self._floor, said.forget_older_half())
+        if len(log) > REMEMBERED:
+            self._floor = max(self._floor, log.forget_older_half())
 
     # --- which folders are watched
 
@@ -285,17 +285,17 @@ class _ChangeLog:
         self._serials[prefix] = serial
 
     def since(self, serial: int) -> Iterator[str]:
-        for prefix, said in reversed(self._serials.items()):
-            if said <= serial:
+        for prefix, changed_at in reversed(self._serials.items()):
+            if changed_at <= serial:
                 return
             yield prefix
 
     def forget_older_half(self) -> int:
         """Drop the older half. Returns the newest serial that was dropped."""
-        kept = list(self._serials.items())
-        half = len(kept) // 2
-        self._serials = dict(kept[half:])
-        return kept[half - 1][1]
+        entries = list(self._serials.items())
+        half = len(entries) // 2
+        self._serials = dict(entries[half:])
+        return entries[half - 1][1]
 
 
 def _opened(name: str, above: int) -> int | None:
