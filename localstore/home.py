@@ -80,18 +80,18 @@ class Home:
             return match[0]
         with self._changing():
             match = self._find(folder, repo_id)
-            here = _describe(folder, repo_id)
+            description = _describe(folder, repo_id)
             if match is None:
                 record = self.root / "copies" / os.urandom(8).hex()
                 record.mkdir(parents=True, mode=0o700)
-                known = "" if self._is_of_another(here.identity, folder) else here.id
+                copy_id = "" if self._is_of_another(description.identity, folder) else description.id
             else:
-                record, known = match[0], here.id or match[1].id
-            here = msgspec.structs.replace(here, id=known or new_id())
-            _write_record(record, here)
-            write_id(folder, here.id)
+                record, copy_id = match[0], description.id or match[1].id
+            description = msgspec.structs.replace(description, id=copy_id or new_id())
+            _write_record(record, description)
+            write_id(folder, description.id)
             written = _describe(folder, repo_id)
-            if written != here:  # nothing can be written there
+            if written != description:  # nothing can be written there
                 _write_record(record, written)
             return record
 
@@ -101,16 +101,19 @@ class Home:
         return match[0] if match is not None else None
 
     def _find(self, folder: Path, repo_id: str) -> tuple[Path, CopyRecord] | None:
-        here = identify(folder)
+        identity = identify(folder)
         matches = (
-            one for one in self.records() if one[1].repo_id == repo_id and here.is_of(one[1].identity, folder)
+            pair
+            for pair in self.records()
+            if pair[1].repo_id == repo_id and identity.is_of(pair[1].identity, folder)
         )
         return next(matches, None)
 
-    def _is_of_another(self, here: Identity, folder: Path) -> bool:
+    def _is_of_another(self, identity: Identity, folder: Path) -> bool:
         """Whether the id was another folder's: this one was copied, or is what a backup brought back."""
         return any(
-            known.id == here.id and not here.is_of(known.identity, folder) for _, known in self.records()
+            other.id == identity.id and not identity.is_of(other.identity, folder)
+            for _, other in self.records()
         )
 
     @contextmanager
@@ -125,11 +128,11 @@ class Home:
 
     def previous_records(self, folder: Path) -> list[Path]:
         """Records of this path from earlier links: the folder was unlinked and linked again."""
-        written, here = _written(folder), identify(folder)
+        written, identity = _written(folder), identify(folder)
         return [
             record
-            for record, known in self.records()
-            if known.folder == written and not here.is_of(known.identity, folder)
+            for record, other in self.records()
+            if other.folder == written and not identity.is_of(other.identity, folder)
         ]
 
     def new_trash(self, now: datetime) -> Path:
@@ -158,14 +161,14 @@ class Home:
 
 def _describe(folder: Path, repo_id: str, born: int | None = None) -> CopyRecord:
     """What the record of the folder holds. `born`: its birth time, if that need not be asked for."""
-    here = identify(folder)
+    identity = identify(folder)
     return CopyRecord(
         folder=_written(folder),
         repo_id=repo_id,
-        device=here.device,
-        inode=here.inode,
-        id=here.id,
-        changed=here.changed,
+        device=identity.device,
+        inode=identity.inode,
+        id=identity.id,
+        changed=identity.changed,
         born=birth_time(folder) if born is None else born,
     )
 

@@ -87,14 +87,23 @@ class Outbox:
                 raise OverflowError
             if not path.endswith("/+") and folding != "never":
                 value = self._folded(origin, account, path, value, folding == "whole")
-            made = QueuedAction(
+            action = QueuedAction(
                 _new_id(self._clock()), origin, account, handle, about, path, value, self._tick()
             )
             self._db.execute(
                 "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 'waiting', '', '')",
-                (made.id, origin, account, handle, about, path, msgspec.json.encode(value), made.timestamp),
+                (
+                    action.id,
+                    origin,
+                    account,
+                    handle,
+                    about,
+                    path,
+                    msgspec.json.encode(value),
+                    action.timestamp,
+                ),
             )
-        return made
+        return action
 
     def list(self) -> list[QueuedAction]:
         """All actions, oldest first."""
@@ -145,14 +154,14 @@ class Outbox:
         ).fetchone()
         if row is None:
             return value
-        known = msgspec.json.decode(row[1])
+        queued = msgspec.json.decode(row[1])
         if whole:
             self._db.execute("DELETE FROM entry WHERE id = ?", (row[0],))
             return value
-        if _has_lists(known) or _has_lists(value):
+        if _has_lists(queued) or _has_lists(value):
             return value
         self._db.execute("DELETE FROM entry WHERE id = ?", (row[0],))
-        return {**known, **value} if isinstance(known, dict) and isinstance(value, dict) else value
+        return {**queued, **value} if isinstance(queued, dict) and isinstance(value, dict) else value
 
     def _tick(self) -> str:
         """The next time of the hybrid logical clock: later than all before it, whatever the wall clock

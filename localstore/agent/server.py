@@ -47,9 +47,9 @@ class Follower:
         self.hears: Callable[[bytes], None] | None = None
         self._waiting: queue.Queue[Said | Seen | Sheet | None] = queue.Queue(UNREAD)
 
-    def say(self, said: Said | Seen | Sheet) -> None:
+    def say(self, event: Said | Seen | Sheet) -> None:
         try:
-            self._waiting.put_nowait(said)
+            self._waiting.put_nowait(event)
         except queue.Full:
             self.hang_up()
 
@@ -67,8 +67,8 @@ class Follower:
     def serve(self) -> None:
         """Pass on events until either side hangs up."""
         threading.Thread(target=self._until_hung_up, daemon=True).start()
-        while (said := self._waiting.get()) is not None:
-            self._peer.sendall(encode(said) + b"\n")
+        while (event := self._waiting.get()) is not None:
+            self._peer.sendall(encode(event) + b"\n")
         with suppress(OSError):
             self._peer.shutdown(socket.SHUT_RDWR)  # a close would wait for the thread that reads
 

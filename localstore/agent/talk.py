@@ -248,9 +248,9 @@ def _encoded(request: Request) -> bytes:
     try:
         return encode(request) + b"\n"
     except UnicodeEncodeError:
-        shown = terminal_safe(request.folder or "")
+        name = terminal_safe(request.folder or "")
         raise ClientError(
-            f"the path {shown} is not UTF-8, and the agent knows folders by UTF-8 paths; rename that folder"
+            f"the path {name} is not UTF-8, and the agent knows folders by UTF-8 paths; rename that folder"
         ) from None
 
 

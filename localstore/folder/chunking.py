@@ -65,9 +65,9 @@ class ChunkList:
         """The list that `to_bytes` wrote. Raises ValueError for other bytes."""
         if len(data) % _ROW.size:
             raise ValueError("no list of chunks")
-        made = cls()
-        made._rows += data
-        return made
+        chunks = cls()
+        chunks._rows += data
+        return chunks
 
     def to_bytes(self) -> bytes:
         """36 bytes a chunk: its digest, and its size as a big-endian number."""
@@ -76,10 +76,10 @@ class ChunkList:
     @classmethod
     def of(cls, rows: Iterable[tuple[bytes, int]]) -> ChunkList:
         """The list of these chunks (digest, size)."""
-        made = cls()
+        chunks = cls()
         for digest, size in rows:
-            made._rows += _ROW.pack(digest, size)
-        return made
+            chunks._rows += _ROW.pack(digest, size)
+        return chunks
 
     @property
     def stored(self) -> int:
@@ -114,16 +114,16 @@ def packed(file: FileIO, listed: ChunkList, missing: Collection[bytes], most: in
     """The missing chunks of the file in packs of `most` bytes, in the order of the file: a step for each
     chunk, and one for the last pack. Each chunk is verified before it is packed. Raises FileChanged and
     OSError."""
-    first = {one.digest: one for one in listed}
-    wanted = sorted((first[one] for one in set(missing) if one in first), key=attrgetter("offset"))
-    left, writer = sum(one.size for one in wanted), PackWriter(most)
-    for count, one in enumerate(wanted, 1):
-        data = os.pread(file.fileno(), one.size, one.offset)
-        if blake3_digest(data) != one.digest:
+    first = {chunk.digest: chunk for chunk in listed}
+    chunks = sorted((first[digest] for digest in set(missing) if digest in first), key=attrgetter("offset"))
+    remaining, writer = sum(chunk.size for chunk in chunks), PackWriter(most)
+    for count, chunk in enumerate(chunks, 1):
+        data = os.pread(file.fileno(), chunk.size, chunk.offset)
+        if blake3_digest(data) != chunk.digest:
             raise FileChanged
-        left -= one.size
-        yield Packed(list(writer.add(one.digest, data, text=False)), count, len(wanted), left)
-    yield Packed(list(writer.finish()), len(wanted), len(wanted), 0)
+        remaining -= chunk.size
+        yield Packed(list(writer.add(chunk.digest, data, text=False)), count, len(chunks), remaining)
+    yield Packed(list(writer.finish()), len(chunks), len(chunks), 0)
 
 
 class ChunkLists:

@@ -161,12 +161,12 @@ def _expanded(value: str, environment: Mapping[str, str]) -> str:
 def _excludes_files(place: Path, environment: Mapping[str, str]) -> list[str]:
     """The values of `core.excludesFile` in one file of settings and those that it includes."""
     values: list[str] = []
-    left = [_INCLUDES]
+    budget = [_INCLUDES]
 
     def read(file: Path) -> None:
-        if left[0] == 0:
+        if budget[0] == 0:
             return
-        left[0] -= 1
+        budget[0] -= 1
         try:
             data = read_small(file, MIB)
         except OSError:
@@ -195,19 +195,19 @@ def _settings(text: str) -> Iterator[tuple[str, str, str]]:
 
 def _value(written: str) -> str:
     """The value as git reads it: quotes and escapes resolved, comments and spaces at the end dropped."""
-    value, kept, quoted, at = "", 0, False, 0
+    value, length, quoted, at = "", 0, False, 0
     while at < len(written):
         char = written[at]
         if char == "\\" and at + 1 < len(written):
             at += 1
             value += _ESCAPES.get(written[at], written[at])
-            kept = len(value)
+            length = len(value)
         elif char == '"':
             quoted = not quoted
         elif char in "#;" and not quoted:
             break
         else:
             value += char
-            kept = len(value) if quoted or not char.isspace() else kept
+            length = len(value) if quoted or not char.isspace() else length
         at += 1
-    return value[:kept]
+    return value[:length]

@@ -111,14 +111,14 @@ def _wait(fd: int, queue: Path, folder: Path, seconds: float, waiting: Waiting) 
     began = time.monotonic()
     if seconds <= 0:
         raise CopyBusy(folder, _read(fd))
-    told = False
+    notified = False
     with _place(queue) as mine:
         while _first(queue) != mine or not _taken(fd):
             waited = time.monotonic() - began
             if waited >= seconds:
                 raise CopyBusy(folder, _read(fd))
-            if waited >= TOLD_AFTER and not told:
-                told = True
+            if waited >= TOLD_AFTER and not notified:
+                notified = True
                 waiting(_read(fd))
             time.sleep(PAUSE)
 
@@ -213,5 +213,5 @@ def _signed(fd: int, command: str) -> Iterator[None]:
 def _read(fd: int) -> Holder:
     pid, _, rest = os.pread(fd, WORDS_BYTES, 0).decode("utf-8", "replace").partition(" ")
     since, _, command = rest.partition(" ")
-    known = pid.isdecimal() and since.isdecimal()
-    return Holder(int(pid), int(since), command) if known else Holder()
+    valid = pid.isdecimal() and since.isdecimal()
+    return Holder(int(pid), int(since), command) if valid else Holder()

@@ -43,16 +43,16 @@ def scan(
     files: Files,
     seen: Mapping[str, RecordedFolder],
     tracked: Tracked,
-    kept: ScanSinks = NO_SINKS,
+    sinks: ScanSinks = NO_SINKS,
     part: PartialWalk | None = None,
 ) -> tuple[Scan, ScanChanges]:
     """Walk the working copy, or only `part` of it.
 
-    `seen`: what earlier walks recorded of the walked folders. `kept` receives texts of changed files, not of
+    `seen`: what earlier walks recorded of the walked folders. `sinks` receives texts of changed files, not of
     new ones. Returns the scan and the changes to record. Raises WatcherMistaken if a folder of `part` does
     not exist.
     """
-    walker = _Walker(files, seen, tracked, kept, part)
+    walker = _Walker(files, seen, tracked, sinks, part)
     walker.run()
     files.forget()
     return walker.scan, walker.changes()
@@ -86,11 +86,11 @@ class _Walker:
         files: Files,
         seen: Mapping[str, RecordedFolder],
         tracked: Tracked,
-        kept: ScanSinks,
+        sinks: ScanSinks,
         part: PartialWalk | None,
     ) -> None:
         self._files, self._seen, self._tracked = files, seen, tracked
-        self._sinks_changed, self._sinks_new = kept, kept._replace(text=None)
+        self._sinks_changed, self._sinks_new = sinks, sinks._replace(text=None)
         self._part = part
         self._passed: set[str] = set()
         self._changes = ScanChanges({}, [], [])
@@ -107,7 +107,7 @@ class _Walker:
         """What to record; folders that the walk did not meet count as gone."""
         for prefix in self._seen.keys() - self._passed:
             self._changes.folders[prefix] = None
-            self._changes.gone.extend(one.path for one in self._seen[prefix].stats())
+            self._changes.gone.extend(file.path for file in self._seen[prefix].stats())
         return self._changes
 
     def _folder(self, fd: int, prefix: str, above: Scope | None, ruled: bytes, whole: bool) -> bool:
@@ -187,7 +187,7 @@ class _Walker:
         self, prefix: str, files: Iterable[_Listed], scope: Scope, mark: bytes, seen: RecordedFolder | None
     ) -> None:
         """Examine each file of a folder that is new or changed, or that must be examined on every scan."""
-        known = {one.path: one for one in seen.stats()} if seen else {}
+        recorded = {file.path: file for file in seen.stats()} if seen else {}
         stats: list[Stat] = []
         plain = True
         for listed in files:
@@ -197,7 +197,7 @@ class _Walker:
                 if not self._tracked.tracks(path):
                     self._ignore(prefix)
                     continue
-            cached = known.get(path)
+            cached = recorded.get(path)
             if cached is not None and _unchanged(cached, listed):
                 stats.append(cached)
                 continue
@@ -209,7 +209,7 @@ class _Walker:
             plain = plain and trusted(stat)
             self._changes.fresh.append(stat)
         self.scan.add(prefix, stats)
-        self._changes.gone.extend(known.keys() - {stat.path for stat in stats})
+        self._changes.gone.extend(recorded.keys() - {stat.path for stat in stats})
         self._record(prefix, RecordedFolder.of(stats, mark if plain else b""), seen)
 
     def _record(self, prefix: str, now: RecordedFolder, before: RecordedFolder | None) -> None:
@@ -276,10 +276,10 @@ class _Walker:
 
     def _skip(self, prefix: str, path: str, reason: str, folder: bool = False, detail: str = "") -> None:
         """Record the skipped entry at `path` in the exclusions of the folder `prefix`."""
-        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+        text = os.fsencode(path).decode("utf-8", "backslashreplace")
         aside = self._exclusions_of(prefix)
         aside.hidden.append(os.fsencode(path + "/" if folder else path))
-        aside.skipped.append(Skipped(terminal_safe(shown), f"{reason}: {detail}" if detail else reason))
+        aside.skipped.append(Skipped(terminal_safe(text), f"{reason}: {detail}" if detail else reason))
 
 
 def _mark(ruled: bytes, files: list[tuple[Any, ...]]) -> bytes:

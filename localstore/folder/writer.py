@@ -135,10 +135,10 @@ class Writer:
                 by_digest.setdefault(intent.new, []).append(intent)
         durable = sum(map(len, by_digest.values())) <= FSYNC_EACH
         for digest, content in supply(set(by_digest)):
-            left = by_digest.pop(digest, [])
-            while left:
-                intent = left.pop()
-                written = self._written(intent, content, durable, last=not left)
+            pending = by_digest.pop(digest, [])
+            while pending:
+                intent = pending.pop()
+                written = self._written(intent, content, durable, last=not pending)
                 if written is not None:
                     yield written
         if by_digest:
@@ -152,11 +152,11 @@ class Writer:
         before = self._files.stat(intent.path)
         mode = before.st_mode if before is not None and stat.S_ISREG(before.st_mode) else None
         try:
-            made = self._files.place(content, intent.temp, mode, durable, last)
+            placed = self._files.place(content, intent.temp, mode, durable, last)
         except (Blocked, FileNotFoundError):
             return None  # its directory was swapped or removed just now
-        self._made[intent.temp] = made
-        return intent._replace(inode=made.st_ino, state="ready")
+        self._made[intent.temp] = placed
+        return intent._replace(inode=placed.st_ino, state="ready")
 
     def _exchange(self, intent: Intent) -> Outcome | None:
         """Exchange the temporary file with the path. Returns None if the path cannot hold a file, or
@@ -200,9 +200,9 @@ class Writer:
     def _outcome(self, intent: Intent) -> Outcome:
         info = self._files.stat(intent.temp)
         out = read_stat(self._files, intent.temp)
-        made = self._made.pop(intent.temp, None)
+        placed = self._made.pop(intent.temp, None)
         odd = info is not None and out is None
-        return Outcome(intent.path, intent.new, intent.temp, out, odd, made)
+        return Outcome(intent.path, intent.new, intent.temp, out, odd, placed)
 
     def _resumed(self, intent: Intent) -> Outcome | None:
         """The outcome of an exchange that ran before a crash; None if it did not run."""

@@ -287,8 +287,8 @@ class Database:
 
     def count_shown(self) -> int:
         """Number of files of the branch that the folder showed."""
-        asked = "SELECT count(*) FROM entries WHERE shadow IS NOT NULL"
-        return cast("int", self._sql.execute(asked).fetchone()[0])
+        statement = "SELECT count(*) FROM entries WHERE shadow IS NOT NULL"
+        return cast("int", self._sql.execute(statement).fetchone()[0])
 
     def sealed_digests(self) -> dict[str, str]:
         """Path → hex digest of each file of the last seal, sorted by path."""
@@ -326,7 +326,9 @@ class Database:
         if tree is None or tree.gone is None:
             self._sql.execute("DELETE FROM directories")
         else:
-            self._sql.executemany("DELETE FROM directories WHERE digest=?", [(one,) for one in tree.gone])
+            self._sql.executemany(
+                "DELETE FROM directories WHERE digest=?", [(digest,) for digest in tree.gone]
+            )
         if tree is not None:
             self._sql.executemany("INSERT OR REPLACE INTO directories VALUES(?,?)", tree.fresh.items())
         self.put("sealed_root", tree.root if tree else None)
@@ -343,7 +345,7 @@ class Database:
         """Store the result of a scan: changed folders (None: forget), new or changed files, and paths without
         a file."""
         self.scan_record.put_folders(folders)
-        differences.scanned(self._sql, ((one.path, one.digest) for one in fresh), gone)
+        differences.scanned(self._sql, ((stat.path, stat.digest) for stat in fresh), gone)
 
     def put_first_seal(self, sealed: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
         """Store a first seal and the stats of the files that were written for it."""
@@ -354,14 +356,14 @@ class Database:
         folders = self.folders()
         folders |= with_single_files(folders, stats)
         self.put_folders(folders, (), ())
-        here = {one.path: one.digest for folder in folders.values() for one in folder.stats()}
-        differences.recompute(self._sql, here, {path: file.digest for path, file in sealed.items()})
+        digests = {stat.path: stat.digest for folder in folders.values() for stat in folder.stats()}
+        differences.recompute(self._sql, digests, {path: file.digest for path, file in sealed.items()})
 
     def put_stats(self, stats: Iterable[Stat], gone: Iterable[str] = ()) -> None:
         """Store stats of single files; the next scan merges them into their folders."""
         stats, gone = list(stats), list(gone)
         self.scan_record.put_single(stats, gone)
-        differences.scanned(self._sql, ((one.path, one.digest) for one in stats), gone)
+        differences.scanned(self._sql, ((stat.path, stat.digest) for stat in stats), gone)
 
     # --- journal
 

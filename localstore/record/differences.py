@@ -47,7 +47,7 @@ def scanned(sql: sqlite3.Connection, fresh: Iterable[tuple[str, bytes]], gone: I
     sql.executemany("DELETE FROM differs WHERE path=?", [*absent, *((path,) for path, _ in present)])
     sql.executemany(
         "INSERT INTO differs SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM sealed WHERE path=? AND digest=?)",
-        [(*one, *one) for one in present],
+        [(*file, *file) for file in present],
     )
     sql.executemany("INSERT INTO differs SELECT path, NULL FROM sealed WHERE path=?", absent)
 
@@ -150,4 +150,4 @@ def gone_from_branch(sql: sqlite3.Connection) -> list[str]:
 
 def only_column(cursor: sqlite3.Cursor) -> list[str]:
     """The values of a query with one column."""
-    return [one for (one,) in cursor]
+    return [value for (value,) in cursor]

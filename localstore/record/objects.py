@@ -112,8 +112,8 @@ class Objects:
         """Store texts given as (digest, bytes). `durable` False: the relay has them, so that one that a power
         cut damages is read from there."""
         offered = {digest: data for digest, data in texts if digest not in self._indexed}
-        here = self._db.objects.places(offered)
-        fresh = [(digest, data, True) for digest, data in offered.items() if digest not in here]
+        places = self._db.objects.places(offered)
+        fresh = [(digest, data, True) for digest, data in offered.items() if digest not in places]
         if fresh:
             frames = (frame for pack in write_packs(fresh, quick=True) for frame in pack.frames)
             self._index(list(self._append(frames, durable)))
@@ -125,10 +125,10 @@ class Objects:
                 offset = file.tell()
                 file.write(frame.stored)
                 start, row = 0, frame.row
-                for one in row.objects:
-                    place = (number, offset, row.stored_len, row.codec, row.raw_len, start, one.size)
-                    yield one.digest, Place._make(place)
-                    start += one.size
+                for entry in row.objects:
+                    place = (number, offset, row.stored_len, row.codec, row.raw_len, start, entry.size)
+                    yield entry.digest, Place._make(place)
+                    start += entry.size
             file.flush()
             if durable:
                 os.fdatasync(file.fileno())
