@@ -20,10 +20,10 @@ def main() -> int:
     devices = [
         {
             str(name): value if isinstance(value, (str, int, float)) else str(value)
-            for name, value in one.items()
+            for name, value in device.items()
         }
-        for one in engine.get_device_info()
-        if isinstance(one, dict)
+        for device in engine.get_device_info()
+        if isinstance(device, dict)
     ]
     report = {"version": version("xllamacpp"), "system": str(engine.get_system_info()), "devices": devices}
     sys.stdout.buffer.write(msgspec.json.encode(report))
