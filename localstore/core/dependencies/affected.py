@@ -22,13 +22,13 @@ def is_affected(
     if version in versions or not (ranges or versions):
         return True
     comparable = [range_ for range_ in ranges if range_.type in ("SEMVER", "ECOSYSTEM")]
-    answers = [_within(ecosystem, version, range_.events) for range_ in comparable]
+    answers = [_is_within(ecosystem, version, range_.events) for range_ in comparable]
     if True in answers:
         return True
     return None if None in answers or len(comparable) < len(ranges) else False
 
 
-def _within(ecosystem: str, version: str, events: Sequence[Event]) -> bool | None:
+def _is_within(ecosystem: str, version: str, events: Sequence[Event]) -> bool | None:
     at = _order(ecosystem, version)
     if at is None:
         return None

@@ -55,7 +55,7 @@ def read(path: str, data: bytes) -> list[Declared]:
         declared = list(islice(reader(data), DEPENDENCIES))
     except (UnicodeDecodeError, ValueError, RecursionError, AttributeError, TypeError) as error:
         raise Invalid(f"the manifest cannot be read: {type(error).__name__}") from None
-    return list(dict.fromkeys(dependency for dependency in declared if _plain(dependency)))
+    return list(dict.fromkeys(dependency for dependency in declared if _is_plain(dependency)))
 
 
 def key(ecosystem: str, name: str) -> str:
@@ -65,7 +65,7 @@ def key(ecosystem: str, name: str) -> str:
     return name.lower() if ecosystem in ("svc", "npm") else name
 
 
-def _plain(declared: Declared) -> bool:
+def _is_plain(declared: Declared) -> bool:
     texts = (declared.name, declared.requirement or "x")
     return all(0 < len(text) <= _CHARS and text.isprintable() for text in texts)
 

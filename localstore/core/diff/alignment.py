@@ -48,7 +48,7 @@ def hunks(old: Sequence[int], new: Sequence[int], cells: int) -> list[Hunk]:
     todo = [_Gap(Hunk(0, len(old), 0, len(new)), 0)]
     runs: list[Hunk] = []
     while todo:
-        gap = _trimmed(old, new, todo.pop())
+        gap = _trim(old, new, todo.pop())
         i1, i2, j1, j2 = gap.hunk
         if i1 == i2 or j1 == j2:
             runs.append(gap.hunk)
@@ -63,7 +63,7 @@ def hunks(old: Sequence[int], new: Sequence[int], cells: int) -> list[Hunk]:
     )
 
 
-def _trimmed(old: Sequence[int], new: Sequence[int], gap: _Gap) -> _Gap:
+def _trim(old: Sequence[int], new: Sequence[int], gap: _Gap) -> _Gap:
     i1, i2, j1, j2 = gap.hunk
     while i1 < i2 and j1 < j2 and old[i1] == new[j1]:
         i1, j1 = i1 + 1, j1 + 1

@@ -75,7 +75,7 @@ def through(span: Span, edits: Iterable[Edit]) -> Span:
 def follow(old: bytes, new: bytes, spans: Sequence[Span], edits: Sequence[Edit] | None = None) -> list[Span]:
     """The spans of `old` in `new`, by the edits that were made, or else by those that a comparison finds."""
     line_edits = _by_lines(old, text_edits.edits(old, new) if edits is None else edits)
-    return [_narrowed(old, new, span, through(span, line_edits), line_edits) for span in spans]
+    return [_narrow(old, new, span, through(span, line_edits), line_edits) for span in spans]
 
 
 def elsewhere(old: bytes, new: bytes, span: Span, lost: bytes) -> Span | None:
@@ -118,7 +118,7 @@ def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
     return 0
 
 
-def _narrowed(old: bytes, new: bytes, span: Span, moved: Span, edits: Sequence[Edit]) -> Span:
+def _narrow(old: bytes, new: bytes, span: Span, moved: Span, edits: Sequence[Edit]) -> Span:
     """Where one edit replaced more than the span: of what it put there the lines that are most alike."""
     whole = next(
         (edit for edit in edits if edit.offset <= span.start and edit.offset + edit.deleted >= span.end), None

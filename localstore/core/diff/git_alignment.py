@@ -74,8 +74,8 @@ def git_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list[Hunk]
     start, end = common_ends(old, new)
     effort = _Effort(budget)
     effort.spend(len(old) + len(new) - 2 * (start + end))
-    kept_old, old_changed = _kept(old, new, start, end, effort)
-    kept_new, new_changed = _kept(new, old, start, end, effort)
+    kept_old, old_changed = _select_compared(old, new, start, end, effort)
+    kept_new, new_changed = _select_compared(new, old, start, end, effort)
     search = _Search([old[i] for i in kept_old], [new[j] for j in kept_new], effort)
     search.run()
     for places, flags, changed in (
@@ -84,7 +84,7 @@ def git_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list[Hunk]
     ):
         for place, flag in zip(places, flags, strict=True):
             changed[place] = flag
-    return _collected(old_changed, new_changed)
+    return _collect_hunks(old_changed, new_changed)
 
 
 def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]:
@@ -96,7 +96,7 @@ def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]
     return start, end
 
 
-def _kept(
+def _select_compared(
     side: Sequence[int], other: Sequence[int], start: int, end: int, effort: _Effort
 ) -> tuple[list[int], bytearray]:
     """The indices of the compared lines, and the flags of changed lines, set for the ignored ones."""
@@ -111,7 +111,7 @@ def _kept(
         stays = matches[at] == SOME
         if matches[at] == MANY:
             effort.spend(FREQUENT_COSTS)
-            stays = not _left_out(matches, at, start, len(side) - end)
+            stays = not _is_left_out(matches, at, start, len(side) - end)
         if stays:
             compared.append(at)
         else:
@@ -126,7 +126,7 @@ def _rough_root(number: int) -> int:
     return root
 
 
-def _left_out(matches: bytearray, at: int, start: int, end: int) -> bool:
+def _is_left_out(matches: bytearray, at: int, start: int, end: int) -> bool:
     """Whether a frequent line is among lines without a match, so that git ignores it."""
     before = matches[max(start, at - WINDOW) : at]
     before = before[before.rfind(SOME) + 1 :]
@@ -165,10 +165,10 @@ class _Search:
                 self.old_changed[i1:i2] = b"\1" * (i2 - i1)
                 self.new_changed[j1:j2] = b"\1" * (j2 - j1)
             else:
-                i, j, low, high = self._parting(_Box(i1, i2, j1, j2, minimal))
+                i, j, low, high = self._find_split(_Box(i1, i2, j1, j2, minimal))
                 todo += [_Box(i, i2, j, j2, high), _Box(i1, i, j1, j, low)]
 
-    def _parting(self, box: _Box) -> tuple[int, int, bool, bool]:
+    def _find_split(self, box: _Box) -> tuple[int, int, bool, bool]:
         """The point (i, j) at which the box is split, and whether each part needs the shortest script."""
         walk = _Walk(self, box)
         cost = 0
@@ -302,7 +302,7 @@ class _Walk:
         return at, back_reached - at, False, True
 
 
-def _collected(old_changed: bytearray, new_changed: bytearray) -> list[Hunk]:
+def _collect_hunks(old_changed: bytearray, new_changed: bytearray) -> list[Hunk]:
     """The flags as hunks. Unchanged lines are paired in order."""
     hunks = []
     i = j = 0

@@ -112,7 +112,7 @@ def histogram_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list
             hunks.append(Hunk(*box))
         else:
             stack += [_Box(run.i2, i2, run.j2, j2), _Box(i1, run.i1, j1, run.j1)]
-    return _glued(hunks)
+    return _glue(hunks)
 
 
 def _best_run(old: Sequence[int], new: Sequence[int], box: _Box, effort: _Effort) -> _Found:
@@ -153,7 +153,7 @@ def _best_run(old: Sequence[int], new: Sequence[int], box: _Box, effort: _Effort
     return _Found(best, not (common and fewest > CHAIN_MAX))
 
 
-def _glued(hunks: list[Hunk]) -> list[Hunk]:
+def _glue(hunks: list[Hunk]) -> list[Hunk]:
     """The hunks ascending, those that touch on both sides as one."""
     joined: list[Hunk] = []
     for hunk in sorted(hunks):

@@ -34,7 +34,7 @@ def overlay(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
         old, their_tokens, my_tokens = (tokens(text.decode()) for text in (base, theirs, mine))
     except UnicodeDecodeError:
         return None
-    changes = _combined(_changes(old, their_tokens), _changes(old, my_tokens))
+    changes = _combine(_changes(old, their_tokens), _changes(old, my_tokens))
     if changes is None:
         return None
     parts: list[str] = []
@@ -52,7 +52,7 @@ def _changes(old: list[str], new: list[str]) -> list[_Change]:
     return [_Change(i1, i2, tuple(new[j1:j2])) for i1, i2, j1, j2 in slid(a, b, hunks(a, b, CELLS), None)]
 
 
-def _combined(their_changes: list[_Change], my_changes: list[_Change]) -> list[_Change] | None:
+def _combine(their_changes: list[_Change], my_changes: list[_Change]) -> list[_Change] | None:
     """The changes of both in the order of the text; the same change counts once. None if two clash."""
     changes: list[_Change] = []
     i = j = 0
@@ -60,7 +60,7 @@ def _combined(their_changes: list[_Change], my_changes: list[_Change]) -> list[_
         theirs, mine = their_changes[i], my_changes[j]
         if theirs == mine:
             j += 1
-        elif _clash(theirs, mine):
+        elif _is_clash(theirs, mine):
             return None
         elif theirs.start <= mine.start:
             changes.append(theirs)
@@ -71,7 +71,7 @@ def _combined(their_changes: list[_Change], my_changes: list[_Change]) -> list[_
     return [*changes, *their_changes[i:], *my_changes[j:]]
 
 
-def _clash(first: _Change, second: _Change) -> bool:
+def _is_clash(first: _Change, second: _Change) -> bool:
     """Whether one deletes what the other deletes, or writes inside of it."""
     # An insertion at the edge of a deletion stands.
     if first.start == first.end or second.start == second.end:

@@ -75,8 +75,8 @@ def candidates(removed: Mapping[str, File], added: Mapping[str, File], moved: It
     """The files to compare besides the exact renames; empty if that would be too much work."""
     exact_ones = list(moved)
     old_paths, new_paths = {rename.old for rename in exact_ones}, {rename.new for rename in exact_ones}
-    old = {path: file for path, file in removed.items() if path not in old_paths and _comparable(file)}
-    new = {path: file for path, file in added.items() if path not in new_paths and _comparable(file)}
+    old = {path: file for path, file in removed.items() if path not in old_paths and _is_comparable(file)}
+    new = {path: file for path, file in added.items() if path not in new_paths and _is_comparable(file)}
     if len(old) * len(new) > RENAME_PAIRS:
         return Candidates({}, {})
     weight = sum(file.size for side in (old, new) for file in side.values())
@@ -136,13 +136,15 @@ def _within_bounds(
 
     if sum(map(cost, pairs)) <= RENAME_WORK:
         return pairs
-    shared = _shared(old, new)
+    shared = _count_shared_lines(old, new)
     likely = sorted((pair for pair in pairs if shared[pair]), key=lambda pair: (-shared[pair], pair))
     spent = accumulate(map(cost, likely))
     return [pair for pair, so_far in zip(likely, spent, strict=True) if so_far <= RENAME_WORK]
 
 
-def _shared(old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]) -> Counter[tuple[str, str]]:
+def _count_shared_lines(
+    old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
+) -> Counter[tuple[str, str]]:
     """Pair of files → the number of lines that both have and few others."""
     having: dict[bytes, list[str]] = {}
     for path, counts in new.items():
@@ -202,7 +204,7 @@ def _alike(old: Counter[bytes], new: Counter[bytes], old_size: int, new_size: in
     return common * 100 // max(old_size, new_size, 1)
 
 
-def _comparable(file: File) -> bool:
+def _is_comparable(file: File) -> bool:
     return file.text and 0 < file.size <= DIFF_BYTES
 
 

@@ -101,15 +101,15 @@ def slid(
     old_texts, new_texts = texts or (None, None)
     _compact(_Groups(old, old_changed), _Groups(new, new_changed), old_texts)
     _compact(_Groups(new, new_changed), _Groups(old, old_changed), new_texts)
-    return _collected(_Groups(old, old_changed), _Groups(new, new_changed))
+    return _collect_hunks(_Groups(old, old_changed), _Groups(new, new_changed))
 
 
-def _collected(old: _Groups, new: _Groups) -> list[Hunk]:
+def _collect_hunks(old: _Groups, new: _Groups) -> list[Hunk]:
     hunks = []
     while True:
         if old.size or new.size:
             hunks.append(Hunk(old.start, old.end, new.start, new.end))
-        if not _on(old, new):
+        if not _advance(old, new):
             return hunks
 
 
@@ -117,11 +117,11 @@ def _compact(groups: _Groups, other: _Groups, texts: Sequence[bytes] | None) -> 
     while True:
         if groups.size:
             _settle(groups, other, texts)
-        if not _on(groups, other):
+        if not _advance(groups, other):
             return
 
 
-def _on(first: _Groups, second: _Groups) -> bool:
+def _advance(first: _Groups, second: _Groups) -> bool:
     """Advance both cursors to the next group that is not empty. Returns False at the end."""
     count = min(first.unchanged(), second.unchanged())
     if not count:

@@ -187,11 +187,11 @@ def parse(headers: Headers) -> ParsedSignature:
     Raises NotBound if it is missing, if a relevant header appears twice, or if one is not exactly as `sign`
     writes it.
     """
-    fields = _single(headers)
-    written = re.fullmatch(_INPUT, _required(fields, "signature-input"))
+    fields = _collect_fields(headers)
+    written = re.fullmatch(_INPUT, _require_field(fields, "signature-input"))
     if written is None:
         raise _malformed("Signature-Input")
-    signature = _match(_SIGNATURE, _required(fields, "signature"), "Signature")
+    signature = _match(_SIGNATURE, _require_field(fields, "signature"), "Signature")
     return ParsedSignature(
         params=written["params"],
         components=tuple(name.strip('"') for name in written["components"].split(" ")),
@@ -286,7 +286,7 @@ def _unsignable(method: str, authority: str, path: str, query: str) -> str | Non
     return next((name for name, text in parts.items() if not _VISIBLE.fullmatch(text)), None)
 
 
-def _single(headers: Headers) -> dict[str, str]:
+def _collect_fields(headers: Headers) -> dict[str, str]:
     fields: dict[str, str] = {}
     for raw_name, value in headers:
         name = raw_name.lower()
@@ -300,7 +300,7 @@ def _single(headers: Headers) -> dict[str, str]:
     return fields
 
 
-def _required(fields: dict[str, str], name: str) -> str:
+def _require_field(fields: dict[str, str], name: str) -> str:
     if name not in fields:
         raise NotBound(
             "this request must be signed by the device key its session is bound to; run: svc login",

@@ -43,7 +43,7 @@ def first_edit(
 
     `name`: the BLAKE3 of `text`, if known. Raises NotText unless both texts are UTF-8.
     """
-    if not (text and _plain(text) and _plain(new)):
+    if not (text and _is_plain(text) and _is_plain(new)):
         return None
     changes = text_edits.edits(text, new)
     if not _few_and_apart(changes):
@@ -52,7 +52,7 @@ def first_edit(
     return FirstEdit(base, _update(_Places(base, text), replica, changes) if changes else None)
 
 
-def _plain(text: bytes) -> bool:
+def _is_plain(text: bytes) -> bool:
     """Whether every character is one UTF-16 unit, and the text is short enough."""
     return len(text) <= MOST_BYTES and not update_format.has_pairs(text)
 
@@ -104,7 +104,7 @@ def _update(places: _Places, replica: int, changes: list[text_edits.Edit]) -> by
         if inserted:
             structs.append(_insertion(places, end, inserted))
     written = [varints([1, len(structs), replica, 0]), *structs] if structs else [b"\0"]
-    return b"".join([*written, _deleted(places.writer, sorted(deletions))])
+    return b"".join([*written, _encode_deletions(places.writer, sorted(deletions))])
 
 
 def _insertion(places: _Places, at: int, inserted: bytes) -> bytes:
@@ -119,7 +119,7 @@ def _insertion(places: _Places, at: int, inserted: bytes) -> bytes:
     return bytes([info]) + points + varints([len(inserted)]) + inserted
 
 
-def _deleted(writer: int, stretches: list[tuple[int, int]]) -> bytes:
+def _encode_deletions(writer: int, stretches: list[tuple[int, int]]) -> bytes:
     if not stretches:
         return _NO_DELETIONS
     joined: list[tuple[int, int]] = []

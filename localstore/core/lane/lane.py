@@ -65,7 +65,7 @@ class Lane:
         lane._items = lane._counted = len(first.pieces)
         lane._known = {first.writer: sum(first.units)} if first.pieces else {}
         if update_format.has_pairs(text):
-            lane._halves = update_format.second_halves(lane._parsed())
+            lane._halves = update_format.second_halves(lane._parse_state())
         lane._bytes, lane._load = text, Load(longest=limits.GENESIS_PIECE)
         return lane
 
@@ -159,10 +159,10 @@ class Lane:
                     "the edits of this lane have too many parts for its size; send the file as a new version"
                 )
             vector, own = update_format.check(step, vector, replica, items, halves)
-            items += _added(step)
+            items += _count_added(step)
             halves = halves | own if own else halves
         added = items - self._items
-        load = self._loadable(steps)  # may count the items again
+        load = self._measure_load(steps)  # may count the items again
         self._absorb(updates, vector, reading)
         self._items, self._halves, self._load = self._items + added, halves, load
         return worked
@@ -211,7 +211,7 @@ class Lane:
         theirs = update_format.ends_of(parsed)
         if vector and theirs and update_format.genesis_ids(vector) != update_format.genesis_ids(theirs):
             raise UpdateInvalid("the state belongs to another lane or epoch")
-        load = load_of(self._parsed(), parsed) if vector else load_of(parsed)
+        load = load_of(self._parse_state(), parsed) if vector else load_of(parsed)
         for client, clock in theirs.items():
             vector[client] = max(clock, vector.get(client, 0))
         self._absorb([state], vector)
@@ -326,7 +326,7 @@ class Lane:
 
     def _grow(self, update: update_format.Update, halves: set[update_format.Point]) -> None:
         self._load = self._load.after([update], self._items)
-        self._items += _added(update)
+        self._items += _count_added(update)
         self._halves |= halves
 
     def _grown(self) -> bool:
@@ -334,23 +334,23 @@ class Lane:
         after every update."""
         return self._items - self._counted > self._counted // 8
 
-    def _loadable(self, steps: Sequence[update_format.Update]) -> Load:
+    def _measure_load(self, steps: Sequence[update_format.Update]) -> Load:
         """The cost of loading the lane after these updates. Raises UpdateInvalid above LANE_WORK."""
         load = self._load.after(steps, self._items)
         if load.steps <= limits.LANE_WORK:
             return load
-        whole = self._parsed()
+        whole = self._parse_state()
         self._items = self._counted = len(whole.structs)
         self.looked = exact_cost(self._items, limits.LANE_WORK)
         load = woven(update_format.joined([whole, *steps]))
         self.looked = exact_cost(self._items, load.steps)
         return load
 
-    def _parsed(self) -> update_format.Update:
+    def _parse_state(self) -> update_format.Update:
         return update_format.parse(self.state(), update_format.STATE_CAPS)
 
     def _recount(self) -> None:
-        update = self._parsed()
+        update = self._parse_state()
         self._items = self._counted = len(update.structs)
         self._halves = update_format.second_halves(update)
 
@@ -389,7 +389,7 @@ class _Library:
         raise UpdateInvalid(f"{self._lane._problem}; load the lane again from its log") from None
 
 
-def _added(update: update_format.Update) -> int:
+def _count_added(update: update_format.Update) -> int:
     """An upper bound of the items that an update adds to a lane."""
     return SPLITS * (len(update.structs) + len(update.deletions))
 

@@ -48,7 +48,7 @@ class Search(msgspec.Struct):
     def digests(self) -> dict[bytes, int]:
         """Digest → bytes of the texts that `pairs` compares."""
         sides = [*(self.gone[path] for path in self.wanted), *self.came.values()] if self.wanted else []
-        return {file.digest: file.size for file in sides if _comparable(file)}
+        return {file.digest: file.size for file in sides if _is_comparable(file)}
 
     def pairs(self, texts: Mapping[bytes, bytes]) -> Ways:
         """All moves of this side. `texts`: by digest, of `digests`."""
@@ -124,7 +124,7 @@ def _search(side: Mapping[str, Change], other: Mapping[str, Change]) -> Search:
     news = set(exact.values())
     gone = {path: file for path, file in gone.items() if path not in exact}
     came = {path: file for path, file in came.items() if path not in news}
-    relevant = [path for path, file in gone.items() if path in other and _comparable(file)]
+    relevant = [path for path, file in gone.items() if path in other and _is_comparable(file)]
     search = Search(exact, gone, came, relevant)
     if len(relevant) * len(came) > RENAME_PAIRS or sum(search.digests().values()) > RENAME_BYTES:
         search.wanted = []
@@ -170,7 +170,7 @@ def _by_name(paths: Collection[str]) -> dict[str, str | None]:
     return by_name
 
 
-def _comparable(file: File) -> bool:
+def _is_comparable(file: File) -> bool:
     return file.text and 0 < file.size <= DIFF_BYTES
 
 

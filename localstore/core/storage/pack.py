@@ -157,14 +157,14 @@ class PackWriter:
         parts = [data for _, data in objects]
         raw_len = sum(map(len, parts))
         codec, stored = RAW, b""
-        if not probe or self._promising(parts[0]):
-            codec, stored = ZSTD, self._compressed(parts, raw_len)
+        if not probe or self._is_promising(parts[0]):
+            codec, stored = ZSTD, self._compress(parts, raw_len)
         if codec == RAW or len(stored) > raw_len * WORTHWHILE:
             codec, stored = RAW, b"".join(parts)
         rows = [ObjectRow(digest, len(data)) for digest, data in objects]
         return Frame(FrameRow(codec, raw_len, len(stored), rows), stored)
 
-    def _compressed(self, parts: Sequence[Bytes], raw_len: int) -> bytes:
+    def _compress(self, parts: Sequence[Bytes], raw_len: int) -> bytes:
         """One zstd frame that declares its length. A block ends with the part that brings it to BLOCK_LEAST
         bytes."""
         if len(parts) == 1 or raw_len <= BLOCK_LEAST:
@@ -180,7 +180,7 @@ class PackWriter:
         stored.append(stream.flush())
         return b"".join(stored)
 
-    def _promising(self, raw: Bytes) -> bool:
+    def _is_promising(self, raw: Bytes) -> bool:
         """Whether one of three samples of long data compresses; True for short data. After many failures only
         one of the samples is tested, in turn."""
         if len(raw) < PROBE_LEAST:

@@ -75,7 +75,7 @@ def update(
     top = EMPTY_ROOT
     for path in deepest_first(touched):
         old = before.get(path, _NOTHING)
-        new = _changed(path, old, files.get(path, {}), subdirectories.pop(path, {}))
+        new = _apply_changes(path, old, files.get(path, {}), subdirectories.pop(path, {}))
         digest = alike.get(path, EMPTY_ROOT)
         if known is None or known.get(digest) != new:
             digest = directory_digest(new, path, key)
@@ -111,7 +111,7 @@ def _load(root: bytes, touched: set[str], known: Known | None) -> Steps[dict[str
     return directories
 
 
-def _changed(
+def _apply_changes(
     path: str,
     old: Directory,
     files: Mapping[str, TreeEntry | None],

@@ -98,7 +98,7 @@ def _part(path: str, digest: bytes, key: bytes, parting: Parting) -> Steps[Left 
         remainder = Left(digest, sum(child.size for child in visible))
     elif visible:
         hidden = yield from _entry_digests(path, Directory(FORMAT, gone, []), key, parting)
-        salted = [_salted(child, path, key) for child in visible]
+        salted = [_salt(child, path, key) for child in visible]
         partial = Directory(FORMAT, salted, sorted(directory.hidden + hidden))
         remainder = Left(_write(partial, parting), sum(child.size for child in visible))
     parting.left[at] = remainder
@@ -128,7 +128,7 @@ def _entry_digests(path: str, directory: Directory, key: bytes, parting: Parting
     return digests
 
 
-def _salted(child: Child, path: str, key: bytes) -> Child:
+def _salt(child: Child, path: str, key: bytes) -> Child:
     salt = path_salt(join(path, child.name), key) if child.salt is None else child.salt
     return Child(child.name, child.kind, child.digest, child.size, salt)
 

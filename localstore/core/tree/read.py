@@ -199,7 +199,7 @@ def diffs(
                 difference = differences[place]
                 difference.directories[path] = digest
                 after = objects[digest].children if digest in objects else []
-                for name, old, new in _unequal(before, after):
+                for name, old, new in _unequal_children(before, after):
                     full = join(path, name)
                     _note(difference.changes, full, old, new)
                     old_digest, new_digest = _directory(old), _directory(new)
@@ -212,7 +212,7 @@ def diffs(
     ]
 
 
-def _unequal(
+def _unequal_children(
     before: Mapping[str, Child], after: Sequence[Child]
 ) -> Iterator[tuple[str, Child | None, Child | None]]:
     """Name, old and new of the children that differ."""
