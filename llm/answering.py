@@ -48,12 +48,12 @@ def capabilities(installed: Installed) -> list[str]:
         abilities.append("thinking")
     if installed.projector is not None:
         abilities.append("vision")
-    if _inserts(header):
+    if _can_insert(header):
         abilities.append("insert")
     return abilities
 
 
-def _inserts(header: Header) -> bool:
+def _can_insert(header: Header) -> bool:
     return any(
         name in header.fields
         for name in ("tokenizer.ggml.fim_pre_token_id", "tokenizer.ggml.prefix_token_id")
@@ -241,7 +241,7 @@ class _Told:
     def last(self, began: int, load_ns: int, cut: Cut | None, context: list[int] | None) -> dict[str, Any]:
         timings, usage = self._timings, self._usage
         line = {
-            **self.line("", calls=self._finished_calls()),
+            **self.line("", calls=self._finish_calls()),
             "done": True,
             "done_reason": "length" if self._reason == "length" else "stop",
             "total_duration": time.monotonic_ns() - began,
@@ -257,7 +257,7 @@ class _Told:
             line["truncated"] = {"prompt_tokens": cut.before, "kept_tokens": cut.after}
         return line
 
-    def _finished_calls(self) -> list[dict[str, Any]]:
+    def _finish_calls(self) -> list[dict[str, Any]]:
         calls = []
         for index, call in sorted(self._calls.items()):
             try:
@@ -271,7 +271,7 @@ class _Told:
 
 async def _follow(work: Work, runner: Runner) -> list[int]:
     """Turn a chat into a completion that follows the tokens of an earlier one. Returns all its tokens."""
-    prompt = work.before + await _rendered(work, runner)
+    prompt = work.before + await _render_chat(work, runner)
     for name in ("messages", "chat_template_kwargs"):
         work.body.pop(name, None)
     work.path, work.body["prompt"] = COMPLETION, prompt
@@ -281,7 +281,7 @@ async def _follow(work: Work, runner: Runner) -> list[int]:
     return prompt
 
 
-async def _rendered(work: Work, runner: Runner) -> list[int]:
+async def _render_chat(work: Work, runner: Runner) -> list[int]:
     """The tokens of a chat in the model's template."""
     template_input = {
         name: work.body[name] for name in ("messages", "tools", "chat_template_kwargs") if name in work.body
@@ -294,5 +294,5 @@ async def _rendered(work: Work, runner: Runner) -> list[int]:
 
 
 async def _context(work: Work, runner: Runner, prompt: list[int], text: str) -> list[int]:
-    prompt = prompt or await _rendered(work, runner)
+    prompt = prompt or await _render_chat(work, runner)
     return prompt + await tokens_of(runner, text)

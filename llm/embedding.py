@@ -43,7 +43,7 @@ async def embed(
         pass
     return {
         "model": call.model,
-        "embeddings": [_shortened(vector, dimensions) for vector in vectors],
+        "embeddings": [_shorten(vector, dimensions) for vector in vectors],
         "total_duration": time.monotonic_ns() - began,
         "load_duration": load_ns,
         "prompt_eval_count": count,
@@ -52,7 +52,7 @@ async def embed(
 
 async def _vectors(runner: Runner, texts: list[str], *, cut: bool) -> tuple[list[list[float]], int]:
     try:
-        return await _asked(runner, texts)
+        return await _request_vectors(runner, texts)
     except Refused as error:
         if not cut or error.kind != TOO_LONG:
             raise
@@ -61,10 +61,10 @@ async def _vectors(runner: Runner, texts: list[str], *, cut: bool) -> tuple[list
     for text in texts:
         tokens = await tokens_of(runner, text)
         shorter.append(text if len(tokens) <= room else await text_of(runner, tokens[:room]))
-    return await _asked(runner, shorter)
+    return await _request_vectors(runner, shorter)
 
 
-async def _asked(runner: Runner, texts: list[str]) -> tuple[list[list[float]], int]:
+async def _request_vectors(runner: Runner, texts: list[str]) -> tuple[list[list[float]], int]:
     answer = await runner.ask("POST", "/v1/embeddings", msgspec.json.encode({"input": texts}))
     try:
         data = await runner.whole(answer)
@@ -76,7 +76,7 @@ async def _asked(runner: Runner, texts: list[str]) -> tuple[list[list[float]], i
     return [item["embedding"] for item in decoded["data"]], decoded.get("usage", {}).get("prompt_tokens", 0)
 
 
-def _shortened(vector: list[float], dimensions: int | None) -> list[float]:
+def _shorten(vector: list[float], dimensions: int | None) -> list[float]:
     """The first dimensions, of length 1 again."""
     if dimensions is None or dimensions >= len(vector):
         return vector

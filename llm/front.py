@@ -89,11 +89,11 @@ class Front:
         for method, path, handler in routes:
             methods = ["GET", "HEAD"] if method == "GET" else [method]
             name = f"{method}{path}".replace("/", "-").replace("<", "").replace(">", "").replace(":", "-")
-            app.add_route(self._guarded(handler), path, methods=methods, name=name, stream=True)
-        app.error_handler.add(Exception, self._failed)
+            app.add_route(self._guard(handler), path, methods=methods, name=name, stream=True)
+        app.error_handler.add(Exception, self._answer_failure)
         return app
 
-    def _guarded(self, handler: Handler) -> Handler:
+    def _guard(self, handler: Handler) -> Handler:
         async def answer(request: Request, **parts: str) -> Any:
             request.ctx.headers = {}
             try:
@@ -114,7 +114,7 @@ class Front:
 
         return answer
 
-    async def _failed(self, request: Request, error: Exception) -> HTTPResponse:
+    async def _answer_failure(self, request: Request, error: Exception) -> HTTPResponse:
         """What no handler answers: an unknown path or method, a broken request, a fault of ours."""
         status = error.status_code if isinstance(error, SanicException) else 500
         request.ctx.headers = {}
@@ -315,7 +315,7 @@ class Front:
         began = time.monotonic_ns()
         answer_lines = self._lines(work, installed, context, keep, began)
         if call.stream is False:
-            return self.json(request, await _together(answer_lines))
+            return self.json(request, await _join_lines(answer_lines))
         await self.stream(request, answer_lines)
         return None
 
@@ -348,7 +348,7 @@ async def _each(steps: Any) -> AsyncGenerator[dict[str, Any], None]:
         yield step
 
 
-async def _together(source: AsyncGenerator[dict[str, Any], None]) -> dict[str, Any]:
+async def _join_lines(source: AsyncGenerator[dict[str, Any], None]) -> dict[str, Any]:
     """One answer of all lines."""
     text, thinking, calls, last = [], [], [], {}
     async with aclosing(source):

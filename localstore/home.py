@@ -78,7 +78,7 @@ class Home:
         match = self._find(folder, repo_id)
         if match is not None and match[1] == _describe(folder, repo_id, match[1].born or None):
             return match[0]
-        with self._changing():
+        with self._hold_lock():
             match = self._find(folder, repo_id)
             description = _describe(folder, repo_id)
             if match is None:
@@ -117,7 +117,7 @@ class Home:
         )
 
     @contextmanager
-    def _changing(self) -> Iterator[None]:
+    def _hold_lock(self) -> Iterator[None]:
         """Keep other processes from changing which record is whose; two would make two of one folder."""
         copies = self.root / "copies"
         copies.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -128,7 +128,7 @@ class Home:
 
     def previous_records(self, folder: Path) -> list[Path]:
         """Records of this path from earlier links: the folder was unlinked and linked again."""
-        written, identity = _written(folder), identify(folder)
+        written, identity = _recorded_path(folder), identify(folder)
         return [
             record
             for record, other in self.records()
@@ -163,7 +163,7 @@ def _describe(folder: Path, repo_id: str, born: int | None = None) -> CopyRecord
     """What the record of the folder holds. `born`: its birth time, if that need not be asked for."""
     identity = identify(folder)
     return CopyRecord(
-        folder=_written(folder),
+        folder=_recorded_path(folder),
         repo_id=repo_id,
         device=identity.device,
         inode=identity.inode,
@@ -173,7 +173,7 @@ def _describe(folder: Path, repo_id: str, born: int | None = None) -> CopyRecord
     )
 
 
-def _written(folder: Path) -> str:
+def _recorded_path(folder: Path) -> str:
     """The canonical path as text for JSON; bytes that are not UTF-8 are escaped."""
     return os.fsencode(folder.resolve()).decode("utf-8", "backslashreplace")
 

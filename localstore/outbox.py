@@ -86,7 +86,7 @@ class Outbox:
             if waiting >= KEPT:
                 raise OverflowError
             if not path.endswith("/+") and folding != "never":
-                value = self._folded(origin, account, path, value, folding == "whole")
+                value = self._fold(origin, account, path, value, folding == "whole")
             action = QueuedAction(
                 _new_id(self._clock()), origin, account, handle, about, path, value, self._tick()
             )
@@ -144,7 +144,7 @@ class Outbox:
         with self._lock:
             self._db.close()
 
-    def _folded(self, origin: str, account: str, path: str, value: Any, whole: bool) -> Any:
+    def _fold(self, origin: str, account: str, path: str, value: Any, whole: bool) -> Any:
         """The value joined with that of a queued action at the same path, which is removed. Unless a value is
         the whole, actions whose members are lists (additions or removals) are not joined."""
         row = self._db.execute(

@@ -66,13 +66,13 @@ class Follower:
 
     def serve(self) -> None:
         """Pass on events until either side hangs up."""
-        threading.Thread(target=self._until_hung_up, daemon=True).start()
+        threading.Thread(target=self._wait_for_hang_up, daemon=True).start()
         while (event := self._waiting.get()) is not None:
             self._peer.sendall(encode(event) + b"\n")
         with suppress(OSError):
             self._peer.shutdown(socket.SHUT_RDWR)  # a close would wait for the thread that reads
 
-    def _until_hung_up(self) -> None:
+    def _wait_for_hang_up(self) -> None:
         with suppress(OSError):
             while (line := self._lines.next(None)) is not None:
                 if self.hears is not None:
@@ -160,7 +160,7 @@ class Server:
                 _send(peer, Reply(code="invalid", error=f"this is not a request: {str(error)[:200]}"))
                 continue
             if request.do == "invoke":
-                _respond(peer, self._desk.invoke(request, lambda: _hung_up(peer)))
+                _respond(peer, self._desk.invoke(request, lambda: _has_hung_up(peer)))
                 continue
             reply = self._desk.answer(request)
             if request.do not in STAYING or reply.error:
@@ -211,7 +211,7 @@ def is_ours(peer: socket.socket) -> bool:
     return bool(uid == os.getuid())
 
 
-def _hung_up(peer: socket.socket) -> bool:
+def _has_hung_up(peer: socket.socket) -> bool:
     """Whether the client has gone. One that sends its next request meanwhile has not."""
     try:
         # select.select takes no descriptor above 1023.

@@ -111,7 +111,7 @@ def _texts(root: Path, environment: Mapping[str, str]) -> _Texts | None:
             named = value
     if not named and (default := _user_folder(environment)) is not None:
         named = str(default / "git" / "ignore")
-    everywhere = _text(root / _expanded(named, environment)) if named else ""
+    everywhere = _text(root / _expand(named, environment)) if named else ""
     return _Texts(exclude, named, everywhere) if exclude or everywhere else None
 
 
@@ -152,7 +152,7 @@ def _text(path: Path) -> str:
     return (data or b"").decode("utf-8", "surrogateescape")
 
 
-def _expanded(value: str, environment: Mapping[str, str]) -> str:
+def _expand(value: str, environment: Mapping[str, str]) -> str:
     if value.startswith("~/") and environment.get("HOME"):
         return environment["HOME"] + value[1:]
     return value
@@ -175,7 +175,7 @@ def _excludes_files(place: Path, environment: Mapping[str, str]) -> list[str]:
             if (section, key) == ("core", "excludesfile"):
                 values.append(value)
             elif (section, key) == ("include", "path") and value:
-                read(file.parent / _expanded(value, environment))
+                read(file.parent / _expand(value, environment))
 
     read(place)
     return values

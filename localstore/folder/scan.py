@@ -155,7 +155,7 @@ class _Walker:
             self._listing(prefix, contents, scope, ruled)
             for name in contents.folders:  # a folder that was entered here may have got this name
                 if not scope.prune(name):
-                    self._nameable(f"{prefix}{name}/", prefix + name, folder=True)
+                    self._is_nameable(f"{prefix}{name}/", prefix + name, folder=True)
         below = part.on_the_way.get(prefix, set())
         there = set()
         for entry in listed:
@@ -198,7 +198,7 @@ class _Walker:
                     self._ignore(prefix)
                     continue
             cached = recorded.get(path)
-            if cached is not None and _unchanged(cached, listed):
+            if cached is not None and _is_unchanged(cached, listed):
                 stats.append(cached)
                 continue
             stat = self._read(prefix, path, listed, cached is None)
@@ -222,7 +222,7 @@ class _Walker:
         if pruned and not self._tracked.tracks_below(path):
             self._ignore(prefix)
             return False
-        if prefix not in self._seen and not self._nameable(prefix, path, folder=True):
+        if prefix not in self._seen and not self._is_nameable(prefix, path, folder=True):
             return False
         try:
             fd = os.open(name, LISTED, dir_fd=above)
@@ -241,7 +241,7 @@ class _Walker:
     def _read(self, prefix: str, path: str, listed: _Listed, new: bool) -> Stat | None:
         """Hash a file that is not recorded as it is. Returns None if it must be skipped. `new`: it is not
         recorded at all."""
-        if new and not self._nameable(prefix, path):
+        if new and not self._is_nameable(prefix, path):
             return None
         if not stat.S_ISREG(listed.mode):
             self._skip(prefix, path, "symlink" if stat.S_ISLNK(listed.mode) else "special")
@@ -256,7 +256,7 @@ class _Walker:
         self.scan.bytes_hashed += hashed.size
         return hashed
 
-    def _nameable(self, prefix: str, path: str, folder: bool = False) -> bool:
+    def _is_nameable(self, prefix: str, path: str, folder: bool = False) -> bool:
         fault = fault_of(path)
         if fault:
             self._skip(prefix, path, fault, folder)
@@ -320,6 +320,6 @@ def _split(listed: list[os.DirEntry[str]]) -> _Contents:
     return _Contents(folders, files, linked)
 
 
-def _unchanged(cached: Stat, listed: _Listed) -> bool:
+def _is_unchanged(cached: Stat, listed: _Listed) -> bool:
     """Whether the listed file is certainly the one that was hashed."""
     return listed[2:] == cached[1:5] and stat.S_ISREG(listed.mode) and trusted(cached)

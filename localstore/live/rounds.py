@@ -157,7 +157,7 @@ class Rounds:
         """As `saved`, for everything that changed below these folders. `heard`: a watcher names those to
         visit."""
         self.reads.look()
-        scan, paths = _walked(copy, folders, heard)
+        scan, paths = _walk_folders(copy, folders, heard)
         self.barred = {path: why for path, why in self.barred.items() if path not in paths}
         followed = self._followed(copy, paths)
         return self._send_off(copy, followed, scan if followed == paths else None)
@@ -293,7 +293,7 @@ class Rounds:
             missing = {path for path in open_ if copy.entries[path].shadow and not copy.exists(path)}
             self.frames.paths.update(missing)  # an edit that no file shows belongs to what it became
             open_ = [path for path in open_ if path not in missing]
-            composed = self._composed(copy, [path for path in seen if path not in open_], scan)
+            composed = self._compose(copy, [path for path in seen if path not in open_], scan)
         if not open_:
             return self._report(copy, _skipped(composed, scan), ())
         settle(copy, open_)  # may need the relay, for which the others do not wait
@@ -306,10 +306,10 @@ class Rounds:
         with ExitStack() as held, copy.db.step():
             paths = [path for path in paths if self._may_capture(copy, path, held)]
             again = examine(copy, paths)
-            composed = self._composed(copy, paths, again)
+            composed = self._compose(copy, paths, again)
         return self._report(copy, _skipped(composed, again), ())
 
-    def _composed(self, copy: WorkingCopy, paths: Collection[str], scan: Scan) -> Composed:
+    def _compose(self, copy: WorkingCopy, paths: Collection[str], scan: Scan) -> Composed:
         if copy.key is None or not copy.replica:
             return Composed()  # read-only, or never connected to the relay
         typed = {path for path, times in self._moved.items() if times >= REFUSALS}
@@ -382,7 +382,7 @@ def _skipped(composed: Composed, scan: Scan) -> Done:
     return Done(skipped=with_kept([*composed.skipped, *scan.skipped], composed.kept))
 
 
-def _walked(copy: WorkingCopy, folders: Iterable[str], heard: bool) -> tuple[Scan, list[str]]:
+def _walk_folders(copy: WorkingCopy, folders: Iterable[str], heard: bool) -> tuple[Scan, list[str]]:
     """Walk below these folders. Returns the scan and the paths that changed."""
     below = set(folders)
     sinks = ScanSinks(copy.chunk_lists, copy.objects.cache)

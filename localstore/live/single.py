@@ -128,10 +128,10 @@ def left_out(files: Files, path: str, git: GitTracked) -> bool:
     above = sorted(parents(path), key=len)
     if any(files.stat(f"{folder}/{inside}") is not None for folder in above for inside in NESTED):
         return True
-    return _ignored(files, path, above) and not git.keeps(path)
+    return _is_ignored(files, path, above) and not git.keeps(path)
 
 
-def _ignored(files: Files, path: str, above: list[str]) -> bool:
+def _is_ignored(files: Files, path: str, above: list[str]) -> bool:
     scope = matcher.root(_rules(files, ""))
     for folder in above:
         name = folder.rpartition("/")[2]

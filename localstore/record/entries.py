@@ -36,7 +36,7 @@ class Entries(MutableMapping[str, PathRecord]):
     def get(self, path: str, default: T | None = None, /) -> PathRecord | T | None:
         entry = self._known.get(path)
         if entry is None and not self._whole and path not in self._absent:
-            entry = self._looked_up(path)
+            entry = self._look_up(path)
         return default if entry is None else entry
 
     def __setitem__(self, path: str, entry: PathRecord) -> None:
@@ -83,7 +83,7 @@ class Entries(MutableMapping[str, PathRecord]):
         self._known.update(entries)
         self._absent.update(path for path in unknown if path not in entries)
 
-    def _looked_up(self, path: str) -> PathRecord | None:
+    def _look_up(self, path: str) -> PathRecord | None:
         self.load([path])
         return self._known.get(path)
 

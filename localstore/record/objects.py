@@ -76,7 +76,7 @@ class Objects:
         first = next(iter(group.values()))
         end = max(place.start + place.size for place in group.values())
         try:
-            fetch = partial(os.pread, self._opened(first.pack))
+            fetch = partial(os.pread, self._open_pack(first.pack))
             stored = Fetched(fetch, first.offset, first.stored)
             raw = read_object(stored, first.codec, first.raw, 0, end)
         except (OSError, Invalid):
@@ -146,7 +146,7 @@ class Objects:
         full = newest in numbers and self._path(newest).stat().st_size >= PACK_FILE_BYTES
         return newest + 1 if full else newest
 
-    def _opened(self, number: int) -> int:
+    def _open_pack(self, number: int) -> int:
         if number not in self._open:
             self._open[number] = os.open(self._path(number), os.O_RDONLY | os.O_CLOEXEC)
         return self._open[number]

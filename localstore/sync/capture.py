@@ -119,13 +119,13 @@ def _capture(copy: WorkingCopy, batch: _Batch, entry: PathRecord, on_disk: _Text
     copy.rebase(entry, on_disk.name, on_disk.data)
     if not entry.settled:
         rebase_on_told(copy, entry, on_disk.data)
-    edit = _settled_edit(copy, entry, on_disk) if entry.settled else _merged_edit(copy, entry, on_disk)
+    edit = _capture_settled(copy, entry, on_disk) if entry.settled else _capture_merged(copy, entry, on_disk)
     if edit is not None:
         batch.add(entry, on_disk, edit)
     return edit is not None
 
 
-def _settled_edit(copy: WorkingCopy, entry: PathRecord, on_disk: _Text) -> _CapturedEdit | None:
+def _capture_settled(copy: WorkingCopy, entry: PathRecord, on_disk: _Text) -> _CapturedEdit | None:
     """The edit of a settled path: before it, the disk showed the text of the lane. None if it has too many
     parts."""
     if entry.genesis is not None and not entry.touched and not entry.pending:
@@ -140,7 +140,7 @@ def _settled_edit(copy: WorkingCopy, entry: PathRecord, on_disk: _Text) -> _Capt
         return None
 
 
-def _merged_edit(copy: WorkingCopy, entry: PathRecord, on_disk: _Text) -> _CapturedEdit | None:
+def _capture_merged(copy: WorkingCopy, entry: PathRecord, on_disk: _Text) -> _CapturedEdit | None:
     """An edit of an older text of a lane. Returns None if it cannot be merged with the lane's newer text, or
     if the relay does not send the texts that this needs."""
     assert entry.shadow is not None  # noqa: S101 - checked by the caller

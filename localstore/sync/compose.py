@@ -219,7 +219,7 @@ class MarkerCheck:
         self._copy = copy
 
     @cached_property
-    def _unresolved(self) -> bool:
+    def _is_unresolved(self) -> bool:
         return bool(self._copy.db.conflicts.list())
 
     def remain_in(self, stat: Stat, kind: str) -> bool:
@@ -227,7 +227,7 @@ class MarkerCheck:
         text = None
         if kind == "edit_text":
             text = self._copy.objects.get(stat.digest)
-        elif kind == "create_text" and self._unresolved:
+        elif kind == "create_text" and self._is_unresolved:
             text = self._copy.files.read_up_to(stat.path, limits.TEXT_FILE)
         return text is not None and has_markers(text)
 

@@ -52,7 +52,7 @@ def files_written(copy: WorkingCopy, files: Mapping[str, SealedFile]) -> dict[st
     as deleted.
     """
     scan = copy.scan()
-    torn = _torn(copy, files, scan)
+    torn = _torn_files(copy, files, scan)
     missing = [path for path in files if path in copy.entries and scan.find(path) is None]
     with copy.db.step():
         for path in {*torn, *missing}:
@@ -67,7 +67,7 @@ def files_written(copy: WorkingCopy, files: Mapping[str, SealedFile]) -> dict[st
     }
 
 
-def _torn(copy: WorkingCopy, files: Mapping[str, SealedFile], scan: Scan) -> list[str]:
+def _torn_files(copy: WorkingCopy, files: Mapping[str, SealedFile], scan: Scan) -> list[str]:
     """Paths of files that hold only a prefix of their sealed bytes."""
     short = {}
     for path, file in files.items():

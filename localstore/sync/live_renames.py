@@ -180,7 +180,7 @@ def bring_along(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
         return False
     if entry.gen == row.gen and row.other <= entry.seen and entry.settled:
         return False
-    new = _moved_here(copy, entry)
+    new = _find_new_path(copy, entry)
     if new is None:
         return False
     if not _is_sent(copy, new):
@@ -210,7 +210,7 @@ def _is_sent(copy: WorkingCopy, path: str) -> bool:
     return sent and copy.db.flight_kinds().get(path, "edit_text") == "edit_text"
 
 
-def _moved_here(copy: WorkingCopy, entry: PathRecord) -> str | None:
+def _find_new_path(copy: WorkingCopy, entry: PathRecord) -> str | None:
     """The file of this folder that the missing one became; those that nobody else edited come first."""
     assert entry.shadow is not None  # noqa: S101 - asked by `bring_along`
     gone_files = {entry.path: TreeEntry(entry.kind, entry.shadow, entry.size)}
@@ -307,7 +307,7 @@ def follow_save(copy: WorkingCopy, old: str) -> None:
         return
     with suppress(NotFound, PayloadMissing, ServerMisbehaved, ServerUnreachable, TextsConflict):
         base = copy.text(removed.digest)
-        target = copy.entries.get(removed.new or _became(copy, old, removed, base, mine) or "")
+        target = copy.entries.get(removed.new or _find_successor(copy, old, removed, base, mine) or "")
         if target is None or target.want == name or not _is_editable(copy, target):
             return
         with copy.db.step():
@@ -322,7 +322,7 @@ def follow_save(copy: WorkingCopy, old: str) -> None:
         copy.followed.edited.add(target.path)
 
 
-def _became(copy: WorkingCopy, old: str, removed: Left, base: bytes, mine: bytes) -> str | None:
+def _find_successor(copy: WorkingCopy, old: str, removed: Left, base: bytes, mine: bytes) -> str | None:
     """The text that the removed one became, if what was saved at its old name comes from it."""
     was, rows = {old: TreeEntry("text", removed.digest, len(base))}, copy.db.rows()
     saved = {f"{old} ": TreeEntry("text", blake3(mine), len(mine))}

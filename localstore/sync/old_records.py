@@ -75,10 +75,10 @@ class _OldRecord:
         ):
             self._copy.files.remove(intent.temp)
             return
-        if intent.new is not None or not self._moved(intent.temp, intent.path):
-            self._moved(intent.temp, self._copy.claim_conflict_name(intent.path, intent.temp))
+        if intent.new is not None or not self._move(intent.temp, intent.path):
+            self._move(intent.temp, self._copy.claim_conflict_name(intent.path, intent.temp))
 
-    def _moved(self, temp: str, name: str) -> bool:
+    def _move(self, temp: str, name: str) -> bool:
         """Move the file. Returns False if the name is taken."""
         try:
             self._copy.files.move(temp, name)

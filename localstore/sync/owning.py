@@ -92,12 +92,12 @@ def looked_at(
             copy = stack.enter_context(opened(folder, home, transport, progress=progress, turn=quick))
         except CopyBusy as busy:
             turn.waiting(busy.owner)
-            copy = stack.enter_context(_copied(folder, home, transport, progress, turn.link))
+            copy = stack.enter_context(_copy_record(folder, home, transport, progress, turn.link))
         yield copy
 
 
 @contextmanager
-def _copied(
+def _copy_record(
     folder: Path, home: Home, transport: Transport, progress: Progress, before: RepoLink | None
 ) -> Iterator[WorkingCopy]:
     """A working copy without the lock, on a snapshot of its record; no change to it stays."""

@@ -60,7 +60,7 @@ def adopt_state_file(copy: WorkingCopy) -> None:
     seal is verified first. Does nothing if the repository does not have it."""
     named = _unrecorded(copy)
     if named is None:
-        if _nothing_recorded(copy):
+        if _is_new(copy):
             recognise(copy)  # linking the folder was interrupted
         return
     try:
@@ -106,10 +106,10 @@ def repair_state_file(copy: WorkingCopy) -> None:
 
 def _unrecorded(copy: WorkingCopy) -> str | None:
     """The seal in `state.json` if the record is new, else None."""
-    return _seal_of_state_file(copy) if _nothing_recorded(copy) else None
+    return _seal_of_state_file(copy) if _is_new(copy) else None
 
 
-def _nothing_recorded(copy: WorkingCopy) -> bool:
+def _is_new(copy: WorkingCopy) -> bool:
     """Whether the record is new: nothing of the folder was ever stored in it."""
     has_records = copy.db.number(RECORDED) or copy.last_seal is not None or copy.branch_id or copy.entries
     return not has_records

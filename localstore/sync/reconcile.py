@@ -66,7 +66,7 @@ def reconcile_paths(copy: WorkingCopy, scan: Scan, paths: Collection[str], local
 
 def _reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
     rows = copy.db.rows()
-    unwritable = _unwritable(copy, rows)
+    unwritable = _unwritable_paths(copy, rows)
     return _reconcile_rows(copy, scan, rows, list(copy.entries.items()), unwritable, _nothing_here)
 
 
@@ -87,7 +87,7 @@ def _reconcile_rows(
     gone = [
         path
         for path, entry in entries
-        if path not in rows and _gone(entry, index) and path not in flying and not scan.unknown(path)
+        if path not in rows and _is_gone(entry, index) and path not in flying and not scan.unknown(path)
     ]
     removed, ways = _removals(copy, sorted(gone))
     todo = [
@@ -96,10 +96,10 @@ def _reconcile_rows(
         if path not in flying
         and path not in unwritable
         and not scan.unknown(path)
-        and _behind(copy.entries.get(path), rows[path])
+        and _is_behind(copy.entries.get(path), rows[path])
     ]
     todo = follow_epochs(copy, todo)
-    replaced = moved_there(copy, edits, edits) if (edits := _replaced(copy, todo)) else {}
+    replaced = moved_there(copy, edits, edits) if (edits := _replaced_texts(copy, todo)) else {}
     changed = _write_rows(copy, [row for row in todo if row.path not in replaced], local)
     for old, new in {**ways, **replaced}.items():  # after the new files were written
         take_along(copy, old, new)
@@ -108,7 +108,7 @@ def _reconcile_rows(
     return removed + changed
 
 
-def _replaced(copy: WorkingCopy, rows: list[Row]) -> list[str]:
+def _replaced_texts(copy: WorkingCopy, rows: list[Row]) -> list[str]:
     """The texts of a live folder that were edited here, and that the branch replaced by other files."""
     if not copy.live:
         return []
@@ -199,17 +199,17 @@ def changed_on_branch(copy: WorkingCopy, paths: Collection[str]) -> list[str]:
     changed = []
     for path in paths:
         entry, row = copy.entries.get(path), copy.db.row(path)
-        if _behind(entry, row) if row is not None else entry is not None and _gone(entry, index):
+        if _is_behind(entry, row) if row is not None else entry is not None and _is_gone(entry, index):
             changed.append(path)
     return changed
 
 
-def _gone(entry: PathRecord, index: int) -> bool:
+def _is_gone(entry: PathRecord, index: int) -> bool:
     """Whether a path without a row was removed on the branch. `index`: up to where its rows are known."""
     return entry.gen > 0 and entry.seen <= index
 
 
-def _behind(entry: PathRecord | None, row: Row) -> bool:
+def _is_behind(entry: PathRecord | None, row: Row) -> bool:
     """Whether the row is newer than what the entry has."""
     if entry is not None and row.ver < entry.seen and not entry.foreign:
         return False  # the row is older than a received answer
@@ -218,7 +218,7 @@ def _behind(entry: PathRecord | None, row: Row) -> bool:
     return row.other > entry.seen
 
 
-def _unwritable(copy: WorkingCopy, rows: dict[str, Row]) -> set[str]:
+def _unwritable_paths(copy: WorkingCopy, rows: dict[str, Row]) -> set[str]:
     """Paths that this file system cannot hold beside others because it ignores case. They are recorded, and
     never count as removed."""
     recorded = copy.db.unwritable()

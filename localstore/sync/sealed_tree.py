@@ -22,13 +22,13 @@ def tree_after(
 ) -> SealedTree | None:
     """The tree that results from `changes` (path → file, None: removed) to the last seal's tree, which has
     the entries `opaque` beside its files. Returns None if its root differs from `expected`."""
-    candidate = _updated(copy, changes)
+    candidate = _update_tree(copy, changes)
     if candidate is None or candidate.root != expected:  # the record is only a shortcut: the files decide
-        candidate = _rebuilt(copy, changes, opaque)
+        candidate = _rebuild_tree(copy, changes, opaque)
     return candidate if candidate.root == expected else None
 
 
-def _updated(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
+def _update_tree(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
     """Compute the tree from the stored directories. Returns None if they are missing or damaged."""
     root = copy.db.sealed_root()
     if root is None:
@@ -48,7 +48,7 @@ def _updated(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
     return SealedTree(built.root, built.directories, read.keys())
 
 
-def _rebuilt(copy: WorkingCopy, changes: Changes, opaque: tree.Hidden) -> SealedTree:
+def _rebuild_tree(copy: WorkingCopy, changes: Changes, opaque: tree.Hidden) -> SealedTree:
     """Compute the tree from the paths of all files."""
     files = copy.db.sealed()
     for path, file in changes.items():

@@ -330,7 +330,7 @@ def _finished(copy: WorkingCopy, outcome: Outcome) -> str:
         return "aside"
     if not slipped:
         return "done"
-    if late is not None and outcome.new is not None and _captured_late_save(copy, entry, base, late):
+    if late is not None and outcome.new is not None and _capture_late_save(copy, entry, base, late):
         copy.save(entry)
         return "done"
     if out is not None:
@@ -346,7 +346,7 @@ def _late_save(copy: WorkingCopy, entry: PathRecord, outcome: Outcome) -> bytes 
     return data if blake3(data) == outcome.displaced.digest and kind_of(data) == "text" else None
 
 
-def _captured_late_save(copy: WorkingCopy, entry: PathRecord, base: bytes | None, data: bytes) -> bool:
+def _capture_late_save(copy: WorkingCopy, entry: PathRecord, base: bytes | None, data: bytes) -> bool:
     """Capture a save that happened during the write. Returns False if it cannot be merged."""
     old = copy.objects.get(base) if base is not None else None
     if old is None or kind_of(old) != "text":

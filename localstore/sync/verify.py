@@ -50,14 +50,18 @@ def head(transport: Transport, seal_id: str, last: str | None, repo_id: str) -> 
     with `last`, which the folder has verified; without one it is the relay's word. Raises
     ServerMisbehaved."""
     payload = seal(transport.seal(seal_id), seal_id, repo_id)
-    if payload.repo_id != repo_id and last is not None and not _related(transport, seal_id, last, repo_id):
+    if (
+        payload.repo_id != repo_id
+        and last is not None
+        and not _are_related(transport, seal_id, last, repo_id)
+    ):
         raise ServerMisbehaved(
             f"seal {seal_id[:12]} was made in another repository, whose history this folder shares nothing of"
         )
     return payload
 
 
-def _related(transport: Transport, first: str, second: str, repo_id: str) -> bool:
+def _are_related(transport: Transport, first: str, second: str, repo_id: str) -> bool:
     """Whether both descend from one seal, along first parents, looked for from both at once."""
     seen: tuple[set[str], set[str]] = ({first}, {second})
     tips: list[str | None] = [first, second]

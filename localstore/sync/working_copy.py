@@ -275,9 +275,9 @@ class WorkingCopy:
         clashes = [clash for clash in self.db.conflicts.of(path) if clash.mine == text]
         if clashes:
             clash = next(
-                (candidate for candidate in clashes if not self._taken(candidate.kept_as)), clashes[-1]
+                (candidate for candidate in clashes if not self._is_taken(candidate.kept_as)), clashes[-1]
             )
-            if not self._taken(clash.kept_as):
+            if not self._is_taken(clash.kept_as):
                 name = clash.kept_as
             elif (
                 self.digest_on_disk(clash.kept_as) != clash.mine
@@ -290,12 +290,12 @@ class WorkingCopy:
         """A conflict name that no file has, and that is not `claimed`."""
         when = self.now()
         name = paths.conflict_name(path, when, self.device_id)
-        while self._taken(name) or name in claimed:
+        while self._is_taken(name) or name in claimed:
             when += timedelta(seconds=1)
             name = paths.conflict_name(path, when, self.device_id)
         return name
 
-    def _taken(self, name: str) -> bool:
+    def _is_taken(self, name: str) -> bool:
         return self.exists(name) or name in self.entries
 
     def forget_and_move_aside(self, path: str) -> None:

@@ -132,7 +132,7 @@ class _Watcher:
                 self._mounts.seek(0)
                 mounts.check(self._folder, self._mounts.read())
             if self._record_events.fd in happened:
-                self._still_reachable()
+                self._require_reachable()
             if self._inotify.fd in happened:
                 before = self._tree.serial
                 self._catch_up()
@@ -166,7 +166,7 @@ class _Watcher:
             if self._live is not None:
                 self._live.hears.below("")
 
-    def _still_reachable(self) -> None:
+    def _require_reachable(self) -> None:
         for event in self._record_events.events():
             if event.mask & ITSELF or event.name == os.fsencode(SOCKET_NAME):
                 raise WatcherEnded("its socket was removed")

@@ -196,7 +196,7 @@ class Tree:
         if removed is not None:
             self._drop(removed)
         prefix = f"{above.prefix}{name}/"
-        if self._allowed(above, name) and fault_of(prefix[:-1]) is None:
+        if self._is_allowed(above, name) and fault_of(prefix[:-1]) is None:
             opened = self._open(prefix)
             if opened is not None:
                 self._enter(above, name, opened)
@@ -222,7 +222,7 @@ class Tree:
                 node.foreign = True
                 return
             for entry in entries:
-                if not entry.is_dir(follow_symlinks=False) or not self._allowed(node, entry.name):
+                if not entry.is_dir(follow_symlinks=False) or not self._is_allowed(node, entry.name):
                     continue
                 if fault_of(node.prefix + entry.name) is None:
                     below = _opened(entry.name, opened)
@@ -234,7 +234,7 @@ class Tree:
         finally:
             os.close(opened)
 
-    def _allowed(self, above: _Node, name: str) -> bool:
+    def _is_allowed(self, above: _Node, name: str) -> bool:
         return not above.scope.prune(name) or self._tracked_below(above.prefix + name)
 
     def _drop(self, node: _Node) -> None:

@@ -157,7 +157,7 @@ def _manifest(copy: WorkingCopy, digest: bytes, size: int) -> ChunkManifest:
     cached = copy.record / MANIFESTS / digest.hex()
     with contextlib.suppress(OSError, SvcError):
         if cached.stat().st_size <= limits.CHUNK_MANIFEST:
-            return _checked(cached.read_bytes(), digest, size)
+            return _check_manifest(cached.read_bytes(), digest, size)
     return _fetched_manifest(copy, digest, size, partial(_keep, cached))
 
 
@@ -171,7 +171,7 @@ def _fetched_manifest(
 ) -> ChunkManifest:
     try:
         raw = copy.transport.manifest(digest)
-        manifest = _checked(raw, digest, size)
+        manifest = _check_manifest(raw, digest, size)
     except SvcError as error:
         if isinstance(error, ServerMisbehaved) or error.status not in (413, 422):
             raise
@@ -180,7 +180,7 @@ def _fetched_manifest(
     return manifest
 
 
-def _checked(raw: bytes, digest: bytes, size: int) -> ChunkManifest:
+def _check_manifest(raw: bytes, digest: bytes, size: int) -> ChunkManifest:
     manifest = chunks.decode(raw)
     if (manifest.blake3, manifest.size) != (digest.hex(), size):
         raise ServerMisbehaved(f"the server sent the manifest of another file than {digest.hex()[:12]}")

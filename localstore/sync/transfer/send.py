@@ -99,10 +99,10 @@ def _flights(copy: WorkingCopy) -> list[tuple[LiveUpdate, int]]:
     """Each update in flight with the bytes it takes, in the order in which they are sent."""
     flights = [(msgspec.json.decode(body, type=LiveUpdate), len(body)) for _, body in copy.db.flights()]
     flights.sort(key=lambda flight: (flight[0].kind != "delete", flight[0].path != MANIFEST, flight[0].n))
-    return flights if len(flights) <= limits.UPDATES_PER_BATCH else _paired(copy, flights)
+    return flights if len(flights) <= limits.UPDATES_PER_BATCH else _pair_renames(copy, flights)
 
 
-def _paired(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> list[tuple[LiveUpdate, int]]:
+def _pair_renames(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> list[tuple[LiveUpdate, int]]:
     """The same with the two halves of each rename beside each other, so that nobody who edits the file sees
     the removal in one batch and the new file in a later one. A text is made before it is removed at its old
     name. Bytes are removed first, for the cap of their sum."""
@@ -287,7 +287,7 @@ def _edit_accepted(copy: WorkingCopy, entry: PathRecord, update: LiveUpdate, ans
         copy.db.put_lane_state(entry.path, edited.update, whole=False)
         text = entry.want
     else:
-        lane = _replayed(copy, entry, ops) if edited is None else edited
+        lane = _replay_edit(copy, entry, ops) if edited is None else edited
         copy.db.put_lane_state(entry.path, lane.state())
         text = entry.want if last else lane.digest()
     copy.db.drop_pending(entry.path, len(ops))
@@ -304,7 +304,7 @@ def _edit_accepted(copy: WorkingCopy, entry: PathRecord, update: LiveUpdate, ans
     return as_sent
 
 
-def _replayed(copy: WorkingCopy, entry: PathRecord, ops: list[bytes]) -> Lane:
+def _replay_edit(copy: WorkingCopy, entry: PathRecord, ops: list[bytes]) -> Lane:
     lane = copy.confirmed_lane(entry)
     lane.replay(ops)
     return lane
