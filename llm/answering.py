@@ -65,7 +65,7 @@ def template_of(installed: Installed) -> str:
 
 
 def work_of_chat(request: Chat, installed: Installed, label: str) -> Work:
-    """Raises Refused."""
+    """The work of the engine for a chat. Raises Refused."""
     earlier = [msgspec.convert(message, Message) for message in installed.record.messages]
     messages = [*earlier, *(request.messages or [])]
     if installed.record.system and not any(message.role == "system" for message in messages):
@@ -79,7 +79,7 @@ def work_of_chat(request: Chat, installed: Installed, label: str) -> Work:
 
 
 def work_of_generate(request: Generate, installed: Installed, label: str) -> Work:
-    """Raises Refused."""
+    """The work of the engine for a prompt. Raises Refused."""
     if request.template:
         raise Refused(
             400, "template: the template of a request is not used; make a model with it: /api/create"
@@ -187,7 +187,7 @@ async def lines(work: Work, runner: Runner, began: int, load_ns: int) -> AsyncGe
 
 
 class _Told:
-    """Makes lines of events, and sums up."""
+    """Turns events of the engine into lines of an answer, and collects what the last line reports."""
 
     def __init__(self, work: Work) -> None:
         self._work = work

@@ -77,7 +77,8 @@ async def _request_vectors(runner: Runner, texts: list[str]) -> tuple[list[list[
 
 
 def _shorten(vector: list[float], dimensions: int | None) -> list[float]:
-    """The first dimensions, of length 1 again."""
+    """The first `dimensions` numbers of the vector, scaled to length 1; the vector itself if it has no
+    more."""
     if dimensions is None or dimensions >= len(vector):
         return vector
     shortened = vector[:dimensions]

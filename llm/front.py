@@ -349,7 +349,7 @@ async def _each(steps: Any) -> AsyncGenerator[dict[str, Any], None]:
 
 
 async def _join_lines(source: AsyncGenerator[dict[str, Any], None]) -> dict[str, Any]:
-    """One answer of all lines."""
+    """All lines of an answer joined into one."""
     text, thinking, calls, last = [], [], [], {}
     async with aclosing(source):
         async for last in source:

@@ -37,7 +37,7 @@ def details(installed: Installed) -> dict[str, Any]:
 
 
 def digest(installed: Installed) -> str:
-    """Of the record, so that two names of one file with other parameters differ."""
+    """The digest of the record: two names of one file with other parameters have different ones."""
     record = msgspec.structs.replace(installed.record, source=None)
     if record == type(record)(model=record.model, modified_at=record.modified_at):
         return record.model

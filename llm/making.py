@@ -122,7 +122,7 @@ def _of_files(files: dict[str, str], models: Models) -> Record:
 
 
 def create(models: Models, target: ModelName, record: Record) -> Iterator[dict[str, str]]:
-    """Let `target` mean this; yields what is done."""
+    """Store the record under the name `target`. Yields the lines of the answer."""
     for digest in record.digests:
         yield {"status": f"using existing layer sha256:{digest}"}
     models.put(target, record)

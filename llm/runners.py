@@ -160,7 +160,8 @@ class Runners:
         keep: float,
         use: Callable[[Runner], AsyncGenerator[T, None]],
     ) -> AsyncGenerator[T, None]:
-        """What `use` makes with a runner. One that died before its first answer is replaced once."""
+        """Yields what `use` yields with a runner. A runner that dies before its first answer is replaced
+        once."""
         for last in (False, True):
             begun = False
             try:
@@ -264,7 +265,8 @@ class Runners:
             return runner
 
     async def _room(self, installed: Installed, context: int | None) -> memory.Plan:
-        """What fits beside those that are loaded; ends idle ones for it, and waits for busy ones."""
+        """A plan for the model in the memory that is free. Ends idle runners if it does not fit, and waits
+        for busy ones."""
         while True:
             plan = memory.plan(installed, context, memory.available())
             if plan is not None:
@@ -359,5 +361,5 @@ class Runners:
 
 
 def _cores() -> int:
-    """Those that this process may use."""
+    """The number of processor cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -110,7 +110,7 @@ class Home:
         return next(matches, None)
 
     def _is_of_another(self, identity: Identity, folder: Path) -> bool:
-        """Whether the id was another folder's: this one was copied, or is what a backup brought back."""
+        """Whether the id belongs to another folder: this one is a copy of it, or came from a backup."""
         return any(
             other.id == identity.id and not identity.is_of(other.identity, folder)
             for _, other in self.records()
@@ -118,7 +118,8 @@ class Home:
 
     @contextmanager
     def _hold_lock(self) -> Iterator[None]:
-        """Keep other processes from changing which record is whose; two would make two of one folder."""
+        """Hold the lock of the records until the end of the block: two processes could make two records of
+        one folder."""
         copies = self.root / "copies"
         copies.mkdir(parents=True, exist_ok=True, mode=0o700)
         with (copies / LOCK).open("wb") as file:
@@ -160,7 +161,7 @@ class Home:
 
 
 def _describe(folder: Path, repo_id: str, born: int | None = None) -> CopyRecord:
-    """What the record of the folder holds. `born`: its birth time, if that need not be asked for."""
+    """The description of the folder that its record stores. `born`: its birth time, if known."""
     identity = identify(folder)
     return CopyRecord(
         folder=_recorded_path(folder),
@@ -174,7 +175,7 @@ def _describe(folder: Path, repo_id: str, born: int | None = None) -> CopyRecord
 
 
 def _recorded_path(folder: Path) -> str:
-    """The canonical path as text for JSON; bytes that are not UTF-8 are escaped."""
+    """The canonical path of the folder as text for JSON; bytes that are not UTF-8 are escaped."""
     return os.fsencode(folder.resolve()).decode("utf-8", "backslashreplace")
 
 

@@ -60,7 +60,7 @@ class Follower:
             self._peer.shutdown(socket.SHUT_RDWR)
 
     def hang_up_later(self) -> None:
-        """Hang up once what was said is passed on."""
+        """Hang up after the events that wait are sent."""
         with suppress(queue.Full):
             self._waiting.put_nowait(None)
 
@@ -94,13 +94,13 @@ class Desk(Protocol):
         """Carry out a command; it is ended once its client has `hung_up`."""
 
     def follows(self, request: Request, follower: Follower) -> None:
-        """A follower came; events go to it from now on."""
+        """Called when a follower has connected; it gets events from now on."""
 
     def left(self, request: Request, follower: Follower) -> None:
-        """It has hung up."""
+        """Called when a follower has hung up."""
 
     def conversing(self, count: int) -> None:
-        """So many conversations are going on."""
+        """Called with the number of open conversations."""
 
 
 class Server:

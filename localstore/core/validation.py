@@ -96,7 +96,7 @@ def _rule(kind: Any) -> str:
         case inspect.Metadata(type=inner, extra_json_schema=extra):
             return str((extra or {}).get("description") or _rule(inner))
         case inspect.UnionType():
-            return _rule(bare) if (bare := _one(kind)) is not None else ""
+            return _rule(bare) if (bare := _without_none(kind)) is not None else ""
         case inspect.StrType(min_length=low, max_length=high):
             return f"{_span(low, high)} characters" if low or high else "a text"
         case inspect.ListType(min_length=low, max_length=high):
@@ -113,8 +113,8 @@ def _rule(kind: Any) -> str:
     return ""
 
 
-def _one(kind: inspect.UnionType) -> Any:
-    """Of `A | None` the A, with its description."""
+def _without_none(kind: inspect.UnionType) -> Any:
+    """The type `A` of `A | None`, with its description; None if the union has several others."""
     others = [member for member in kind.types if not isinstance(member, inspect.NoneType)]
     return others[0] if len(others) == 1 else None
 

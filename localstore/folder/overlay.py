@@ -90,7 +90,7 @@ class OverlayFiles(Files):
     # --- changing
 
     def make_executable(self, path: str) -> None:
-        """Nobody asks what mode a file would have."""
+        """Does nothing: an overlay has no modes of its own."""
 
     def create(self, path: str, parts: Iterable[bytes], mode: int | None, sync: bool) -> os.stat_result:
         self._require_free(path)

@@ -52,16 +52,16 @@ class _OldRecord:
             for intent in self._db.intents():
                 info = self._copy.files.stat(intent.temp)
                 if info is not None:
-                    self._one(intent, stat.S_ISREG(info.st_mode))
+                    self._restore_temporary(intent, stat.S_ISREG(info.st_mode))
             for path, entry in self._entries.items():
                 if entry.pending and entry.want is not None and not entry.settled:
-                    self._unwritten(path, entry.shadow, entry.want)
+                    self._restore_edit(path, entry.shadow, entry.want)
         finally:
             self._objects.close()
             self._db.close()
             self._copy.files.forget()
 
-    def _one(self, intent: Intent, regular: bool) -> None:
+    def _restore_temporary(self, intent: Intent, regular: bool) -> None:
         """Remove the temporary file if its bytes exist elsewhere; otherwise move it to a conflict name."""
         entry = self._entries.get(intent.path)
         digests = {intent.new} | ({entry.shadow, entry.want} if entry else set())
@@ -86,7 +86,7 @@ class _OldRecord:
             return False
         return True
 
-    def _unwritten(self, path: str, shadow: bytes | None, want: bytes) -> None:
+    def _restore_edit(self, path: str, shadow: bytes | None, want: bytes) -> None:
         """Write the text of a captured edit to a conflict copy, if the file still shows the text before
         it."""
         on_disk = self._copy.digest_on_disk(path)

@@ -49,7 +49,7 @@ def _is_within(ecosystem: str, version: str, events: Sequence[Event]) -> bool | 
 
 
 def _order(ecosystem: str, text: str) -> Any:
-    """What versions of an ecosystem are compared by; None for what is not a version of it."""
+    """The sort key of a version; None if the text is no version of the ecosystem."""
     if ecosystem == "PyPI":
         try:
             return Version(text)

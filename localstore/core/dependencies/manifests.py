@@ -88,7 +88,7 @@ def _svc(data: bytes) -> Iterator[Declared]:
 
 
 def _requirements(data: bytes) -> Iterator[Declared]:
-    """Options, files and addresses are not followed."""
+    """The dependencies of a requirements.txt. Options, files and addresses are not followed."""
     text = data.decode("utf-8-sig").replace("\\\r\n", " ").replace("\\\n", " ")
     for line in text.splitlines()[:_LINES]:
         plain = line.partition(" #")[0].strip()
@@ -102,16 +102,16 @@ def _pyproject(data: bytes) -> Iterator[Declared]:
     top = _toml(data)
     project = _table(top, "project")
     for text in _list(project, "dependencies"):
-        yield from _one(_python(text))
+        yield from _yield_present(_python(text))
     for group in _table(project, "optional-dependencies").values():
         for text in group:
-            yield from _one(_python(text))
+            yield from _yield_present(_python(text))
     for text in _list(_table(top, "build-system"), "requires"):
-        yield from _one(_python(text, development=True))
+        yield from _yield_present(_python(text, development=True))
     for group in _table(top, "dependency-groups").values():
         for text in group:
             if isinstance(text, str):
-                yield from _one(_python(text, development=True))
+                yield from _yield_present(_python(text, development=True))
     for name, requirement in _table(_table(_table(top, "tool"), "poetry"), "dependencies").items():
         if name != "python":
             yield Declared("PyPI", name, _version_of(requirement), _poetry_pin(_version_of(requirement)))
@@ -130,7 +130,8 @@ def _python(text: Any, development: bool = False) -> Declared | None:
 
 
 def _poetry_pin(requirement: str) -> str | None:
-    """Poetry reads a bare version as that version."""
+    """The one version that the requirement allows; None if it allows others. Poetry reads a bare version as
+    that version."""
     plain = requirement.removeprefix("==").strip()
     return plain if re.fullmatch(r"[0-9][\w.+!-]*", plain) else None
 
@@ -168,8 +169,8 @@ def _cargo(data: bytes) -> Iterator[Declared]:
 
 
 def _go(data: bytes) -> Iterator[Declared]:
-    """`require` alone: what `replace` and `exclude` say is about this module's own builds. Go takes the least
-    version that is asked for, so one manifest says the version."""
+    """The modules that a go.mod requires. `replace` and `exclude` are skipped: they are about builds of this
+    module alone. Go takes the least version that is asked for, so one manifest says the version."""
     block = ""
     for line in data.decode("utf-8-sig").splitlines():
         plain, _, _ = line.partition("//")
@@ -236,11 +237,11 @@ def _list(of: dict[str, Any], member: str) -> list[Any]:
 
 
 def _version_of(requirement: Any) -> str:
-    """Of a dependency that is a text or a table."""
+    """The version requirement of a dependency that is declared as a text or as a table."""
     version = requirement.get("version", "") if isinstance(requirement, dict) else requirement
     return version.strip() if isinstance(version, str) else ""
 
 
-def _one(declared: Declared | None) -> Iterator[Declared]:
+def _yield_present(declared: Declared | None) -> Iterator[Declared]:
     if declared is not None:
         yield declared

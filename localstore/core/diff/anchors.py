@@ -90,8 +90,8 @@ def elsewhere(old: bytes, new: bytes, span: Span, lost: bytes) -> Span | None:
 
 
 def _by_lines(old: bytes, edits: Sequence[Edit]) -> list[Edit]:
-    """The same change, where whole lines came or went: a comparison of characters may begin in a line what
-    began before it."""
+    """The same edits, but whole lines that came or went begin at a line. A comparison of characters may begin
+    such an edit in the line before."""
     line_edits: list[Edit] = []
     for offset, deleted, inserted in edits:
         edit = Edit(offset, deleted, inserted)
@@ -119,7 +119,8 @@ def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
 
 
 def _narrow(old: bytes, new: bytes, span: Span, moved: Span, edits: Sequence[Edit]) -> Span:
-    """Where one edit replaced more than the span: of what it put there the lines that are most alike."""
+    """The span `moved`; if one edit replaced more than the span, only the line of it that is most like the
+    old text, or no text if no line is alike."""
     whole = next(
         (edit for edit in edits if edit.offset <= span.start and edit.offset + edit.deleted >= span.end), None
     )
@@ -144,7 +145,7 @@ def _narrow(old: bytes, new: bytes, span: Span, moved: Span, edits: Sequence[Edi
 
 
 def _places(text: bytes, block: Sequence[bytes]) -> list[int]:
-    """Lines, from 0, at which these begin; at most two."""
+    """The line numbers, from 0, at which the lines `block` begin in the text; at most two."""
     have = [line.rstrip(b"\r\n") for line in lines(text)]
     plain = [line.rstrip(b"\r\n") for line in block]
     places: list[int] = []

@@ -53,7 +53,7 @@ def message(number: int, count: int, authors: Iterable[str], text: str | None = 
 
 
 def _end(text: bytes, at: int) -> int:
-    """Behind the end of the line."""
+    """The offset after the line break at `at`; `at` itself if there is none."""
     if text[at : at + 2] == b"\r\n":
         return at + 2
     return at + 1 if text[at : at + 1] == b"\n" else at

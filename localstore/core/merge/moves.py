@@ -132,8 +132,8 @@ def _search(side: Mapping[str, Change], other: Mapping[str, Change]) -> Search:
 
 
 def _exact(gone: Mapping[str, File], came: Mapping[str, File]) -> Ways:
-    """Each new path takes the first old one of its bytes that is left, one of its own name before others.
-    Empty files do not move."""
+    """Old path → new path of files with equal bytes. Each new path takes the first old one that is not taken,
+    one of its own name before others. Empty files do not move."""
     by_bytes: dict[bytes, list[str]] = {}
     for path, file in gone.items():
         if file.size:
@@ -148,7 +148,7 @@ def _exact(gone: Mapping[str, File], came: Mapping[str, File]) -> Ways:
 
 
 def _similarity(old: File, new: File, counts: Mapping[bytes, Counter[bytes]]) -> int:
-    """What both have, of the larger one; 0 for files that are not compared."""
+    """How much of the larger file both have, from 0 to WHOLE; 0 for files that are not compared."""
     few, many = min(old.size, new.size), max(old.size, new.size)
     if old.digest not in counts or new.digest not in counts or 2 * few < many:
         return 0
