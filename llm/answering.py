@@ -41,19 +41,19 @@ def capabilities(installed: Installed) -> list[str]:
     """What the model can do, as its header and template tell."""
     header = installed.about.header
     template = template_of(installed)
-    found = ["embedding"] if embeds_only(header) else ["completion"]
+    abilities = ["embedding"] if embeds_only(header) else ["completion"]
     if "tools" in template:
-        found.append("tools")
+        abilities.append("tools")
     if "<think>" in template or "enable_thinking" in template or "reasoning_content" in template:
-        found.append("thinking")
+        abilities.append("thinking")
     if installed.projector is not None:
-        found.append("vision")
-    if _inserts(header):
-        found.append("insert")
-    return found
+        abilities.append("vision")
+    if _can_insert(header):
+        abilities.append("insert")
+    return abilities
 
 
-def _inserts(header: Header) -> bool:
+def _can_insert(header: Header) -> bool:
     return any(
         name in header.fields
         for name in ("tokenizer.ggml.fim_pre_token_id", "tokenizer.ggml.prefix_token_id")
@@ -64,52 +64,54 @@ def template_of(installed: Installed) -> str:
     return installed.record.template or installed.about.header.text("tokenizer.chat_template")
 
 
-def work_of_chat(asked: Chat, installed: Installed, label: str) -> Work:
-    """Raises Refused."""
-    earlier = [msgspec.convert(one, Message) for one in installed.record.messages]
-    messages = [*earlier, *(asked.messages or [])]
-    if installed.record.system and not any(one.role == "system" for one in messages):
+def work_of_chat(request: Chat, installed: Installed, label: str) -> Work:
+    """The work of the engine for a chat. Raises Refused."""
+    earlier = [msgspec.convert(message, Message) for message in installed.record.messages]
+    messages = [*earlier, *(request.messages or [])]
+    if installed.record.system and not any(message.role == "system" for message in messages):
         messages.insert(0, Message(role="system", content=installed.record.system))
-    body = _body(asked, installed)
+    body = _body(request, installed)
     body["messages"] = _messages(messages, installed)
-    if asked.tools:
+    if request.tools:
         _require(installed, "tools", "take tools")
-        body["tools"] = asked.tools
-    return Work(path=CHAT, body=body, label=label, chat=True, truncate=bool(asked.truncate))
+        body["tools"] = request.tools
+    return Work(path=CHAT, body=body, label=label, chat=True, truncate=bool(request.truncate))
 
 
-def work_of_generate(asked: Generate, installed: Installed, label: str) -> Work:
-    """Raises Refused."""
-    if asked.template:
+def work_of_generate(request: Generate, installed: Installed, label: str) -> Work:
+    """The work of the engine for a prompt. Raises Refused."""
+    if request.template:
         raise Refused(
             400, "template: the template of a request is not used; make a model with it: /api/create"
         )
-    body, prompt = _body(asked, installed), asked.prompt or ""
-    common: dict[str, Any] = {"label": label, "chat": False, "truncate": bool(asked.truncate)}
-    if asked.suffix:
+    body, prompt = _body(request, installed), request.prompt or ""
+    common: dict[str, Any] = {"label": label, "chat": False, "truncate": bool(request.truncate)}
+    if request.suffix:
         _require(installed, "insert", "insert between a prompt and a suffix")
-        body |= {"input_prefix": prompt, "input_suffix": asked.suffix, "prompt": ""}
+        body |= {"input_prefix": prompt, "input_suffix": request.suffix, "prompt": ""}
         return Work(path=INFILL, body=body, **common)
-    if asked.raw:
-        if asked.images:
+    if request.raw:
+        if request.images:
             raise Refused(400, "images: a raw prompt takes none")
         return Work(path=COMPLETION, body={**body, "prompt": prompt}, **common)
-    system = asked.system if asked.system is not None else installed.record.system
+    system = request.system if request.system is not None else installed.record.system
     messages = [Message(role="system", content=system)] if system else []
-    messages.append(Message(role="user", content=prompt, images=asked.images))
+    messages.append(Message(role="user", content=prompt, images=request.images))
     body["messages"] = _messages(messages, installed)
-    return Work(path=CHAT, body=body, before=asked.context or [], keeps_context=not asked.images, **common)
+    return Work(
+        path=CHAT, body=body, before=request.context or [], keeps_context=not request.images, **common
+    )
 
 
-def _body(asked: Generate | Chat, installed: Installed) -> dict[str, Any]:
-    body = wire.options_of({**installed.record.parameters, **(asked.options or {})})
-    body |= wire.format_of(asked.format)
-    if asked.think is not None and asked.think is not False:
+def _body(request: Generate | Chat, installed: Installed) -> dict[str, Any]:
+    body = wire.options_of({**installed.record.parameters, **(request.options or {})})
+    body |= wire.format_of(request.format)
+    if request.think is not None and request.think is not False:
         _require(installed, "thinking", "think")
-    if isinstance(asked.think, bool):
-        body["chat_template_kwargs"] = {"enable_thinking": asked.think}
-    elif asked.think:
-        body["chat_template_kwargs"] = {"reasoning_effort": asked.think}
+    if isinstance(request.think, bool):
+        body["chat_template_kwargs"] = {"enable_thinking": request.think}
+    elif request.think:
+        body["chat_template_kwargs"] = {"reasoning_effort": request.think}
     return {**body, "stream": True, "stream_options": {"include_usage": True}}
 
 
@@ -120,38 +122,38 @@ def _require(installed: Installed, capability: str, words: str) -> None:
 
 def _messages(messages: list[Message], installed: Installed) -> list[dict[str, Any]]:
     """Messages as the engine takes them. Raises Refused."""
-    made: list[dict[str, Any]] = []
+    encoded: list[dict[str, Any]] = []
     open_calls: list[str] = []
     for message in messages:
-        one: dict[str, Any] = {"role": message.role, "content": message.content or ""}
+        entry: dict[str, Any] = {"role": message.role, "content": message.content or ""}
         if message.role not in ("system", "user", "assistant", "tool", "developer"):
             raise Refused(
                 400, f"messages: the role {message.role[:40]!r} is none of system, user, assistant, tool"
             )
         if message.images:
             _require(installed, "vision", "take images")
-            one["content"] = [
+            entry["content"] = [
                 {"type": "text", "text": message.content or ""},
                 *map(wire.picture, message.images),
             ]
         if message.thinking:
-            one["reasoning_content"] = message.thinking
+            entry["reasoning_content"] = message.thinking
         if message.tool_calls:
-            one["tool_calls"] = [_call(call) for call in message.tool_calls]
-            open_calls = [call["id"] for call in one["tool_calls"]]
+            entry["tool_calls"] = [_call(call) for call in message.tool_calls]
+            open_calls = [call["id"] for call in entry["tool_calls"]]
         if message.role == "tool":
-            one["tool_call_id"] = message.tool_call_id or (open_calls.pop(0) if open_calls else "call")
+            entry["tool_call_id"] = message.tool_call_id or (open_calls.pop(0) if open_calls else "call")
             if message.tool_name:
-                one["name"] = message.tool_name
-        made.append(one)
-    return made
+                entry["name"] = message.tool_name
+        encoded.append(entry)
+    return encoded
 
 
 def _call(call: wire.ToolCall) -> dict[str, Any]:
     arguments = call.function.arguments
     text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments or {}).decode()
-    made = call.id or f"call_{secrets.token_hex(4)}"
-    return {"id": made, "type": "function", "function": {"name": call.function.name, "arguments": text}}
+    call_id = call.id or f"call_{secrets.token_hex(4)}"
+    return {"id": call_id, "type": "function", "function": {"name": call.function.name, "arguments": text}}
 
 
 async def lines(work: Work, runner: Runner, began: int, load_ns: int) -> AsyncGenerator[dict[str, Any], None]:
@@ -172,20 +174,20 @@ async def lines(work: Work, runner: Runner, began: int, load_ns: int) -> AsyncGe
             answer = await runner.ask("POST", work.path, msgspec.json.encode(work.body))
             if answer.status != 200:
                 raise error_of(await runner.whole(answer), answer.status, runner)
-        told = _Told(work)
+        reply = _Told(work)
         async with aclosing(events(runner, answer)) as source:
             async for event in source:
-                for line in told.hear(event):
+                for line in reply.hear(event):
                     yield line
     finally:
         if answer is not None:
             answer.close()
-    context = await _context(work, runner, prompt, told.text) if work.keeps_context else None
-    yield told.last(began, load_ns, cut, context)
+    context = await _context(work, runner, prompt, reply.text) if work.keeps_context else None
+    yield reply.last(began, load_ns, cut, context)
 
 
 class _Told:
-    """Makes lines of events, and sums up."""
+    """Turns events of the engine into lines of an answer, and collects what the last line reports."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -206,18 +208,20 @@ class _Told:
                 self._reason = "length" if event.get("stop_type") == "limit" else "stop"
             return self._spoken(event["content"], "")
         self._usage = event.get("usage") or self._usage
-        made: list[dict[str, Any]] = []
+        output: list[dict[str, Any]] = []
         for choice in event.get("choices") or ():
             delta = choice.get("delta") or {}
             self._reason = choice.get("finish_reason") or self._reason
             for call in delta.get("tool_calls") or ():
-                kept = self._calls.setdefault(call.get("index", 0), {"name": "", "arguments": "", "id": ""})
+                gathered = self._calls.setdefault(
+                    call.get("index", 0), {"name": "", "arguments": "", "id": ""}
+                )
                 function = call.get("function") or {}
-                kept["id"] += call.get("id") or ""
-                kept["name"] += function.get("name") or ""
-                kept["arguments"] += function.get("arguments") or ""
-            made += self._spoken(delta.get("content") or "", delta.get("reasoning_content") or "")
-        return made
+                gathered["id"] += call.get("id") or ""
+                gathered["name"] += function.get("name") or ""
+                gathered["arguments"] += function.get("arguments") or ""
+            output += self._spoken(delta.get("content") or "", delta.get("reasoning_content") or "")
+        return output
 
     def _spoken(self, text: str, thinking: str) -> list[dict[str, Any]]:
         if not text and not thinking:
@@ -236,8 +240,8 @@ class _Told:
 
     def last(self, began: int, load_ns: int, cut: Cut | None, context: list[int] | None) -> dict[str, Any]:
         timings, usage = self._timings, self._usage
-        made = {
-            **self.line("", calls=self._finished_calls()),
+        line = {
+            **self.line("", calls=self._finish_calls()),
             "done": True,
             "done_reason": "length" if self._reason == "length" else "stop",
             "total_duration": time.monotonic_ns() - began,
@@ -248,26 +252,26 @@ class _Told:
             "eval_duration": int((timings.get("predicted_ms") or 0) * 1e6),
         }
         if context is not None:
-            made["context"] = context
+            line["context"] = context
         if cut is not None:
-            made["truncated"] = {"prompt_tokens": cut.before, "kept_tokens": cut.after}
-        return made
+            line["truncated"] = {"prompt_tokens": cut.before, "kept_tokens": cut.after}
+        return line
 
-    def _finished_calls(self) -> list[dict[str, Any]]:
-        made = []
+    def _finish_calls(self) -> list[dict[str, Any]]:
+        calls = []
         for index, call in sorted(self._calls.items()):
             try:
                 arguments = msgspec.json.decode(call["arguments"] or "{}")
             except msgspec.MsgspecError:  # cut by num_predict
                 arguments = {"": call["arguments"]}
             function = {"index": index, "name": call["name"], "arguments": arguments}
-            made.append({**({"id": call["id"]} if call["id"] else {}), "function": function})
-        return made
+            calls.append({**({"id": call["id"]} if call["id"] else {}), "function": function})
+        return calls
 
 
 async def _follow(work: Work, runner: Runner) -> list[int]:
     """Turn a chat into a completion that follows the tokens of an earlier one. Returns all its tokens."""
-    prompt = work.before + await _rendered(work, runner)
+    prompt = work.before + await _render_chat(work, runner)
     for name in ("messages", "chat_template_kwargs"):
         work.body.pop(name, None)
     work.path, work.body["prompt"] = COMPLETION, prompt
@@ -277,18 +281,18 @@ async def _follow(work: Work, runner: Runner) -> list[int]:
     return prompt
 
 
-async def _rendered(work: Work, runner: Runner) -> list[int]:
+async def _render_chat(work: Work, runner: Runner) -> list[int]:
     """The tokens of a chat in the model's template."""
-    wanted = {
+    template_input = {
         name: work.body[name] for name in ("messages", "tools", "chat_template_kwargs") if name in work.body
     }
-    answer = await runner.ask("POST", "/apply-template", msgspec.json.encode(wanted))
+    answer = await runner.ask("POST", "/apply-template", msgspec.json.encode(template_input))
     data = await runner.whole(answer)
     if answer.status != 200:
         raise error_of(data, answer.status, runner)
     return await tokens_of(runner, str(msgspec.json.decode(data)["prompt"]), special=True)
 
 
-async def _context(work: Work, runner: Runner, prompt: list[int], said: str) -> list[int]:
-    prompt = prompt or await _rendered(work, runner)
-    return prompt + await tokens_of(runner, said)
+async def _context(work: Work, runner: Runner, prompt: list[int], text: str) -> list[int]:
+    prompt = prompt or await _render_chat(work, runner)
+    return prompt + await tokens_of(runner, text)

@@ -43,7 +43,7 @@ class Compatible:
         ]
 
     async def _models(self, request: Request) -> HTTPResponse:
-        models = [listing.of_openai(one) for one in self._front.models.all()]
+        models = [listing.of_openai(model) for model in self._front.models.all()]
         return self._front.json(request, {"object": "list", "data": models})
 
     async def _model(self, request: Request, model: str) -> HTTPResponse:
@@ -51,20 +51,20 @@ class Compatible:
 
     async def _pass(self, request: Request) -> None:
         data = await self._front.body(request)
-        asked = wire.decode(data, wire.OfEngine)
-        installed = self._front.find(asked.model)
+        call = wire.decode(data, wire.OfEngine)
+        installed = self._front.find(call.model)
         member = _PASSED[request.path]
-        given = getattr(asked, member)
-        wanted = list if member == "messages" else (list, str)
-        if not isinstance(given, wanted) or not given:
+        given = getattr(call, member)
+        shape = list if member == "messages" else (list, str)
+        if not isinstance(given, shape) or not given:
             raise Refused(
                 400,
-                f"'{member}' is required, and must be {'a list' if wanted is list else 'a text or a list'}",
+                f"'{member}' is required, and must be {'a list' if shape is list else 'a text or a list'}",
             )
-        if member == "messages" and not all(isinstance(one, dict) for one in given):
+        if member == "messages" and not all(isinstance(item, dict) for item in given):
             raise Refused(400, "'messages' must be a list of objects")
-        keep = wire.seconds(asked.keep_alive)
-        context = wire.context_of({**installed.record.parameters, **(asked.options or {})})
+        keep = wire.seconds(call.keep_alive)
+        context = wire.context_of({**installed.record.parameters, **(call.options or {})})
 
         async def use(runner: Runner) -> AsyncGenerator[tuple[str, bytes], None]:
             answer = await runner.ask("POST", request.path, data)
@@ -78,8 +78,8 @@ class Compatible:
                 answer.close()
 
         response: Any = None
-        async with aclosing(self._front.runners.answer(installed, context, keep, use)) as made:
-            async for kind, piece in made:
+        async with aclosing(self._front.runners.answer(installed, context, keep, use)) as pieces:
+            async for kind, piece in pieces:
                 if response is None:
                     response = await request.respond(content_type=kind, headers=request.ctx.headers)
                 await response.send(piece)

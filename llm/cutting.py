@@ -22,8 +22,8 @@ class Cut(NamedTuple):
 def _room(body: dict[str, Any], runner: Runner) -> int:
     """Tokens that a prompt may have, so that an answer fits behind it."""
     holds = runner.plan.context
-    wanted = body.get("max_tokens") or 0
-    return holds - min(max(int(wanted), holds // 8, 1), holds // 2)
+    most = body.get("max_tokens") or 0
+    return holds - min(max(int(most), holds // 8, 1), holds // 2)
 
 
 async def cut_chat(body: dict[str, Any], runner: Runner) -> Cut:
@@ -33,7 +33,12 @@ async def cut_chat(body: dict[str, Any], runner: Runner) -> Cut:
     messages = body["messages"]
     while count > room:
         old = next(
-            (at for at, one in enumerate(messages[:-1]) if one["role"] not in ("system", "developer")), None
+            (
+                at
+                for at, message in enumerate(messages[:-1])
+                if message["role"] not in ("system", "developer")
+            ),
+            None,
         )
         if old is None:
             break
@@ -61,8 +66,10 @@ async def cut_tokens(body: dict[str, Any], runner: Runner) -> Cut:
 
 
 async def _count(body: dict[str, Any], runner: Runner) -> int:
-    wanted = {name: body[name] for name in ("messages", "tools", "chat_template_kwargs") if name in body}
-    answer = await runner.ask("POST", "/apply-template", msgspec.json.encode(wanted))
+    template_input = {
+        name: body[name] for name in ("messages", "tools", "chat_template_kwargs") if name in body
+    }
+    answer = await runner.ask("POST", "/apply-template", msgspec.json.encode(template_input))
     data = await runner.whole(answer)
     if answer.status != 200:
         raise error_of(data, answer.status, runner)

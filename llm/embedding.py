@@ -20,11 +20,11 @@ _TEXTS = 2048
 
 
 async def embed(
-    runners: Runners, asked: Call, installed: Installed, texts: list[str], dimensions: int | None, began: int
+    runners: Runners, call: Call, installed: Installed, texts: list[str], dimensions: int | None, began: int
 ) -> dict[str, Any]:
     """The answer of /api/embed. Raises Refused."""
-    keep = wire.seconds(asked.keep_alive)
-    context = wire.context_of({**installed.record.parameters, **(asked.options or {})})
+    keep = wire.seconds(call.keep_alive)
+    context = wire.context_of({**installed.record.parameters, **(call.options or {})})
     if len(texts) > _TEXTS:
         raise Refused(400, f"input: at most {_TEXTS} texts are embedded at once")
     if dimensions is not None and dimensions < 1:
@@ -36,14 +36,14 @@ async def embed(
         nonlocal vectors, count, load_ns
         load_ns = time.monotonic_ns() - began
         if texts:
-            vectors, count = await _vectors(runner, texts, cut=asked.truncate is True)
+            vectors, count = await _vectors(runner, texts, cut=call.truncate is True)
         yield
 
     async for _ in runners.answer(installed, context, keep, use):
         pass
     return {
-        "model": asked.model,
-        "embeddings": [_shortened(one, dimensions) for one in vectors],
+        "model": call.model,
+        "embeddings": [_shorten(vector, dimensions) for vector in vectors],
         "total_duration": time.monotonic_ns() - began,
         "load_duration": load_ns,
         "prompt_eval_count": count,
@@ -52,7 +52,7 @@ async def embed(
 
 async def _vectors(runner: Runner, texts: list[str], *, cut: bool) -> tuple[list[list[float]], int]:
     try:
-        return await _asked(runner, texts)
+        return await _request_vectors(runner, texts)
     except Refused as error:
         if not cut or error.kind != TOO_LONG:
             raise
@@ -61,10 +61,10 @@ async def _vectors(runner: Runner, texts: list[str], *, cut: bool) -> tuple[list
     for text in texts:
         tokens = await tokens_of(runner, text)
         shorter.append(text if len(tokens) <= room else await text_of(runner, tokens[:room]))
-    return await _asked(runner, shorter)
+    return await _request_vectors(runner, shorter)
 
 
-async def _asked(runner: Runner, texts: list[str]) -> tuple[list[list[float]], int]:
+async def _request_vectors(runner: Runner, texts: list[str]) -> tuple[list[list[float]], int]:
     answer = await runner.ask("POST", "/v1/embeddings", msgspec.json.encode({"input": texts}))
     try:
         data = await runner.whole(answer)
@@ -72,14 +72,15 @@ async def _asked(runner: Runner, texts: list[str]) -> tuple[list[list[float]], i
         answer.close()
     if answer.status != 200:
         raise error_of(data, answer.status, runner)
-    made = msgspec.json.decode(data)
-    return [one["embedding"] for one in made["data"]], made.get("usage", {}).get("prompt_tokens", 0)
+    decoded = msgspec.json.decode(data)
+    return [item["embedding"] for item in decoded["data"]], decoded.get("usage", {}).get("prompt_tokens", 0)
 
 
-def _shortened(vector: list[float], dimensions: int | None) -> list[float]:
-    """The first dimensions, of length 1 again."""
+def _shorten(vector: list[float], dimensions: int | None) -> list[float]:
+    """The first `dimensions` numbers of the vector, scaled to length 1; the vector itself if it has no
+    more."""
     if dimensions is None or dimensions >= len(vector):
         return vector
-    kept = vector[:dimensions]
-    length = math.sqrt(sum(one * one for one in kept)) or 1.0
-    return [one / length for one in kept]
+    shortened = vector[:dimensions]
+    length = math.sqrt(sum(number * number for number in shortened)) or 1.0
+    return [number / length for number in shortened]

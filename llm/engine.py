@@ -42,8 +42,8 @@ async def events(runner: Runner, answer: Answer) -> AsyncGenerator[dict[str, Any
 def error_of(data: bytes, status: int, runner: Runner) -> Refused:
     """An error of the engine's as the front answers it."""
     try:
-        found = msgspec.json.decode(data)
-        error = found.get("error", found)
+        answer = msgspec.json.decode(data)
+        error = answer.get("error", answer)
         sentence, kind = str(error.get("message", "")), str(error.get("type", ""))
         status = int(error.get("code", status))
     except (msgspec.MsgspecError, AttributeError, TypeError, ValueError):
@@ -81,8 +81,8 @@ def too_long(tokens: int, holds: int, runner: Runner) -> Refused:
 
 async def tokens_of(runner: Runner, text: str, *, special: bool = False) -> list[int]:
     """The tokens of a text. `special`: names of control tokens in it are those tokens."""
-    wanted = {"content": text, "parse_special": special, "add_special": False}
-    answer = await runner.ask("POST", "/tokenize", msgspec.json.encode(wanted))
+    body = {"content": text, "parse_special": special, "add_special": False}
+    answer = await runner.ask("POST", "/tokenize", msgspec.json.encode(body))
     data = await runner.whole(answer)
     if answer.status != 200:
         raise error_of(data, answer.status, runner)

@@ -89,11 +89,11 @@ class Front:
         for method, path, handler in routes:
             methods = ["GET", "HEAD"] if method == "GET" else [method]
             name = f"{method}{path}".replace("/", "-").replace("<", "").replace(">", "").replace(":", "-")
-            app.add_route(self._guarded(handler), path, methods=methods, name=name, stream=True)
-        app.error_handler.add(Exception, self._failed)
+            app.add_route(self._guard(handler), path, methods=methods, name=name, stream=True)
+        app.error_handler.add(Exception, self._answer_failure)
         return app
 
-    def _guarded(self, handler: Handler) -> Handler:
+    def _guard(self, handler: Handler) -> Handler:
         async def answer(request: Request, **parts: str) -> Any:
             request.ctx.headers = {}
             try:
@@ -114,7 +114,7 @@ class Front:
 
         return answer
 
-    async def _failed(self, request: Request, error: Exception) -> HTTPResponse:
+    async def _answer_failure(self, request: Request, error: Exception) -> HTTPResponse:
         """What no handler answers: an unknown path or method, a broken request, a fault of ours."""
         status = error.status_code if isinstance(error, SanicException) else 500
         request.ctx.headers = {}
@@ -194,14 +194,14 @@ class Front:
     def empty(self, request: Request, status: int = 200) -> HTTPResponse:
         return HTTPResponse(b"", status, request.ctx.headers)
 
-    async def stream(self, request: Request, made: AsyncGenerator[dict[str, Any], None]) -> None:
+    async def stream(self, request: Request, source: AsyncGenerator[dict[str, Any], None]) -> None:
         """Send lines as they come. An error before the first keeps its status; later it is a line."""
-        async with aclosing(made):
-            first = await anext(made)
+        async with aclosing(source):
+            first = await anext(source)
             response = await request.respond(content_type=_NDJSON, headers=request.ctx.headers)
             await response.send(msgspec.json.encode(first) + b"\n")
             try:
-                async for line in made:
+                async for line in source:
                     await response.send(msgspec.json.encode(line) + b"\n")
             except (Refused, SvcError) as error:
                 sentence = error.sentence if isinstance(error, Refused) else error.detail
@@ -219,35 +219,35 @@ class Front:
         return self.json(request, {"version": API})
 
     async def _tags(self, request: Request) -> HTTPResponse:
-        return self.json(request, {"models": [listing.tag(one) for one in self.models.all()]})
+        return self.json(request, {"models": [listing.tag(model) for model in self.models.all()]})
 
     async def _ps(self, request: Request) -> HTTPResponse:
-        return self.json(request, {"models": [listing.running(one) for one in self.runners.loaded]})
+        return self.json(request, {"models": [listing.running(runner) for runner in self.runners.loaded]})
 
     async def _show(self, request: Request) -> HTTPResponse:
-        asked = wire.decode(await self.body(request), wire.Show)
-        installed = self.find(asked.named)
+        call = wire.decode(await self.body(request), wire.Show)
+        installed = self.find(call.named)
         return self.json(request, listing.show(installed, str(self.models.blob(installed.record.model))))
 
     async def _copy(self, request: Request) -> HTTPResponse:
-        asked = wire.decode(await self.body(request), wire.Copy)
-        source, target = self.find(asked.source), self.name(wire.required(asked.destination, "destination"))
+        call = wire.decode(await self.body(request), wire.Copy)
+        source, target = self.find(call.source), self.name(wire.required(call.destination, "destination"))
         self.models.put(target, source.record)
         return self.empty(request)
 
     async def _delete(self, request: Request) -> HTTPResponse:
-        asked = wire.decode(await self.body(request), wire.Named)
-        installed = self.find(asked.named)
+        call = wire.decode(await self.body(request), wire.Named)
+        installed = self.find(call.named)
         await self.runners.unload(str(installed.name))
         self.models.remove(installed.name)
         return self.empty(request)
 
     async def _create(self, request: Request) -> HTTPResponse | None:
-        asked = wire.decode(await self.body(request), wire.Create)
-        target = self.name(asked.named)
-        record = making.record_of(asked, self.models, self.find)
+        call = wire.decode(await self.body(request), wire.Create)
+        target = self.name(call.named)
+        record = making.record_of(call, self.models, self.find)
         steps = making.create(self.models, target, record)
-        if asked.stream is False:
+        if call.stream is False:
             for step in steps:
                 last = step
             return self.json(request, last)
@@ -255,9 +255,9 @@ class Front:
         return None
 
     async def _pull(self, request: Request) -> HTTPResponse | None:
-        asked = wire.decode(await self.body(request), wire.Pull)
-        steps = pulling.lines(self.name(asked.named).short)
-        if asked.stream is False:
+        call = wire.decode(await self.body(request), wire.Pull)
+        steps = pulling.lines(self.name(call.named).short)
+        if call.stream is False:
             async with aclosing(steps):
                 async for step in steps:
                     last = step
@@ -279,31 +279,31 @@ class Front:
     # --- generating
 
     async def _generate(self, request: Request) -> HTTPResponse | None:
-        asked = wire.decode(await self.body(request), wire.Generate)
-        installed = self.find(asked.model)
-        empty = not asked.prompt and not asked.images and not asked.suffix
-        work = None if empty else work_of_generate(asked, installed, asked.model or "")
-        return await self._run(request, asked, installed, work, {"response": ""})
+        call = wire.decode(await self.body(request), wire.Generate)
+        installed = self.find(call.model)
+        empty = not call.prompt and not call.images and not call.suffix
+        work = None if empty else work_of_generate(call, installed, call.model or "")
+        return await self._run(request, call, installed, work, {"response": ""})
 
     async def _chat(self, request: Request) -> HTTPResponse | None:
-        asked = wire.decode(await self.body(request), wire.Chat)
-        installed = self.find(asked.model)
-        work = work_of_chat(asked, installed, asked.model or "") if asked.messages else None
+        call = wire.decode(await self.body(request), wire.Chat)
+        installed = self.find(call.model)
+        work = work_of_chat(call, installed, call.model or "") if call.messages else None
         return await self._run(
-            request, asked, installed, work, {"message": {"role": "assistant", "content": ""}}
+            request, call, installed, work, {"message": {"role": "assistant", "content": ""}}
         )
 
     async def _run(
         self,
         request: Request,
-        asked: wire.Call,
+        call: wire.Call,
         installed: Installed,
         work: Work | None,
         empty: dict[str, Any],
     ) -> HTTPResponse | None:
         """Answer a parsed request; without work it loads the model, or unloads it."""
-        keep = wire.seconds(asked.keep_alive)
-        context = wire.context_of({**installed.record.parameters, **(asked.options or {})})
+        keep = wire.seconds(call.keep_alive)
+        context = wire.context_of({**installed.record.parameters, **(call.options or {})})
         if work is None:
             if keep == 0:
                 await self.runners.unload(str(installed.name))
@@ -311,12 +311,12 @@ class Front:
                 async with self.runners.lend(installed, context, keep):
                     pass
             done = {"done": True, "done_reason": "unload" if keep == 0 else "load"}
-            return self.json(request, {"model": asked.model, "created_at": wire.now(), **empty, **done})
+            return self.json(request, {"model": call.model, "created_at": wire.now(), **empty, **done})
         began = time.monotonic_ns()
-        made = self._lines(work, installed, context, keep, began)
-        if asked.stream is False:
-            return self.json(request, await _together(made))
-        await self.stream(request, made)
+        answer_lines = self._lines(work, installed, context, keep, began)
+        if call.stream is False:
+            return self.json(request, await _join_lines(answer_lines))
+        await self.stream(request, answer_lines)
         return None
 
     async def _lines(
@@ -325,22 +325,22 @@ class Front:
         def use(runner: Runner) -> AsyncGenerator[dict[str, Any], None]:
             return lines(work, runner, began, time.monotonic_ns() - began)
 
-        async with aclosing(self.runners.answer(installed, context, keep, use)) as made:
-            async for line in made:
+        async with aclosing(self.runners.answer(installed, context, keep, use)) as source:
+            async for line in source:
                 yield line
 
     async def _embed(self, request: Request) -> HTTPResponse:
-        asked = wire.decode(await self.body(request), wire.Embed)
-        installed, began = self.find(asked.model), time.monotonic_ns()
-        texts = [asked.input] if isinstance(asked.input, str) else asked.input or []
-        return self.json(request, await embed(self.runners, asked, installed, texts, asked.dimensions, began))
+        call = wire.decode(await self.body(request), wire.Embed)
+        installed, began = self.find(call.model), time.monotonic_ns()
+        texts = [call.input] if isinstance(call.input, str) else call.input or []
+        return self.json(request, await embed(self.runners, call, installed, texts, call.dimensions, began))
 
     async def _embeddings(self, request: Request) -> HTTPResponse:
-        asked = wire.decode(await self.body(request), wire.Embeddings)
-        installed, began = self.find(asked.model), time.monotonic_ns()
-        texts = [asked.prompt] if asked.prompt else []
-        made = await embed(self.runners, asked, installed, texts, None, began)
-        return self.json(request, {"embedding": made["embeddings"][0] if made["embeddings"] else []})
+        call = wire.decode(await self.body(request), wire.Embeddings)
+        installed, began = self.find(call.model), time.monotonic_ns()
+        texts = [call.prompt] if call.prompt else []
+        answer = await embed(self.runners, call, installed, texts, None, began)
+        return self.json(request, {"embedding": answer["embeddings"][0] if answer["embeddings"] else []})
 
 
 async def _each(steps: Any) -> AsyncGenerator[dict[str, Any], None]:
@@ -348,11 +348,11 @@ async def _each(steps: Any) -> AsyncGenerator[dict[str, Any], None]:
         yield step
 
 
-async def _together(made: AsyncGenerator[dict[str, Any], None]) -> dict[str, Any]:
-    """One answer of all lines."""
+async def _join_lines(source: AsyncGenerator[dict[str, Any], None]) -> dict[str, Any]:
+    """All lines of an answer joined into one."""
     text, thinking, calls, last = [], [], [], {}
-    async with aclosing(made):
-        async for last in made:
+    async with aclosing(source):
+        async for last in source:
             message = last.get("message", last)
             text.append(message.get("content", message.get("response", "")))
             thinking.append(message.get("thinking", ""))

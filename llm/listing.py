@@ -37,7 +37,7 @@ def details(installed: Installed) -> dict[str, Any]:
 
 
 def digest(installed: Installed) -> str:
-    """Of the record, so that two names of one file with other parameters differ."""
+    """The digest of the record: two names of one file with other parameters have different ones."""
     record = msgspec.structs.replace(installed.record, source=None)
     if record == type(record)(model=record.model, modified_at=record.modified_at):
         return record.model
@@ -60,9 +60,9 @@ def running(runner: Runner) -> dict[str, Any]:
     installed = runner.installed
     end = runner.expires_at
     expires = _FAR if end == math.inf else datetime.fromtimestamp(end, UTC)
-    made = {name: value for name, value in tag(installed).items() if name != "modified_at"}
+    tags = {name: value for name, value in tag(installed).items() if name != "modified_at"}
     return {
-        **made,
+        **tags,
         "size": runner.plan.need,
         "expires_at": expires.isoformat(timespec="microseconds").replace("+00:00", "Z"),
         "size_vram": 0,
@@ -75,9 +75,9 @@ def show(installed: Installed, path: str) -> dict[str, Any]:
     info = {name: value for name, value in header.fields.items() if name != "tokenizer.chat_template"}
     info["general.parameter_count"] = installed.parameters
     lines = [
-        f"{name:<30} {msgspec.json.encode(one).decode()}"
+        f"{name:<30} {msgspec.json.encode(item).decode()}"
         for name, value in record.parameters.items()
-        for one in (value if isinstance(value, list) else [value])
+        for item in (value if isinstance(value, list) else [value])
     ]
     template = template_of(installed)
     file = f"# {installed.name}\nFROM {path}\n"

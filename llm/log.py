@@ -16,7 +16,7 @@ class Log:
     def __init__(self, file: Path, shown: int | None = None) -> None:
         self._file, self._shown = file, shown
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._out = self._opened()
+        self._out = self._open()
 
     def copy(self, source: int) -> None:
         while data := os.read(source, _PIECE):
@@ -32,7 +32,7 @@ class Log:
             if os.fstat(self._out).st_size > LOG_BYTES:
                 self._file.replace(self._file.with_name(f"{self._file.name}.1"))
                 os.close(self._out)
-                self._out = self._opened()
+                self._out = self._open()
 
-    def _opened(self) -> int:
+    def _open(self) -> int:
         return os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)

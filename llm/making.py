@@ -27,10 +27,10 @@ _OF_GO = re.compile(r"\{\{-?\s*(?:\.|if \.|range \.|with \.|\$)")
 
 def sha256_of(digest: str) -> str:
     """The hexadecimal part of `sha256:…`. Raises Refused."""
-    found = _SHA256.fullmatch(digest)
-    if found is None:
+    match = _SHA256.fullmatch(digest)
+    if match is None:
         raise Refused(400, "invalid digest format: it is sha256: and 64 hexadecimal digits")
-    return found[1]
+    return match[1]
 
 
 async def take_blob(models: Models, sha256: str, pieces: AsyncIterator[bytes]) -> None:
@@ -63,33 +63,33 @@ async def take_blob(models: Models, sha256: str, pieces: AsyncIterator[bytes]) -
         part.unlink(missing_ok=True)
 
 
-def record_of(asked: wire.Create, models: Models, find: Callable[[str | None], Installed]) -> Record:
+def record_of(request: wire.Create, models: Models, find: Callable[[str | None], Installed]) -> Record:
     """What a new model is. Raises Refused."""
     for name in ("quantize", "adapters"):
-        if getattr(asked, name):
+        if getattr(request, name):
             raise Refused(501, f"{name}: making models this way is not in this version of svc")
-    if asked.from_:
-        base = find(asked.from_).record
-    elif asked.files:
-        base = _of_files(asked.files, models)
+    if request.from_:
+        base = find(request.from_).record
+    elif request.files:
+        base = _of_files(request.files, models)
     else:
         raise Refused(400, "neither 'from' or 'files' was specified")
-    if asked.template and _OF_GO.search(asked.template):
+    if request.template and _OF_GO.search(request.template):
         raise Refused(
             400,
             "template: it is one of Go, which the engine does not read; leave it out for the model's own, or "
             "send a Jinja template",
         )  # fmt: skip
-    if asked.parameters:
-        wire.options_of(asked.parameters)
-        wire.context_of(asked.parameters)
-    licence = "\n".join(asked.license) if isinstance(asked.license, list) else asked.license
-    messages = [msgspec.to_builtins(one) for one in asked.messages] if asked.messages else None
+    if request.parameters:
+        wire.options_of(request.parameters)
+        wire.context_of(request.parameters)
+    licence = "\n".join(request.license) if isinstance(request.license, list) else request.license
+    messages = [msgspec.to_builtins(message) for message in request.messages] if request.messages else None
     changed: dict[str, Any] = {
-        "system": asked.system,
-        "template": asked.template,
+        "system": request.system,
+        "template": request.template,
         "license": licence,
-        "parameters": {**base.parameters, **asked.parameters} if asked.parameters else None,
+        "parameters": {**base.parameters, **request.parameters} if request.parameters else None,
         "messages": messages,
     }
     given = {name: value for name, value in changed.items() if value is not None}
@@ -122,7 +122,7 @@ def _of_files(files: dict[str, str], models: Models) -> Record:
 
 
 def create(models: Models, target: ModelName, record: Record) -> Iterator[dict[str, str]]:
-    """Let `target` mean this; yields what is done."""
+    """Store the record under the name `target`. Yields the lines of the answer."""
     for digest in record.digests:
         yield {"status": f"using existing layer sha256:{digest}"}
     models.put(target, record)

@@ -20,13 +20,13 @@ def main() -> int:
     devices = [
         {
             str(name): value if isinstance(value, (str, int, float)) else str(value)
-            for name, value in one.items()
+            for name, value in device.items()
         }
-        for one in engine.get_device_info()
-        if isinstance(one, dict)
+        for device in engine.get_device_info()
+        if isinstance(device, dict)
     ]
-    found = {"version": version("xllamacpp"), "system": str(engine.get_system_info()), "devices": devices}
-    sys.stdout.buffer.write(msgspec.json.encode(found))
+    report = {"version": version("xllamacpp"), "system": str(engine.get_system_info()), "devices": devices}
+    sys.stdout.buffer.write(msgspec.json.encode(report))
     return 0
 
 

@@ -35,7 +35,7 @@ def main() -> NoReturn:
 
 
 class _Told:
-    """Prints the steps: each new one, and of a blob as many as somebody can read."""
+    """Prints each new step of a pull at once, and the progress of a blob at a readable pace."""
 
     def __init__(self) -> None:
         self._status, self._at = "", 0.0

@@ -20,12 +20,12 @@ KEPT = ("SVC_HOME", VARIABLE, REGISTRIES)  # of the environment, beside what eve
 
 async def lines(name: str) -> AsyncGenerator[dict[str, Any], None]:
     """The lines of a pull, which ends if nobody reads them any more. Raises Refused."""
-    kept = {label: os.environ[label] for label in KEPT if label in os.environ}
+    variables = {label: os.environ[label] for label in KEPT if label in os.environ}
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-P", "-m", "llm.puller", name,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        env={**clean_environment(network=True), **kept},
+        env={**clean_environment(network=True), **variables},
     )  # fmt: skip
     ended = False
     try:

@@ -46,8 +46,8 @@ def embeds_only(header: Header) -> bool:
 class Runner:
     """One loaded model. `busy`: requests that use it now."""
 
-    def __init__(self, installed: Installed, plan: memory.Plan, asked: int | None) -> None:
-        self.installed, self.plan, self._asked = installed, plan, asked
+    def __init__(self, installed: Installed, plan: memory.Plan, context: int | None) -> None:
+        self.installed, self.plan, self._asked = installed, plan, context
         self.name = str(installed.name)
         self.busy = 0
         self.keep = 0.0
@@ -78,13 +78,13 @@ class Runner:
         except ChildProcessError:  # its end is being reported
             return True
 
-    def serves(self, installed: Installed, asked: int | None) -> bool:
+    def serves(self, installed: Installed, context: int | None) -> bool:
         """Whether it can answer a request for this model with this context."""
         if self.ended or installed.record != self.installed.record:
             return False
-        if asked is None or asked == self._asked:
+        if context is None or context == self._asked:
             return True
-        return min(asked, memory.trained_context(installed.about.header)) == self.plan.context
+        return min(context, memory.trained_context(installed.about.header)) == self.plan.context
 
     @property
     def expires_at(self) -> float:
@@ -151,32 +151,33 @@ class Runners:
 
     @property
     def loaded(self) -> list[Runner]:
-        return [one for one in self._loaded.values() if not one.ended]
+        return [runner for runner in self._loaded.values() if not runner.ended]
 
     async def answer(
         self,
         installed: Installed,
-        asked: int | None,
+        context: int | None,
         keep: float,
         use: Callable[[Runner], AsyncGenerator[T, None]],
     ) -> AsyncGenerator[T, None]:
-        """What `use` makes with a runner. One that died before its first answer is replaced once."""
+        """Yields what `use` yields with a runner. A runner that dies before its first answer is replaced
+        once."""
         for last in (False, True):
             begun = False
             try:
-                async with self.lend(installed, asked, keep) as runner, aclosing(use(runner)) as made:
-                    async for one in made:
+                async with self.lend(installed, context, keep) as runner, aclosing(use(runner)) as items:
+                    async for item in items:
                         begun = True
-                        yield one
+                        yield item
                     return
             except Died:
                 if begun or last or runner.hung:
                     raise
 
     @asynccontextmanager
-    async def lend(self, installed: Installed, asked: int | None, keep: float) -> AsyncIterator[Runner]:
+    async def lend(self, installed: Installed, context: int | None, keep: float) -> AsyncIterator[Runner]:
         """A runner with the model, loaded if it is not, for the time of the block. Raises Refused."""
-        runner = await self._acquire(installed, asked)
+        runner = await self._acquire(installed, context)
         try:
             runner.keep = keep
             yield runner
@@ -203,17 +204,17 @@ class Runners:
         async with self._changed:
             await self._changed.wait_for(ready)
 
-    async def _acquire(self, installed: Installed, asked: int | None) -> Runner:
+    async def _acquire(self, installed: Installed, context: int | None) -> Runner:
         name = str(installed.name)
         async with self._lock(name):
             runner = self._loaded.get(name)
-            if runner is not None and not runner.serves(installed, asked):
+            if runner is not None and not runner.serves(installed, context):
                 old = runner
                 await self._until(lambda: old.ended or not old.busy)
                 await self._end(old)
                 runner = None
             if runner is None:
-                runner = await self._load(installed, asked)
+                runner = await self._load(installed, context)
             runner.busy += 1
             if runner.watchdog is None:
                 runner.heard = time.monotonic()
@@ -243,12 +244,12 @@ class Runners:
             self._say(f"unloading {runner.name}: nobody used it for {runner.keep:.0f} s")
             await self._end(runner)
 
-    async def _load(self, installed: Installed, asked: int | None) -> Runner:
+    async def _load(self, installed: Installed, context: int | None) -> Runner:
         if find_spec("xllamacpp") is None:
             raise Refused(501, f"generating needs an engine, and none is installed; {INSTALL}")
         async with self._loading:
-            plan = await self._room(installed, asked)
-            runner = Runner(installed, plan, asked)
+            plan = await self._room(installed, context)
+            runner = Runner(installed, plan, context)
             began = time.monotonic_ns()
             try:
                 await self._start(runner)
@@ -263,19 +264,20 @@ class Runners:
             )
             return runner
 
-    async def _room(self, installed: Installed, asked: int | None) -> memory.Plan:
-        """What fits beside those that are loaded; ends idle ones for it, and waits for busy ones."""
+    async def _room(self, installed: Installed, context: int | None) -> memory.Plan:
+        """A plan for the model in the memory that is free. Ends idle runners if it does not fit, and waits
+        for busy ones."""
         while True:
-            plan = memory.plan(installed, asked, memory.available())
+            plan = memory.plan(installed, context, memory.available())
             if plan is not None:
                 return plan
-            idle = [one for one in self.loaded if not one.busy]
+            idle = [runner for runner in self.loaded if not runner.busy]
             if idle:
-                oldest = min(idle, key=lambda one: one.idle_since)
+                oldest = min(idle, key=lambda runner: runner.idle_since)
                 self._say(f"unloading {oldest.name}: {installed.name} needs its memory")
                 await self._end(oldest)
             elif self.loaded:
-                await self._until(lambda: not all(one.busy for one in self.loaded))
+                await self._until(lambda: not all(runner.busy for runner in self.loaded))
             else:
                 need, free = size(memory.smallest_need(installed)), size(memory.available() or 0)
                 raise Refused(
@@ -359,5 +361,5 @@ class Runners:
 
 
 def _cores() -> int:
-    """Those that this process may use."""
+    """The number of processor cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

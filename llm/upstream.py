@@ -42,12 +42,12 @@ class Answer:
                 while size := int((await self._line()).split(b";")[0], 16):
                     yield (await self._reader.readexactly(size + 2))[:-2]
                 return
-            left = int(self.headers.get("content-length", "0"))
-            while left:
-                piece = await self._reader.read(min(left, _PIECE))
+            remaining = int(self.headers.get("content-length", "0"))
+            while remaining:
+                piece = await self._reader.read(min(remaining, _PIECE))
                 if not piece:
                     raise Broken("the answer was cut")
-                left -= len(piece)
+                remaining -= len(piece)
                 yield piece
         except (asyncio.IncompleteReadError, ConnectionError, ValueError) as error:
             raise Broken(str(error)) from None

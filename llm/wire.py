@@ -185,7 +185,7 @@ _LARGEST = 1 << 31
 
 def options_of(options: dict[str, Any]) -> dict[str, Any]:
     """The options as the engine takes them; those that it has no use for are left out. Raises Refused."""
-    asked: dict[str, Any] = {}
+    engine_options: dict[str, Any] = {}
     for name, (theirs, kinds) in _OPTIONS.items():
         value = options.get(name)
         if value is None:
@@ -196,14 +196,14 @@ def options_of(options: dict[str, Any]) -> dict[str, Any]:
             value = _LARGEST
         if not abs(value) < _LARGEST:
             raise Refused(400, f"options.{name} must be a {'whole ' if kinds is _WHOLE else ''}number")
-        asked[theirs] = int(value) & 0xFFFFFFFF if name == "seed" else value
+        engine_options[theirs] = int(value) & 0xFFFFFFFF if name == "seed" else value
     stop = options.get("stop")
     if stop is not None:
         stop = [stop] if isinstance(stop, str) else stop
-        if not isinstance(stop, list) or len(stop) > 64 or not all(isinstance(one, str) for one in stop):
+        if not isinstance(stop, list) or len(stop) > 64 or not all(isinstance(text, str) for text in stop):
             raise Refused(400, "options.stop must be a text or a list of at most 64 texts")
-        asked["stop"] = [one for one in stop if one]
-    return asked
+        engine_options["stop"] = [text for text in stop if text]
+    return engine_options
 
 
 def context_of(options: dict[str, Any]) -> int | None:
@@ -218,15 +218,15 @@ def context_of(options: dict[str, Any]) -> int | None:
     return max(value, 16) if value else None
 
 
-def format_of(wanted: Any) -> dict[str, Any]:
+def format_of(shape: Any) -> dict[str, Any]:
     """The engine's `response_format` for `format`. Raises Refused."""
-    if wanted is None or wanted == "":
+    if shape is None or shape == "":
         return {}
-    if wanted == "json":
+    if shape == "json":
         return {"response_format": {"type": "json_object"}}
-    if isinstance(wanted, dict):
+    if isinstance(shape, dict):
         return {
-            "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": wanted}}
+            "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": shape}}
         }
     raise Refused(400, 'invalid format: expected "json" or a JSON Schema object')
 

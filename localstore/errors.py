@@ -34,10 +34,10 @@ class LocalEdits(ClientError):
     code = "local_edits"
 
     def __init__(self, paths: list[str], command: str = "pull", beside: bool = False) -> None:
-        shown = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
-        what = f"this folder has edits that are not pushed, in {shown}"
+        names = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
+        what = f"this folder has edits that are not pushed, in {names}"
         if not beside:
-            what = f"{command} would overwrite local edits in {shown}"
+            what = f"{command} would overwrite local edits in {names}"
         merges = "keep" if beside else "merge"
         super().__init__(
             f"{what}; run: svc {command} --merge to {merges} them "
@@ -203,9 +203,9 @@ class MergeCollides(ClientError):
     code = "merge_collides"
 
     def __init__(self, name: str, paths: list[str]) -> None:
-        shown = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
+        names = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
         super().__init__(
-            f"merging {name} would change {shown}, which no seal holds as they are here; nothing was "
+            f"merging {name} would change {names}, which no seal holds as they are here; nothing was "
             "changed; seal them first: svc push",
             paths=paths,
         )
@@ -274,11 +274,11 @@ class CloneIncomplete(ClientError):
     code = "clone_incomplete"
 
     def __init__(self, folder: object, paths: list[str]) -> None:
-        shown = ", ".join(map(terminal_safe, paths[:3])) + (
+        names = ", ".join(map(terminal_safe, paths[:3])) + (
             f" and {len(paths) - 3} more" if len(paths) > 3 else ""
         )
         super().__init__(
-            f"{folder} does not hold what was cloned: {shown} changed or vanished while it was written. "
+            f"{folder} does not hold what was cloned: {names} changed or vanished while it was written. "
             "Run the same clone again; it writes what is missing, and keeps what you changed under another "
             "name",
             paths=paths,

@@ -64,58 +64,62 @@ class Home:
         from platformdirs import user_data_path
 
         try:
-            found = user_data_path("svc", appauthor=False)
+            folder = user_data_path("svc", appauthor=False)
         except RuntimeError:
-            found = Path()
-        if not found.is_absolute():
+            folder = Path()
+        if not folder.is_absolute():
             raise ClientError(
                 "this user has no home folder; set HOME, or SVC_HOME to a folder for svc's files"
             )
-        return cls(found)
+        return cls(folder)
 
     def record_of(self, folder: Path, repo_id: str) -> Path:
         """The record of the linked `folder`, created if missing."""
-        found = self._find(folder, repo_id)
-        if found is not None and found[1] == _describe(folder, repo_id, found[1].born or None):
-            return found[0]
-        with self._changing():
-            found = self._find(folder, repo_id)
-            here = _describe(folder, repo_id)
-            if found is None:
+        match = self._find(folder, repo_id)
+        if match is not None and match[1] == _describe(folder, repo_id, match[1].born or None):
+            return match[0]
+        with self._hold_lock():
+            match = self._find(folder, repo_id)
+            description = _describe(folder, repo_id)
+            if match is None:
                 record = self.root / "copies" / os.urandom(8).hex()
                 record.mkdir(parents=True, mode=0o700)
-                known = "" if self._is_of_another(here.identity, folder) else here.id
+                copy_id = "" if self._is_of_another(description.identity, folder) else description.id
             else:
-                record, known = found[0], here.id or found[1].id
-            here = msgspec.structs.replace(here, id=known or new_id())
-            _write_record(record, here)
-            write_id(folder, here.id)
+                record, copy_id = match[0], description.id or match[1].id
+            description = msgspec.structs.replace(description, id=copy_id or new_id())
+            _write_record(record, description)
+            write_id(folder, description.id)
             written = _describe(folder, repo_id)
-            if written != here:  # nothing can be written there
+            if written != description:  # nothing can be written there
                 _write_record(record, written)
             return record
 
     def find_record(self, folder: Path, repo_id: str) -> Path | None:
         """The record of the linked `folder`; None if it has none."""
-        found = self._find(folder, repo_id)
-        return found[0] if found is not None else None
+        match = self._find(folder, repo_id)
+        return match[0] if match is not None else None
 
     def _find(self, folder: Path, repo_id: str) -> tuple[Path, CopyRecord] | None:
-        here = identify(folder)
-        found = (
-            one for one in self.records() if one[1].repo_id == repo_id and here.is_of(one[1].identity, folder)
+        identity = identify(folder)
+        matches = (
+            pair
+            for pair in self.records()
+            if pair[1].repo_id == repo_id and identity.is_of(pair[1].identity, folder)
         )
-        return next(found, None)
+        return next(matches, None)
 
-    def _is_of_another(self, here: Identity, folder: Path) -> bool:
-        """Whether the id was another folder's: this one was copied, or is what a backup brought back."""
+    def _is_of_another(self, identity: Identity, folder: Path) -> bool:
+        """Whether the id belongs to another folder: this one is a copy of it, or came from a backup."""
         return any(
-            known.id == here.id and not here.is_of(known.identity, folder) for _, known in self.records()
+            other.id == identity.id and not identity.is_of(other.identity, folder)
+            for _, other in self.records()
         )
 
     @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """Keep other processes from changing which record is whose; two would make two of one folder."""
+    def _hold_lock(self) -> Iterator[None]:
+        """Hold the lock of the records until the end of the block: two processes could make two records of
+        one folder."""
         copies = self.root / "copies"
         copies.mkdir(parents=True, exist_ok=True, mode=0o700)
         with (copies / LOCK).open("wb") as file:
@@ -125,11 +129,11 @@ class Home:
 
     def previous_records(self, folder: Path) -> list[Path]:
         """Records of this path from earlier links: the folder was unlinked and linked again."""
-        written, here = _written(folder), identify(folder)
+        written, identity = _recorded_path(folder), identify(folder)
         return [
             record
-            for record, known in self.records()
-            if known.folder == written and not here.is_of(known.identity, folder)
+            for record, other in self.records()
+            if other.folder == written and not identity.is_of(other.identity, folder)
         ]
 
     def new_trash(self, now: datetime) -> Path:
@@ -147,31 +151,31 @@ class Home:
 
     def records(self) -> list[tuple[Path, CopyRecord]]:
         """Every readable record with the working copy it belongs to."""
-        found = []
+        pairs = []
         for path in sorted((self.root / "copies").glob(f"*/{RECORD}")):
             try:
-                found.append((path.parent, msgspec.json.decode(path.read_bytes(), type=CopyRecord)))
+                pairs.append((path.parent, msgspec.json.decode(path.read_bytes(), type=CopyRecord)))
             except (OSError, msgspec.MsgspecError):
                 continue  # a record cut short by a crash was never used
-        return found
+        return pairs
 
 
 def _describe(folder: Path, repo_id: str, born: int | None = None) -> CopyRecord:
-    """What the record of the folder holds. `born`: its birth time, if that need not be asked for."""
-    here = identify(folder)
+    """The description of the folder that its record stores. `born`: its birth time, if known."""
+    identity = identify(folder)
     return CopyRecord(
-        folder=_written(folder),
+        folder=_recorded_path(folder),
         repo_id=repo_id,
-        device=here.device,
-        inode=here.inode,
-        id=here.id,
-        changed=here.changed,
+        device=identity.device,
+        inode=identity.inode,
+        id=identity.id,
+        changed=identity.changed,
         born=birth_time(folder) if born is None else born,
     )
 
 
-def _written(folder: Path) -> str:
-    """The canonical path as text for JSON; bytes that are not UTF-8 are escaped."""
+def _recorded_path(folder: Path) -> str:
+    """The canonical path of the folder as text for JSON; bytes that are not UTF-8 are escaped."""
     return os.fsencode(folder.resolve()).decode("utf-8", "backslashreplace")
 
 

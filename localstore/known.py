@@ -49,12 +49,12 @@ class Store:
     def get(self, space: str, key: str, shape: Any) -> Known[Any] | None:
         """The cached value; None without one, or if another version of svc wrote it in another shape."""
         with self._lock:
-            row = self._db.execute("SELECT value, at FROM known WHERE space = ? AND key = ?", (space, key))
-            found = row.fetchone()
-        if found is None:
+            cursor = self._db.execute("SELECT value, at FROM known WHERE space = ? AND key = ?", (space, key))
+            row = cursor.fetchone()
+        if row is None:
             return None
         try:
-            return Known(msgspec.json.decode(_json(found[0]), type=shape), found[1])
+            return Known(msgspec.json.decode(_json(row[0]), type=shape), row[1])
         except (msgspec.MsgspecError, zlib.error):
             return None
 

@@ -86,15 +86,24 @@ class Outbox:
             if waiting >= KEPT:
                 raise OverflowError
             if not path.endswith("/+") and folding != "never":
-                value = self._folded(origin, account, path, value, folding == "whole")
-            made = QueuedAction(
+                value = self._fold(origin, account, path, value, folding == "whole")
+            action = QueuedAction(
                 _new_id(self._clock()), origin, account, handle, about, path, value, self._tick()
             )
             self._db.execute(
                 "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 'waiting', '', '')",
-                (made.id, origin, account, handle, about, path, msgspec.json.encode(value), made.timestamp),
+                (
+                    action.id,
+                    origin,
+                    account,
+                    handle,
+                    about,
+                    path,
+                    msgspec.json.encode(value),
+                    action.timestamp,
+                ),
             )
-        return made
+        return action
 
     def list(self) -> list[QueuedAction]:
         """All actions, oldest first."""
@@ -135,7 +144,7 @@ class Outbox:
         with self._lock:
             self._db.close()
 
-    def _folded(self, origin: str, account: str, path: str, value: Any, whole: bool) -> Any:
+    def _fold(self, origin: str, account: str, path: str, value: Any, whole: bool) -> Any:
         """The value joined with that of a queued action at the same path, which is removed. Unless a value is
         the whole, actions whose members are lists (additions or removals) are not joined."""
         row = self._db.execute(
@@ -145,14 +154,14 @@ class Outbox:
         ).fetchone()
         if row is None:
             return value
-        known = msgspec.json.decode(row[1])
+        queued = msgspec.json.decode(row[1])
         if whole:
             self._db.execute("DELETE FROM entry WHERE id = ?", (row[0],))
             return value
-        if _has_lists(known) or _has_lists(value):
+        if _has_lists(queued) or _has_lists(value):
             return value
         self._db.execute("DELETE FROM entry WHERE id = ?", (row[0],))
-        return {**known, **value} if isinstance(known, dict) and isinstance(value, dict) else value
+        return {**queued, **value} if isinstance(queued, dict) and isinstance(value, dict) else value
 
     def _tick(self) -> str:
         """The next time of the hybrid logical clock: later than all before it, whatever the wall clock

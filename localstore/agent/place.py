@@ -37,7 +37,7 @@ def folders(root: Path, name: str) -> list[str]:
         return []
 
 
-def put_folders(root: Path, name: str, found: list[str]) -> None:
+def put_folders(root: Path, name: str, paths: list[str]) -> None:
     temporary = root / f"{name}.new"
-    temporary.write_bytes(msgspec.json.encode(found))
+    temporary.write_bytes(msgspec.json.encode(paths))
     temporary.replace(root / name)

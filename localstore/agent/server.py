@@ -47,9 +47,9 @@ class Follower:
         self.hears: Callable[[bytes], None] | None = None
         self._waiting: queue.Queue[Said | Seen | Sheet | None] = queue.Queue(UNREAD)
 
-    def say(self, said: Said | Seen | Sheet) -> None:
+    def say(self, event: Said | Seen | Sheet) -> None:
         try:
-            self._waiting.put_nowait(said)
+            self._waiting.put_nowait(event)
         except queue.Full:
             self.hang_up()
 
@@ -60,19 +60,19 @@ class Follower:
             self._peer.shutdown(socket.SHUT_RDWR)
 
     def hang_up_later(self) -> None:
-        """Hang up once what was said is passed on."""
+        """Hang up after the events that wait are sent."""
         with suppress(queue.Full):
             self._waiting.put_nowait(None)
 
     def serve(self) -> None:
         """Pass on events until either side hangs up."""
-        threading.Thread(target=self._until_hung_up, daemon=True).start()
-        while (said := self._waiting.get()) is not None:
-            self._peer.sendall(encode(said) + b"\n")
+        threading.Thread(target=self._wait_for_hang_up, daemon=True).start()
+        while (event := self._waiting.get()) is not None:
+            self._peer.sendall(encode(event) + b"\n")
         with suppress(OSError):
             self._peer.shutdown(socket.SHUT_RDWR)  # a close would wait for the thread that reads
 
-    def _until_hung_up(self) -> None:
+    def _wait_for_hang_up(self) -> None:
         with suppress(OSError):
             while (line := self._lines.next(None)) is not None:
                 if self.hears is not None:
@@ -94,13 +94,13 @@ class Desk(Protocol):
         """Carry out a command; it is ended once its client has `hung_up`."""
 
     def follows(self, request: Request, follower: Follower) -> None:
-        """A follower came; events go to it from now on."""
+        """Called when a follower has connected; it gets events from now on."""
 
     def left(self, request: Request, follower: Follower) -> None:
-        """It has hung up."""
+        """Called when a follower has hung up."""
 
     def conversing(self, count: int) -> None:
-        """So many conversations are going on."""
+        """Called with the number of open conversations."""
 
 
 class Server:
@@ -160,7 +160,7 @@ class Server:
                 _send(peer, Reply(code="invalid", error=f"this is not a request: {str(error)[:200]}"))
                 continue
             if request.do == "invoke":
-                _respond(peer, self._desk.invoke(request, lambda: _hung_up(peer)))
+                _respond(peer, self._desk.invoke(request, lambda: _has_hung_up(peer)))
                 continue
             reply = self._desk.answer(request)
             if request.do not in STAYING or reply.error:
@@ -211,7 +211,7 @@ def is_ours(peer: socket.socket) -> bool:
     return bool(uid == os.getuid())
 
 
-def _hung_up(peer: socket.socket) -> bool:
+def _has_hung_up(peer: socket.socket) -> bool:
     """Whether the client has gone. One that sends its next request meanwhile has not."""
     try:
         # select.select takes no descriptor above 1023.

@@ -243,14 +243,14 @@ class AgentSilent(Exception):
 encode = msgspec.json.Encoder().encode
 
 
-def _encoded(request: Request) -> bytes:
+def _encode_request(request: Request) -> bytes:
     """A request for the wire, which is JSON. Raises ClientError for a folder that JSON cannot name."""
     try:
         return encode(request) + b"\n"
     except UnicodeEncodeError:
-        shown = terminal_safe(request.folder or "")
+        name = terminal_safe(request.folder or "")
         raise ClientError(
-            f"the path {shown} is not UTF-8, and the agent knows folders by UTF-8 paths; rename that folder"
+            f"the path {name} is not UTF-8, and the agent knows folders by UTF-8 paths; rename that folder"
         ) from None
 
 
@@ -290,7 +290,7 @@ class Conversation:
     def ask(self, request: Request) -> Reply:
         """Raises AgentSilent if the agent hangs up or does not answer in time."""
         try:
-            self._socket.sendall(_encoded(request))
+            self._socket.sendall(_encode_request(request))
             return _replies.decode(self._line())
         except (OSError, msgspec.MsgspecError):
             raise AgentSilent from None
@@ -308,7 +308,7 @@ class Conversation:
         request = Request("invoke", folder, command=command, args=args, server=server)
         try:
             self._socket.settimeout(seconds)
-            self._socket.sendall(_encoded(request))
+            self._socket.sendall(_encode_request(request))
             return _responses.decode(self._line(RESPONSE_BYTES))
         except (OSError, msgspec.MsgspecError):
             raise AgentSilent from None

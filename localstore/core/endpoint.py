@@ -55,4 +55,4 @@ class Endpoint(msgspec.Struct, Generic[T], frozen=True):
 
     def target(self, **values: str) -> str:
         """The path with its parameters filled in, percent-encoded. KeyError for one that is missing."""
-        return _PARAMETER.sub(lambda found: quote(values[found[1]], safe="/" if found[2] else ""), self.path)
+        return _PARAMETER.sub(lambda match: quote(values[match[1]], safe="/" if match[2] else ""), self.path)

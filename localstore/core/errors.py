@@ -258,18 +258,18 @@ class Interrupted(ClientError):
 
 
 def _tree(root: type[SvcError]) -> dict[str, type[SvcError]]:
-    found = {root.code: root}
+    classes = {root.code: root}
     for child in root.__subclasses__():
-        found.update(_tree(child))
-    return found
+        classes.update(_tree(child))
+    return classes
 
 
 def by_code(code: str, status: int) -> type[SvcError]:
     """The class for a problem document's `code`, else the nearest one for its HTTP status."""
-    known = _tree(SvcError)
-    if code in known:
-        return known[code]
-    return next((k for k in known.values() if k.status == status and k.__base__ is SvcError), SvcError)
+    classes = _tree(SvcError)
+    if code in classes:
+        return classes[code]
+    return next((k for k in classes.values() if k.status == status and k.__base__ is SvcError), SvcError)
 
 
 def from_problem(problem: dict[str, Any], status: int) -> SvcError:

@@ -107,12 +107,12 @@ def _repository(item: str) -> str:
     return f"{owner}/{name}" if host is None else _bad("depends", "a list of OWNER/NAME, without a host")
 
 
-def _integer(top: dict[str, Any], key: str, shown: str, largest: int) -> int | None:
+def _integer(top: dict[str, Any], key: str, label: str, largest: int) -> int | None:
     value = top.get(key)
     if value is None or value in _NOTHING:
         return None
     if not isinstance(value, str) or not re.fullmatch(r"[0-9]{1,9}", value) or not 1 <= int(value) <= largest:
-        _bad(shown, f"a whole number from 1 to {largest}")
+        _bad(label, f"a whole number from 1 to {largest}")
     return int(value)
 
 

@@ -57,18 +57,18 @@ class RepoAddress(NamedTuple):
 
 def handle(text: str) -> str:
     """A person's or organisation's handle in lower case."""
-    found = _name(text, "a handle")
-    if found in RESERVED_HANDLES:
-        raise Invalid(f"the handle '{found}' is reserved; choose another")
-    return found
+    name = _name(text, "a handle")
+    if name in RESERVED_HANDLES:
+        raise Invalid(f"the handle '{name}' is reserved; choose another")
+    return name
 
 
 def repository_name(text: str) -> str:
     """A repository's name in lower case."""
-    found = _name(text, "a repository name")
-    if found in RESERVED_REPOSITORIES:
-        raise Invalid(f"the repository name '{found}' is reserved; choose another")
-    return found
+    name = _name(text, "a repository name")
+    if name in RESERVED_REPOSITORIES:
+        raise Invalid(f"the repository name '{name}' is reserved; choose another")
+    return name
 
 
 def ref_name(text: str) -> str:
@@ -110,21 +110,21 @@ def parse_repo(text: str) -> RepoAddress:
 
 def _name(text: str, what: str) -> str:
     # Only ASCII is lowered: a Kelvin sign must not turn into k.
-    found = text.lower() if text.isascii() else text
-    if not _NAME.fullmatch(found):
+    name = text.lower() if text.isascii() else text
+    if not _NAME.fullmatch(name):
         raise Invalid(f"'{terminal_safe(text[:200])}' is not {what}: {NAME_RULE}")
-    if ".." in found:
-        raise Invalid(f"'{found}' is not {what}: it may not contain '..'")
-    if found.endswith(".git"):
-        raise Invalid(f"'{found}' is not {what}: it may not end in '.git'")
-    return found
+    if ".." in name:
+        raise Invalid(f"'{name}' is not {what}: it may not contain '..'")
+    if name.endswith(".git"):
+        raise Invalid(f"'{name}' is not {what}: it may not end in '.git'")
+    return name
 
 
 def _host(text: str) -> str:
-    found = text.lower() if text.isascii() else text
-    if len(found) > 261 or not re.fullmatch(_HOST, found):
+    host = text.lower() if text.isascii() else text
+    if len(host) > 261 or not re.fullmatch(_HOST, host):
         raise Invalid(f"'{terminal_safe(text[:200])}' is not a host name, with or without a port")
-    return found
+    return host
 
 
 def _ref_fault(text: str) -> str | None:

@@ -52,18 +52,18 @@ def check(path: str) -> str:
     """Returns the path. Raises PathInvalid, with the reason, unless it is safe on every system."""
     fault = _shape_fault(path) or next(filter(None, map(_segment_fault, path.split("/"))), None)
     if fault:
-        raise PathInvalid(f"path {_quoted(path)} is refused: {fault}")
+        raise PathInvalid(f"path {_quote(path)} is refused: {fault}")
     return path
 
 
 def parents(path: str) -> list[str]:
     """Directories above the path, topmost first: `a/b/c` → `["a", "a/b"]`."""
-    found = []
+    above = []
     at = path.find("/")
     while at >= 0:
-        found.append(path[:at])
+        above.append(path[:at])
         at = path.find("/", at + 1)
-    return found
+    return above
 
 
 def is_inside(path: str, directory: str) -> bool:
@@ -84,32 +84,32 @@ def case_collisions(paths: Iterable[str]) -> dict[str, str]:
     its name."""
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
-    found: dict[str, str] = {}
+    collisions: dict[str, str] = {}
     for path in paths:
         key = case_key(path)
         above = [(case_key(folder), folder) for folder in parents(path)]
         holder = files.get(key) or folders.get(key)
         for folded, folder in above:
             holder = holder or files.get(folded)
-            known = folders.get(folded, folder)
-            holder = holder or (known if known != folder else None)
+            spelling = folders.get(folded, folder)
+            holder = holder or (spelling if spelling != folder else None)
         if holder is not None:
-            found[path] = holder
+            collisions[path] = holder
             continue
         files[key] = path
         folders.update(above)
-    return found
+    return collisions
 
 
 def portability(path: str) -> list[str]:
     """Warnings about segments of a valid path that some systems cannot hold; empty if all can."""
     warnings = [
-        f"{_quoted(segment)} {fault}"
+        f"{_quote(segment)} {fault}"
         for segment in dict.fromkeys(path.split("/"))
         if (fault := _windows_fault(segment))
     ]
     if not unicodedata.is_normalized("NFC", path):
-        warnings.append(f"{_quoted(path)} is not in Unicode form NFC; some systems rename it")
+        warnings.append(f"{_quote(path)} is not in Unicode form NFC; some systems rename it")
     return warnings
 
 
@@ -167,7 +167,7 @@ def terminal_safe(text: str, keep: str = "") -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(c if c in keep or not _hidden(c) else _escape(c) for c in text)
+    return "".join(c if c in keep or not _is_hidden(c) else _escape(c) for c in text)
 
 
 def _shape_fault(path: str) -> str | None:
@@ -198,13 +198,13 @@ def _segment_fault(segment: str) -> str | None:
         for char in segment:
             if fault := _character_fault(char):
                 return fault
-    folded = _folded(segment)
+    folded = _fold_case(segment)
     if folded.rstrip(" ") in (".", ".."):
         return f"a segment can be read as '{folded.strip()}'"
     # NTFS cuts an alternate stream at ':' and drops trailing dots and spaces.
     plain = folded.partition(":")[0].rstrip(" .")
     if plain in RESERVED or _SHORT_NAME.fullmatch(plain):
-        return f"{_quoted(segment)} is, or can be read as, a metadata folder ({', '.join(sorted(RESERVED))})"
+        return f"{_quote(segment)} is, or can be read as, a metadata folder ({', '.join(sorted(RESERVED))})"
     return None
 
 
@@ -220,22 +220,22 @@ def _character_fault(char: str) -> str | None:
     return None
 
 
-def _folded(segment: str) -> str:
+def _fold_case(segment: str) -> str:
     """The segment as a file system compares it that ignores most differences."""
     if not segment.isascii():
-        segment = "".join(c for c in segment if not _ignorable(c))
+        segment = "".join(c for c in segment if not _is_ignorable(c))
         segment = unicodedata.normalize("NFKC", segment)
         # Upper before fold: a dotless ı and the long ſ then meet i and s.
-        segment = "".join(c for c in segment.upper().casefold() if not _ignorable(c))
+        segment = "".join(c for c in segment.upper().casefold() if not _is_ignorable(c))
         return unicodedata.normalize("NFKC", segment)
     return segment.lower()
 
 
-def _ignorable(char: str) -> bool:
-    return _skipped(char) or unicodedata.category(char) == "Cf"
+def _is_ignorable(char: str) -> bool:
+    return _is_skipped(char) or unicodedata.category(char) == "Cf"
 
 
-def _skipped(char: str) -> bool:
+def _is_skipped(char: str) -> bool:
     return any(first <= char <= last for first, last in _IGNORABLE)
 
 
@@ -266,8 +266,8 @@ def _cut(text: str, size: int) -> str:
     return text.encode("utf-8")[: max(size, 0)].decode("utf-8", "ignore")
 
 
-def _hidden(char: str) -> bool:
-    return unicodedata.category(char) in _HIDDEN_CATEGORIES or _skipped(char)
+def _is_hidden(char: str) -> bool:
+    return unicodedata.category(char) in _HIDDEN_CATEGORIES or _is_skipped(char)
 
 
 def _escape(char: str) -> str:
@@ -275,6 +275,6 @@ def _escape(char: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def _quoted(text: str) -> str:
-    shown = terminal_safe(text)
-    return f"'{shown}'" if len(shown) <= 200 else f"'{shown[:200]}…'"
+def _quote(text: str) -> str:
+    safe = terminal_safe(text)
+    return f"'{safe}'" if len(safe) <= 200 else f"'{safe[:200]}…'"

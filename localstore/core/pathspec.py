@@ -19,12 +19,12 @@ def matching(path: str, specs: Iterable[str]) -> bool:
 
 def without_match(paths: Iterable[str], specs: Sequence[str]) -> list[str]:
     """Those of `specs` that match none of the paths."""
-    left = list(specs)
+    unmatched = list(specs)
     for path in paths:
-        if not left:
+        if not unmatched:
             break
-        left = [spec for spec in left if not _matches(path, spec)]
-    return left
+        unmatched = [spec for spec in unmatched if not _matches(path, spec)]
+    return unmatched
 
 
 def _matches(path: str, spec: str) -> bool:

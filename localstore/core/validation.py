@@ -43,8 +43,8 @@ def refusal(error: msgspec.ValidationError, shape: Any) -> Invalid:
     missing = _MISSING.match(message)
     if missing:
         steps.append(missing[1])
-    known = steps[: steps.index(_ANY)] if _ANY in steps else steps  # msgspec does not name a dict's key
-    pointer = "".join(f"/{step}" for step in known)
+    named = steps[: steps.index(_ANY)] if _ANY in steps else steps  # msgspec does not name a dict's key
+    pointer = "".join(f"/{step}" for step in named)
     name = ".".join(step for step in steps if step != _ANY) or "the body"
     if missing:
         return Invalid(f"{name} is missing", pointer=pointer)
@@ -85,7 +85,7 @@ def _bare(kind: Any) -> Any:
         case inspect.Metadata(type=inner):
             return _bare(inner)
         case inspect.UnionType(types=types):
-            others = [one for one in types if not isinstance(one, inspect.NoneType)]
+            others = [member for member in types if not isinstance(member, inspect.NoneType)]
             return _bare(others[0]) if len(others) == 1 else kind
     return kind
 
@@ -96,7 +96,7 @@ def _rule(kind: Any) -> str:
         case inspect.Metadata(type=inner, extra_json_schema=extra):
             return str((extra or {}).get("description") or _rule(inner))
         case inspect.UnionType():
-            return _rule(bare) if (bare := _one(kind)) is not None else ""
+            return _rule(bare) if (bare := _without_none(kind)) is not None else ""
         case inspect.StrType(min_length=low, max_length=high):
             return f"{_span(low, high)} characters" if low or high else "a text"
         case inspect.ListType(min_length=low, max_length=high):
@@ -113,9 +113,9 @@ def _rule(kind: Any) -> str:
     return ""
 
 
-def _one(kind: inspect.UnionType) -> Any:
-    """Of `A | None` the A, with its description."""
-    others = [one for one in kind.types if not isinstance(one, inspect.NoneType)]
+def _without_none(kind: inspect.UnionType) -> Any:
+    """The type `A` of `A | None`, with its description; None if the union has several others."""
+    others = [member for member in kind.types if not isinstance(member, inspect.NoneType)]
     return others[0] if len(others) == 1 else None
 
 

@@ -65,9 +65,9 @@ class ChunkList:
         """The list that `to_bytes` wrote. Raises ValueError for other bytes."""
         if len(data) % _ROW.size:
             raise ValueError("no list of chunks")
-        made = cls()
-        made._rows += data
-        return made
+        chunks = cls()
+        chunks._rows += data
+        return chunks
 
     def to_bytes(self) -> bytes:
         """36 bytes a chunk: its digest, and its size as a big-endian number."""
@@ -76,10 +76,10 @@ class ChunkList:
     @classmethod
     def of(cls, rows: Iterable[tuple[bytes, int]]) -> ChunkList:
         """The list of these chunks (digest, size)."""
-        made = cls()
+        chunks = cls()
         for digest, size in rows:
-            made._rows += _ROW.pack(digest, size)
-        return made
+            chunks._rows += _ROW.pack(digest, size)
+        return chunks
 
     @property
     def stored(self) -> int:
@@ -93,37 +93,37 @@ class ChunkList:
 def cut_into_chunks(file: RawIOBase, seen: Callable[[memoryview], object] = lambda window: None) -> ChunkList:
     """The chunks from the current position of the file to its end. `seen` is called with all bytes, piece by
     piece; a piece is valid during the call only. Raises OSError."""
-    chunker, found = Chunker(), ChunkList()
+    chunker, chunks = Chunker(), ChunkList()
     while count := file.readinto(chunker.space()):
         seen(chunker.space()[:count])
         for chunk in chunker.feed(count):
-            found.add(chunk)
+            chunks.add(chunk)
     for chunk in chunker.finish():
-        found.add(chunk)
-    return found
+        chunks.add(chunk)
+    return chunks
 
 
 def chunks_of(file: RawIOBase, digest: bytes) -> ChunkList | None:
     """The chunks of a file that was just opened; None if its BLAKE3 is another. Raises OSError."""
     whole = blake3()
-    found = cut_into_chunks(file, whole.update)
-    return found if whole.digest() == digest else None
+    chunks = cut_into_chunks(file, whole.update)
+    return chunks if whole.digest() == digest else None
 
 
 def packed(file: FileIO, listed: ChunkList, missing: Collection[bytes], most: int) -> Iterator[Packed]:
     """The missing chunks of the file in packs of `most` bytes, in the order of the file: a step for each
     chunk, and one for the last pack. Each chunk is verified before it is packed. Raises FileChanged and
     OSError."""
-    first = {one.digest: one for one in listed}
-    wanted = sorted((first[one] for one in set(missing) if one in first), key=attrgetter("offset"))
-    left, writer = sum(one.size for one in wanted), PackWriter(most)
-    for count, one in enumerate(wanted, 1):
-        data = os.pread(file.fileno(), one.size, one.offset)
-        if blake3_digest(data) != one.digest:
+    first = {chunk.digest: chunk for chunk in listed}
+    chunks = sorted((first[digest] for digest in set(missing) if digest in first), key=attrgetter("offset"))
+    remaining, writer = sum(chunk.size for chunk in chunks), PackWriter(most)
+    for count, chunk in enumerate(chunks, 1):
+        data = os.pread(file.fileno(), chunk.size, chunk.offset)
+        if blake3_digest(data) != chunk.digest:
             raise FileChanged
-        left -= one.size
-        yield Packed(list(writer.add(one.digest, data, text=False)), count, len(wanted), left)
-    yield Packed(list(writer.finish()), len(wanted), len(wanted), 0)
+        remaining -= chunk.size
+        yield Packed(list(writer.add(chunk.digest, data, text=False)), count, len(chunks), remaining)
+    yield Packed(list(writer.finish()), len(chunks), len(chunks), 0)
 
 
 class ChunkLists:
@@ -134,10 +134,10 @@ class ChunkLists:
         self._lists: OrderedDict[bytes, ChunkList] = OrderedDict()
         self._size = 0
 
-    def keep(self, digest: bytes, found: ChunkList) -> None:
+    def keep(self, digest: bytes, chunks: ChunkList) -> None:
         self.pop(digest)
-        self._lists[digest] = found
-        self._size += found.stored
+        self._lists[digest] = chunks
+        self._size += chunks.stored
         while self._size > KEPT_BYTES:
             self.pop(next(iter(self._lists)))
 
@@ -147,7 +147,7 @@ class ChunkLists:
 
     def pop(self, digest: bytes) -> ChunkList | None:
         """Remove and return the list; None if it is not here."""
-        found = self._lists.pop(digest, None)
-        if found is not None:
-            self._size -= found.stored
-        return found
+        chunks = self._lists.pop(digest, None)
+        if chunks is not None:
+            self._size -= chunks.stored
+        return chunks

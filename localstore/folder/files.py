@@ -137,9 +137,9 @@ class Files:
         except OSError:
             return
         try:
-            wanted = info.st_mode | (info.st_mode & 0o444) >> 2
-            if wanted != info.st_mode:
-                os.fchmod(fd, stat.S_IMODE(wanted))
+            mode = info.st_mode | (info.st_mode & 0o444) >> 2
+            if mode != info.st_mode:
+                os.fchmod(fd, stat.S_IMODE(mode))
         finally:
             os.close(fd)
 
@@ -232,9 +232,9 @@ class Files:
             except OSError as error:
                 if error.errno != errno.EXDEV:
                     raise
-                made = self.create(path, self.chunks(content.path), mode, sync)  # a mount below the folder
+                status = self.create(path, self.chunks(content.path), mode, sync)  # a mount below the folder
                 self.remove(content.path)
-                return made
+                return status
             return os.fstat(file.fileno())
 
     def exchange(self, path: str, other: str) -> None:
@@ -307,18 +307,18 @@ class Files:
             os.close(opened)
 
     def _walk(self, names: list[str], make: bool) -> int:
-        here = os.dup(self._fd)
+        fd = os.dup(self._fd)
         for name in names:
             try:
-                below = _enter(here, name, make)
+                below = _enter(fd, name, make)
             except OSError as error:
                 if error.errno in (errno.ENOTDIR, errno.ELOOP):
                     raise Blocked(errno.ENOTDIR, "not a directory", "/".join(names)) from None
                 raise
             finally:
-                os.close(here)
-            here = below
-        return here
+                os.close(fd)
+            fd = below
+        return fd
 
 
 def _nobody() -> bool:
@@ -378,7 +378,7 @@ def _swap_by_links(fd: int, new: str, fd2: int, old: str) -> None:
 
     Between the steps the old name always shows one of the two files.
     """
-    kept = new + ".old"
-    os.link(old, kept, src_dir_fd=fd2, dst_dir_fd=fd, follow_symlinks=False)
+    spare = new + ".old"
+    os.link(old, spare, src_dir_fd=fd2, dst_dir_fd=fd, follow_symlinks=False)
     os.rename(new, old, src_dir_fd=fd, dst_dir_fd=fd2)
-    os.rename(kept, new, src_dir_fd=fd, dst_dir_fd=fd)
+    os.rename(spare, new, src_dir_fd=fd, dst_dir_fd=fd)

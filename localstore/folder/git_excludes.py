@@ -62,8 +62,8 @@ class GitExcludes:
             return None
         at = path.find("/")
         while at >= 0:
-            if (found := self._decides(path[:at], True)) is not None:
-                return found
+            if (decision := self._decides(path[:at], True)) is not None:
+                return decision
             at = path.find("/", at + 1)
         return self._decides(path, False)
 
@@ -72,25 +72,25 @@ class GitExcludes:
         scope = self._scope(folder)
         if not scope.ignored(name, is_dir):
             return None
-        found = scope.explain(name, is_dir)
+        reason = scope.explain(name, is_dir)
         return (
-            found
-            if found is not None and found.source in (matcher.GIT_EXCLUDE, matcher.GIT_EVERYWHERE)
+            reason
+            if reason is not None and reason.source in (matcher.GIT_EXCLUDE, matcher.GIT_EVERYWHERE)
             else None
         )
 
     def _scope(self, folder: str) -> Scope:
-        found = self._scopes.get(folder)
-        if found is None:
+        scope = self._scopes.get(folder)
+        if scope is None:
             above, _, name = folder.rpartition("/")
             rules = rules_of(self._root, folder, (".gitignore",))
             if folder:
-                found = self._scope(above).enter(name, rules)
+                scope = self._scope(above).enter(name, rules)
             else:
                 assert self._texts is not None  # noqa: S101 - `reason` asks only then
-                found = matcher.git_root(rules, self._texts.exclude, self._texts.everywhere)
-            self._scopes[folder] = found
-        return found
+                scope = matcher.git_root(rules, self._texts.exclude, self._texts.everywhere)
+            self._scopes[folder] = scope
+        return scope
 
     @property
     def file_everywhere(self) -> str:
@@ -111,7 +111,7 @@ def _texts(root: Path, environment: Mapping[str, str]) -> _Texts | None:
             named = value
     if not named and (default := _user_folder(environment)) is not None:
         named = str(default / "git" / "ignore")
-    everywhere = _text(root / _expanded(named, environment)) if named else ""
+    everywhere = _text(root / _expand(named, environment)) if named else ""
     return _Texts(exclude, named, everywhere) if exclude or everywhere else None
 
 
@@ -125,8 +125,8 @@ def _common(git: Path) -> Path:
 
 
 def _user_folder(environment: Mapping[str, str]) -> Path | None:
-    if found := environment.get("XDG_CONFIG_HOME"):
-        return Path(found)
+    if configured := environment.get("XDG_CONFIG_HOME"):
+        return Path(configured)
     return Path(environment["HOME"]) / ".config" if environment.get("HOME") else None
 
 
@@ -152,7 +152,7 @@ def _text(path: Path) -> str:
     return (data or b"").decode("utf-8", "surrogateescape")
 
 
-def _expanded(value: str, environment: Mapping[str, str]) -> str:
+def _expand(value: str, environment: Mapping[str, str]) -> str:
     if value.startswith("~/") and environment.get("HOME"):
         return environment["HOME"] + value[1:]
     return value
@@ -161,12 +161,12 @@ def _expanded(value: str, environment: Mapping[str, str]) -> str:
 def _excludes_files(place: Path, environment: Mapping[str, str]) -> list[str]:
     """The values of `core.excludesFile` in one file of settings and those that it includes."""
     values: list[str] = []
-    left = [_INCLUDES]
+    budget = [_INCLUDES]
 
     def read(file: Path) -> None:
-        if left[0] == 0:
+        if budget[0] == 0:
             return
-        left[0] -= 1
+        budget[0] -= 1
         try:
             data = read_small(file, MIB)
         except OSError:
@@ -175,7 +175,7 @@ def _excludes_files(place: Path, environment: Mapping[str, str]) -> list[str]:
             if (section, key) == ("core", "excludesfile"):
                 values.append(value)
             elif (section, key) == ("include", "path") and value:
-                read(file.parent / _expanded(value, environment))
+                read(file.parent / _expand(value, environment))
 
     read(place)
     return values
@@ -189,25 +189,25 @@ def _settings(text: str) -> Iterator[tuple[str, str, str]]:
         if (head := _SECTION.match(rest)) is not None:
             section = head[1].lower() + ("." if head[2] is not None else "")
             rest = rest[head.end() :]
-        if (found := _SETTING.fullmatch(rest)) is not None:
-            yield section, found[1].lower(), _value(found[2] or "")
+        if (match := _SETTING.fullmatch(rest)) is not None:
+            yield section, match[1].lower(), _value(match[2] or "")
 
 
 def _value(written: str) -> str:
     """The value as git reads it: quotes and escapes resolved, comments and spaces at the end dropped."""
-    value, kept, quoted, at = "", 0, False, 0
+    value, length, quoted, at = "", 0, False, 0
     while at < len(written):
         char = written[at]
         if char == "\\" and at + 1 < len(written):
             at += 1
             value += _ESCAPES.get(written[at], written[at])
-            kept = len(value)
+            length = len(value)
         elif char == '"':
             quoted = not quoted
         elif char in "#;" and not quoted:
             break
         else:
             value += char
-            kept = len(value) if quoted or not char.isspace() else kept
+            length = len(value) if quoted or not char.isspace() else length
         at += 1
-    return value[:kept]
+    return value[:length]

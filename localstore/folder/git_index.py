@@ -191,17 +191,17 @@ def _set_bits(bitmap: bytes, below: int) -> list[int]:
     """The positions, less than `below`, of the ones in a bitmap that git compressed (EWAH)."""
     words = min(int.from_bytes(bitmap[4:8]), (len(bitmap) - 8) // 8)
     numbers = [int.from_bytes(bitmap[8 + 8 * at : 16 + 8 * at]) for at in range(words)]
-    found: list[int] = []
+    positions: list[int] = []
     at, place = 0, 0
     while at < words and place < below:
         marker = numbers[at]
         run, literal = marker >> 1 & 0xFFFFFFFF, marker >> 33
         if marker & 1:
-            found.extend(range(place, min(place + 64 * run, below)))
+            positions.extend(range(place, min(place + 64 * run, below)))
         place += 64 * run
         for word in numbers[at + 1 : at + 1 + literal]:
             if word and place < below:
-                found.extend(place + bit for bit in range(64) if word >> bit & 1 and place + bit < below)
+                positions.extend(place + bit for bit in range(64) if word >> bit & 1 and place + bit < below)
             place += 64
         at += 1 + literal
-    return found
+    return positions

@@ -78,12 +78,12 @@ class GitTracked:
         above, _, name = folder.rpartition("/")
         if self._scope(above).prune(name):
             return False
-        return any(self.keeps(os.fsdecode(one)) for one in self._below(os.fsencode(folder + "/")))
+        return any(self.keeps(os.fsdecode(raw)) for raw in self._below(os.fsencode(folder + "/")))
 
     def left_out(self) -> Iterator[tuple[str, Reason]]:
         """The files that git tracks and a rule of `.svcignore` or `.stignore` leaves out, with the rule."""
-        for one in self._all():
-            folder, _, name = (path := os.fsdecode(one)).rpartition("/")
+        for raw in self._all():
+            folder, _, name = (path := os.fsdecode(raw)).rpartition("/")
             if fault_of(path) is not None:
                 continue
             scope = self._scope(folder)
@@ -114,21 +114,21 @@ class GitTracked:
 
     def _scope(self, folder: str) -> Scope:
         """The rules of `.svcignore` and `.stignore` in a folder, also in one that other rules ignore."""
-        found = self._scopes.get(folder)
-        if found is None:
+        scope = self._scopes.get(folder)
+        if scope is None:
             above, _, name = folder.rpartition("/")
             rules = rules_of(self._root, folder, OVER_GIT)
-            found = self._scope(above).enter(name, rules) if folder else matcher.root(rules, built_in=False)
-            self._scopes[folder] = found
-        return found
+            scope = self._scope(above).enter(name, rules) if folder else matcher.root(rules, built_in=False)
+            self._scopes[folder] = scope
+        return scope
 
     def _load(self, index: Path, now: str) -> _Names:
         """The names of the index, from the record if it has those of the same index."""
         place = self._record / CACHE
         with suppress(OSError, msgspec.MsgspecError):
-            kept = msgspec.msgpack.decode(place.read_bytes(), type=_Names)
-            if kept.fingerprint == now and kept.identity == blake3(kept.names):
-                return kept
+            cached = msgspec.msgpack.decode(place.read_bytes(), type=_Names)
+            if cached.fingerprint == now and cached.identity == blake3(cached.names):
+                return cached
         try:
             names = b"".join(name + b"\0" for name in read_index(index))
             read = _Names(now, blake3(names), names)

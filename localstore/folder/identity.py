@@ -35,16 +35,16 @@ class Identity(NamedTuple):
     changed: int
     born: int | None = None
 
-    def is_of(self, known: Identity, folder: Path) -> bool:
-        """Whether `known`, which was recorded earlier, is this identity of `folder`."""
-        if (self.device, self.inode) != (known.device, known.inode):
+    def is_of(self, recorded: Identity, folder: Path) -> bool:
+        """Whether `recorded`, which was recorded earlier, is this identity of `folder`."""
+        if (self.device, self.inode) != (recorded.device, recorded.inode):
             return False
-        if self.id and (self.id, self.changed) == (known.id, known.changed):
+        if self.id and (self.id, self.changed) == (recorded.id, recorded.changed):
             return True
         born = birth_time(folder)
-        if born and known.born and born != known.born:
+        if born and recorded.born and born != recorded.born:
             return False
-        return self.id == known.id or (not self.id and born == known.born != 0)
+        return self.id == recorded.id or (not self.id and born == recorded.born != 0)
 
 
 def identify(folder: Path) -> Identity:

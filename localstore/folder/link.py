@@ -66,8 +66,8 @@ class _LastSeal(msgspec.Struct, frozen=True, kw_only=True):
 
 def find(folder: Path) -> Path:
     """The linked folder that contains `folder`, or is it. Raises NotLinked."""
-    here = folder.resolve()
-    for candidate in (here, *here.parents):
+    resolved = folder.resolve()
+    for candidate in (resolved, *resolved.parents):
         if (candidate / FOLDER / REPO_FILE).is_file():
             return candidate
     raise NotLinked(str(folder))
@@ -75,10 +75,10 @@ def find(folder: Path) -> Path:
 
 def read_repo(folder: Path) -> RepoLink:
     """The link of `folder`. Raises NotLinked, LinkDamaged."""
-    found = _read(folder, REPO_FILE, RepoLink)
-    if found.shown_seal is not None and not is_hex_digest(found.shown_seal):
+    link = _read(folder, REPO_FILE, RepoLink)
+    if link.shown_seal is not None and not is_hex_digest(link.shown_seal):
         raise LinkDamaged(folder / FOLDER / REPO_FILE, "it names something that is not a seal")
-    return found
+    return link
 
 
 def read_state(folder: Path) -> SealedState:
@@ -120,13 +120,13 @@ def renamed(held: RepoLink, repo: str, class_: str) -> RepoLink:
     return msgspec.structs.replace(held, repo=repo, class_=class_)
 
 
-def same_target(one: RepoLink, other: RepoLink) -> bool:
+def same_target(first: RepoLink, second: RepoLink) -> bool:
     """Whether two links lead to the same repository and branch, or seal."""
-    return (one.server, one.repo_id, one.branch, one.seal) == (
-        other.server,
-        other.repo_id,
-        other.branch,
-        other.seal,
+    return (first.server, first.repo_id, first.branch, first.seal) == (
+        second.server,
+        second.repo_id,
+        second.branch,
+        second.seal,
     )
 
 

@@ -60,9 +60,9 @@ class AlreadyLocked(Exception):
 @contextmanager
 def hold_lock(lock: Path, command: str = "") -> Iterator[None]:
     """Hold the lock; the file says who holds it. Raises AlreadyLocked."""
-    fd = _opened(lock)
+    fd = _open(lock)
     try:
-        if not _taken(fd):
+        if not _try_lock(fd):
             raise AlreadyLocked(_read(fd))
         with _signed(fd, command):
             yield
@@ -81,9 +81,9 @@ def own_working_copy(
     """Hold the lock of a working copy after waiting for at most `seconds`. `waiting` is called once if that
     takes longer than a second. Raises CopyBusy, which names the holder, and DiskError if the file system has
     no locks."""
-    fd = _opened(lock)
+    fd = _open(lock)
     try:
-        if wanted(lock) or not _taken(fd):
+        if wanted(lock) or not _try_lock(fd):
             _wait(fd, lock.with_name(QUEUE), folder, seconds, waiting)
         with _signed(fd, command):
             yield
@@ -111,14 +111,14 @@ def _wait(fd: int, queue: Path, folder: Path, seconds: float, waiting: Waiting) 
     began = time.monotonic()
     if seconds <= 0:
         raise CopyBusy(folder, _read(fd))
-    told = False
+    notified = False
     with _place(queue) as mine:
-        while _first(queue) != mine or not _taken(fd):
+        while _first(queue) != mine or not _try_lock(fd):
             waited = time.monotonic() - began
             if waited >= seconds:
                 raise CopyBusy(folder, _read(fd))
-            if waited >= TOLD_AFTER and not told:
-                told = True
+            if waited >= TOLD_AFTER and not notified:
+                notified = True
                 waiting(_read(fd))
             time.sleep(PAUSE)
 
@@ -159,17 +159,17 @@ def _first(queue: Path) -> str | None:
         names = sorted(path.name for path in queue.iterdir())
     except FileNotFoundError:
         return None
-    return next((name for name in names if _lives(queue / name)), None)
+    return next((name for name in names if _is_alive(queue / name)), None)
 
 
-def _lives(place: Path) -> bool:
+def _is_alive(place: Path) -> bool:
     """Whether the process of this file still has it locked. The file of a dead one is removed."""
     try:
         fd = os.open(place, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     try:
-        if not _taken(fd, fcntl.LOCK_SH):
+        if not _try_lock(fd, fcntl.LOCK_SH):
             return True
         with suppress(FileNotFoundError):
             place.unlink()
@@ -178,11 +178,11 @@ def _lives(place: Path) -> bool:
         os.close(fd)
 
 
-def _opened(lock: Path) -> int:
+def _open(lock: Path) -> int:
     return os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
-def _taken(fd: int, how: int = fcntl.LOCK_EX) -> bool:
+def _try_lock(fd: int, how: int = fcntl.LOCK_EX) -> bool:
     """Whether the lock of an open file was acquired, without waiting."""
     try:
         fcntl.flock(fd, how | fcntl.LOCK_NB)
@@ -213,5 +213,5 @@ def _signed(fd: int, command: str) -> Iterator[None]:
 def _read(fd: int) -> Holder:
     pid, _, rest = os.pread(fd, WORDS_BYTES, 0).decode("utf-8", "replace").partition(" ")
     since, _, command = rest.partition(" ")
-    known = pid.isdecimal() and since.isdecimal()
-    return Holder(int(pid), int(since), command) if known else Holder()
+    valid = pid.isdecimal() and since.isdecimal()
+    return Holder(int(pid), int(since), command) if valid else Holder()

@@ -28,9 +28,9 @@ class Placeholder(bytes):
 
     @classmethod
     def of(cls, digest: bytes, kind: Kind, size: int) -> Placeholder:
-        made = cls()
-        made.digest, made.kind, made.size = digest, kind, size
-        return made
+        placeholder = cls()
+        placeholder.digest, placeholder.kind, placeholder.size = digest, kind, size
+        return placeholder
 
 
 class OverlayFiles(Files):
@@ -58,8 +58,8 @@ class OverlayFiles(Files):
 
     def stat(self, path: str) -> os.stat_result | None:
         place = self._place(path)
-        found = super().stat(place) if isinstance(place, str) else place.lstat() if place else None
-        return self._scratch.stat() if found is None and self._made_below(path) else found
+        status = super().stat(place) if isinstance(place, str) else place.lstat() if place else None
+        return self._scratch.stat() if status is None and self._made_below(path) else status
 
     def opened(self, path: str) -> tuple[int, os.stat_result]:
         place = self._place(path)
@@ -75,31 +75,31 @@ class OverlayFiles(Files):
 
     def names(self, path: str) -> list[str]:
         place = self._place(path)
-        found = set(super().names(place)) if isinstance(place, str) and super().stat(place) else set()
+        entries = set(super().names(place)) if isinstance(place, str) and super().stat(place) else set()
         prefix = path + "/"
-        for one, where in self._places.items():
-            if not one.startswith(prefix):
+        for placed, where in self._places.items():
+            if not placed.startswith(prefix):
                 continue
-            name, _, below = one.removeprefix(prefix).partition("/")
+            name, _, below = placed.removeprefix(prefix).partition("/")
             if where is not None:
-                found.add(name)
-            elif not below and not self._made_below(one):
-                found.discard(name)
-        return sorted(found)
+                entries.add(name)
+            elif not below and not self._made_below(placed):
+                entries.discard(name)
+        return sorted(entries)
 
     # --- changing
 
     def make_executable(self, path: str) -> None:
-        """Nobody asks what mode a file would have."""
+        """Does nothing: an overlay has no modes of its own."""
 
     def create(self, path: str, parts: Iterable[bytes], mode: int | None, sync: bool) -> os.stat_result:
         self._require_free(path)
         target = self._scratch / str(next(self._numbers))
-        kept = list(parts)
+        pieces = list(parts)
         with target.open("xb") as file:
-            file.writelines(kept)
-        if len(kept) == 1 and isinstance(kept[0], Placeholder):
-            self._promises[target] = kept[0]
+            file.writelines(pieces)
+        if len(pieces) == 1 and isinstance(pieces[0], Placeholder):
+            self._promises[target] = pieces[0]
         self._places[path] = target
         return target.stat()
 
@@ -118,13 +118,15 @@ class OverlayFiles(Files):
     def place(
         self, content: Content, path: str, mode: int | None, sync: bool, last: bool = True
     ) -> os.stat_result:
-        if isinstance(content, Fetched) and not last and (known := self.known(content.path)):
-            return self.create(path, [Placeholder.of(known[2], known[0], known[1])], mode, sync)
+        if isinstance(content, Fetched) and not last and (identified := self.known(content.path)):
+            return self.create(
+                path, [Placeholder.of(identified[2], identified[0], identified[1])], mode, sync
+            )
         if isinstance(content, Fetched) and last:
             self.move(content.path, path)
-            found = self.stat(path)
-            assert found is not None  # noqa: S101 - it was moved here
-            return found
+            status = self.stat(path)
+            assert status is not None  # noqa: S101 - it was moved here
+            return status
         return super().place(content, path, mode, sync, last)
 
     def exchange(self, path: str, other: str) -> None:
@@ -137,9 +139,9 @@ class OverlayFiles(Files):
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
         self._require_free(new)
         place = self._place(path)
-        below = [one for one in self._places if one.startswith(path + "/")]
-        for one in below:
-            self._places[new + one[len(path) :]] = self._places.pop(one)
+        below = [old for old in self._places if old.startswith(path + "/")]
+        for old in below:
+            self._places[new + old[len(path) :]] = self._places.pop(old)
         self._places[path], self._places[new] = None, place
 
     def remove(self, path: str) -> None:
@@ -168,7 +170,7 @@ class OverlayFiles(Files):
 
     def _made_below(self, path: str) -> bool:
         prefix = path + "/"
-        return any(place is not None and one.startswith(prefix) for one, place in self._places.items())
+        return any(place is not None and placed.startswith(prefix) for placed, place in self._places.items())
 
     def _require_free(self, path: str) -> None:
         """Raises FileExistsError for a taken name, Blocked for one below a file."""

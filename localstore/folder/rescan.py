@@ -28,7 +28,7 @@ def rescan(
     record: Path,
     now: int,
     tracked: Tracked,
-    kept: ScanSinks = NO_SINKS,
+    sinks: ScanSinks = NO_SINKS,
     lean: bool = False,
 ) -> Scan:
     """Scan the folder of `record` and store what changed.
@@ -37,59 +37,62 @@ def rescan(
     git tracks other files now, the whole folder is scanned. `now`: seconds of Unix time. `tracked`: of `db`.
     """
     last = db.scan_record.last_scan()
-    told = protocol.ask_changes(record, last.token if last else None)
+    changes = protocol.ask_changes(record, last.token if last else None)
     tracked.git.refresh()
     recent = last and 0 <= now - last.everywhere < TRUST_SECONDS and last.git == tracked.git.identity
-    if lean and told is not None and told.known and last and recent:
+    if lean and changes is not None and changes.known and last and recent:
         try:
-            return _rescan_part(db, files, tracked, kept, told, last)
+            return _rescan_part(db, files, tracked, sinks, changes, last)
         except WatcherMistaken:
             pass  # a folder vanished during the walk, or the answer was wrong
-    this = LastScan(told.token, now, tracked.git.identity) if told else None
-    return _rescan_all(db, files, tracked, kept, this, last)
+    this = LastScan(changes.token, now, tracked.git.identity) if changes else None
+    return _rescan_all(db, files, tracked, sinks, this, last)
 
 
 def _rescan_all(
     db: Database,
     files: Files,
     tracked: Tracked,
-    kept: ScanSinks,
+    sinks: ScanSinks,
     this: LastScan | None,
     last: LastScan | None,
 ) -> Scan:
-    found, news = scan(files, db.folders(), tracked, kept)
-    asides = changed_exclusions(db.scan_record.exclusions(), found.exclusions) if this else {}
+    scanned, news = scan(files, db.folders(), tracked, sinks)
+    asides = changed_exclusions(db.scan_record.exclusions(), scanned.exclusions) if this else {}
     if any(news) or asides or this != last:
         with db.step():
             _keep(db, news)
             db.scan_record.put_exclusions(asides)
             db.scan_record.put_last_scan(this)
-    return found
+    return scanned
 
 
 def _rescan_part(
-    db: Database, files: Files, tracked: Tracked, kept: ScanSinks, told: Changes, last: LastScan
+    db: Database, files: Files, tracked: Tracked, sinks: ScanSinks, changes: Changes, last: LastScan
 ) -> Scan:
     before = db.scan_record.exclusions()
     part = PartialWalk(
-        {*map(os.fsdecode, told.files), *db.scan_record.single_folders()}
+        {*map(os.fsdecode, changes.files), *db.scan_record.single_folders()}
         | {folder for folder, aside in before.items() if aside.rescan == "files"},
-        {*map(os.fsdecode, told.all), *(folder for folder, aside in before.items() if aside.rescan == "all")},
+        {
+            *map(os.fsdecode, changes.all),
+            *(folder for folder, aside in before.items() if aside.rescan == "all"),
+        },
     )
-    found, news = (
-        scan(files, db.scan_record.folders_in(part), tracked, kept, part)
+    scanned, news = (
+        scan(files, db.scan_record.folders_in(part), tracked, sinks, part)
         if part
         else (Scan(), ScanChanges({}, [], []))
     )
-    found.exclusions |= {folder: aside for folder, aside in before.items() if not part.covers(folder)}
-    asides = changed_exclusions(before, found.exclusions)
-    if any(news) or asides or told.token != last.token:
+    scanned.exclusions |= {folder: aside for folder, aside in before.items() if not part.covers(folder)}
+    asides = changed_exclusions(before, scanned.exclusions)
+    if any(news) or asides or changes.token != last.token:
         with db.step():
             _keep(db, news)
             db.scan_record.put_exclusions(asides)
-            db.scan_record.put_last_scan(LastScan(told.token, last.everywhere, last.git))
-    found.read_from_records(lambda: db.folders().values(), db.scan_record.file)
-    return found
+            db.scan_record.put_last_scan(LastScan(changes.token, last.everywhere, last.git))
+    scanned.read_from_records(lambda: db.folders().values(), db.scan_record.file)
+    return scanned
 
 
 def _keep(db: Database, news: ScanChanges) -> None:

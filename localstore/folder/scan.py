@@ -43,16 +43,16 @@ def scan(
     files: Files,
     seen: Mapping[str, RecordedFolder],
     tracked: Tracked,
-    kept: ScanSinks = NO_SINKS,
+    sinks: ScanSinks = NO_SINKS,
     part: PartialWalk | None = None,
 ) -> tuple[Scan, ScanChanges]:
     """Walk the working copy, or only `part` of it.
 
-    `seen`: what earlier walks recorded of the walked folders. `kept` receives texts of changed files, not of
+    `seen`: what earlier walks recorded of the walked folders. `sinks` receives texts of changed files, not of
     new ones. Returns the scan and the changes to record. Raises WatcherMistaken if a folder of `part` does
     not exist.
     """
-    walker = _Walker(files, seen, tracked, kept, part)
+    walker = _Walker(files, seen, tracked, sinks, part)
     walker.run()
     files.forget()
     return walker.scan, walker.changes()
@@ -86,11 +86,11 @@ class _Walker:
         files: Files,
         seen: Mapping[str, RecordedFolder],
         tracked: Tracked,
-        kept: ScanSinks,
+        sinks: ScanSinks,
         part: PartialWalk | None,
     ) -> None:
         self._files, self._seen, self._tracked = files, seen, tracked
-        self._sinks_changed, self._sinks_new = kept, kept._replace(text=None)
+        self._sinks_changed, self._sinks_new = sinks, sinks._replace(text=None)
         self._part = part
         self._passed: set[str] = set()
         self._changes = ScanChanges({}, [], [])
@@ -107,7 +107,7 @@ class _Walker:
         """What to record; folders that the walk did not meet count as gone."""
         for prefix in self._seen.keys() - self._passed:
             self._changes.folders[prefix] = None
-            self._changes.gone.extend(one.path for one in self._seen[prefix].stats())
+            self._changes.gone.extend(file.path for file in self._seen[prefix].stats())
         return self._changes
 
     def _folder(self, fd: int, prefix: str, above: Scope | None, ruled: bytes, whole: bool) -> bool:
@@ -117,8 +117,8 @@ class _Walker:
         `whole`: walk everything below. Returns False if the folder cannot be walked.
         """
         try:
-            with os.scandir(fd) as found:
-                listed = list(found)
+            with os.scandir(fd) as entries:
+                listed = list(entries)
         except OSError as error:
             if not prefix:
                 raise
@@ -155,7 +155,7 @@ class _Walker:
             self._listing(prefix, contents, scope, ruled)
             for name in contents.folders:  # a folder that was entered here may have got this name
                 if not scope.prune(name):
-                    self._nameable(f"{prefix}{name}/", prefix + name, folder=True)
+                    self._is_nameable(f"{prefix}{name}/", prefix + name, folder=True)
         below = part.on_the_way.get(prefix, set())
         there = set()
         for entry in listed:
@@ -187,7 +187,7 @@ class _Walker:
         self, prefix: str, files: Iterable[_Listed], scope: Scope, mark: bytes, seen: RecordedFolder | None
     ) -> None:
         """Examine each file of a folder that is new or changed, or that must be examined on every scan."""
-        known = {one.path: one for one in seen.stats()} if seen else {}
+        recorded = {file.path: file for file in seen.stats()} if seen else {}
         stats: list[Stat] = []
         plain = True
         for listed in files:
@@ -197,8 +197,8 @@ class _Walker:
                 if not self._tracked.tracks(path):
                     self._ignore(prefix)
                     continue
-            cached = known.get(path)
-            if cached is not None and _unchanged(cached, listed):
+            cached = recorded.get(path)
+            if cached is not None and _is_unchanged(cached, listed):
                 stats.append(cached)
                 continue
             stat = self._read(prefix, path, listed, cached is None)
@@ -209,7 +209,7 @@ class _Walker:
             plain = plain and trusted(stat)
             self._changes.fresh.append(stat)
         self.scan.add(prefix, stats)
-        self._changes.gone.extend(known.keys() - {stat.path for stat in stats})
+        self._changes.gone.extend(recorded.keys() - {stat.path for stat in stats})
         self._record(prefix, RecordedFolder.of(stats, mark if plain else b""), seen)
 
     def _record(self, prefix: str, now: RecordedFolder, before: RecordedFolder | None) -> None:
@@ -222,7 +222,7 @@ class _Walker:
         if pruned and not self._tracked.tracks_below(path):
             self._ignore(prefix)
             return False
-        if prefix not in self._seen and not self._nameable(prefix, path, folder=True):
+        if prefix not in self._seen and not self._is_nameable(prefix, path, folder=True):
             return False
         try:
             fd = os.open(name, LISTED, dir_fd=above)
@@ -241,22 +241,22 @@ class _Walker:
     def _read(self, prefix: str, path: str, listed: _Listed, new: bool) -> Stat | None:
         """Hash a file that is not recorded as it is. Returns None if it must be skipped. `new`: it is not
         recorded at all."""
-        if new and not self._nameable(prefix, path):
+        if new and not self._is_nameable(prefix, path):
             return None
         if not stat.S_ISREG(listed.mode):
             self._skip(prefix, path, "symlink" if stat.S_ISLNK(listed.mode) else "special")
             return None
         try:
-            found = hash_file(self._files, path, self._sinks_new if new else self._sinks_changed)
+            hashed = hash_file(self._files, path, self._sinks_new if new else self._sinks_changed)
         except FileNotFoundError:
             return None
         except OSError as error:
             self._skip(prefix, path, "unreadable", detail=error.strerror or "")
             return None
-        self.scan.bytes_hashed += found.size
-        return found
+        self.scan.bytes_hashed += hashed.size
+        return hashed
 
-    def _nameable(self, prefix: str, path: str, folder: bool = False) -> bool:
+    def _is_nameable(self, prefix: str, path: str, folder: bool = False) -> bool:
         fault = fault_of(path)
         if fault:
             self._skip(prefix, path, fault, folder)
@@ -276,10 +276,10 @@ class _Walker:
 
     def _skip(self, prefix: str, path: str, reason: str, folder: bool = False, detail: str = "") -> None:
         """Record the skipped entry at `path` in the exclusions of the folder `prefix`."""
-        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+        text = os.fsencode(path).decode("utf-8", "backslashreplace")
         aside = self._exclusions_of(prefix)
         aside.hidden.append(os.fsencode(path + "/" if folder else path))
-        aside.skipped.append(Skipped(terminal_safe(shown), f"{reason}: {detail}" if detail else reason))
+        aside.skipped.append(Skipped(terminal_safe(text), f"{reason}: {detail}" if detail else reason))
 
 
 def _mark(ruled: bytes, files: list[tuple[Any, ...]]) -> bytes:
@@ -320,6 +320,6 @@ def _split(listed: list[os.DirEntry[str]]) -> _Contents:
     return _Contents(folders, files, linked)
 
 
-def _unchanged(cached: Stat, listed: _Listed) -> bool:
+def _is_unchanged(cached: Stat, listed: _Listed) -> bool:
     """Whether the listed file is certainly the one that was hashed."""
     return listed[2:] == cached[1:5] and stat.S_ISREG(listed.mode) and trusted(cached)

@@ -33,9 +33,9 @@ class Skipped(msgspec.Struct, frozen=True):
         """What the branch keeps, to follow the reason; empty if nothing was there."""
         if not self.keeps:
             return ""
-        shown, more = ", ".join(self.keeps[:KEPT_NAMED]), len(self.keeps) - KEPT_NAMED
+        names, more = ", ".join(self.keeps[:KEPT_NAMED]), len(self.keeps) - KEPT_NAMED
         also = f" and {more} more" if more > 0 else ""
-        return f"; the branch keeps {shown}{also} as {'it was' if len(self.keeps) == 1 else 'they were'}"
+        return f"; the branch keeps {names}{also} as {'it was' if len(self.keeps) == 1 else 'they were'}"
 
 
 class Exclusions(msgspec.Struct, array_like=True):
@@ -82,10 +82,10 @@ class Scan:
     @cached_property
     def files(self) -> dict[str, Stat]:
         """Path → stat of every file."""
-        found: dict[str, Stat] = {}
+        by_path: dict[str, Stat] = {}
         for folder in self._folders.values() if self._recorded is None else self._recorded():
-            found.update((one.path, one) for one in _stats(folder))
-        return found
+            by_path.update((stat.path, stat) for stat in _stats(folder))
+        return by_path
 
     def find(self, path: str) -> Stat | None:
         """As `files[path]`, None if absent; reads only the folder of the path."""
@@ -93,23 +93,23 @@ class Scan:
             return self._single(path)
         prefix = path[: path.rfind("/") + 1]
         if prefix not in self._opened:
-            self._opened[prefix] = {one.path: one for one in _stats(self._folders.get(prefix, []))}
+            self._opened[prefix] = {stat.path: stat for stat in _stats(self._folders.get(prefix, []))}
         return self._opened[prefix].get(path)
 
     @cached_property
     def ignored(self) -> int:
         """Number of entries that ignore rules match."""
-        return sum(one.ignored for one in self.exclusions.values())
+        return sum(aside.ignored for aside in self.exclusions.values())
 
     @cached_property
     def skipped(self) -> list[Skipped]:
         """Entries that were left out, sorted by path."""
-        return sorted((one for aside in self.exclusions.values() for one in aside.skipped), key=_path)
+        return sorted((entry for aside in self.exclusions.values() for entry in aside.skipped), key=_path)
 
     @cached_property
     def hidden(self) -> set[str]:
         """Paths, and folders ending in `/`, that could not be read: their content is unknown, not removed."""
-        return {os.fsdecode(one) for aside in self.exclusions.values() for one in aside.hidden}
+        return {os.fsdecode(path) for aside in self.exclusions.values() for path in aside.hidden}
 
     def unknown(self, path: str) -> bool:
         """Whether the scan cannot tell if the file exists."""
@@ -120,9 +120,9 @@ class Scan:
         where a folder was hides what the folder held, and an unread folder the file whose name it took."""
         if not self.hidden:
             return None
-        for one in (*paths.parents(path), path):
-            if one in self.hidden or f"{one}/" in self.hidden:
-                return one
+        for place in (*paths.parents(path), path):
+            if place in self.hidden or f"{place}/" in self.hidden:
+                return place
         return None
 
 
@@ -132,16 +132,16 @@ class PartialWalk:
 
     def __init__(self, files: Iterable[str], all_below: Iterable[str]) -> None:
         below = set(all_below)
-        self.all = {one for one in below if not any(above in below for above in _above(one))}
+        self.all = {folder for folder in below if not any(above in below for above in _above(folder))}
         self.files = {
-            one
-            for one in files
-            if one not in self.all and not any(above in self.all for above in _above(one))
+            folder
+            for folder in files
+            if folder not in self.all and not any(above in self.all for above in _above(folder))
         }
         self.on_the_way: dict[str, set[str]] = {}
-        for one in self.all | self.files:
-            for above in _above(one):
-                name = one[len(above) :].partition("/")[0]
+        for folder in self.all | self.files:
+            for above in _above(folder):
+                name = folder[len(above) :].partition("/")[0]
                 self.on_the_way.setdefault(above, set()).add(name)
 
     def __bool__(self) -> bool:
@@ -149,7 +149,9 @@ class PartialWalk:
 
     def covers(self, prefix: str) -> bool:
         """Whether the scan visits this folder."""
-        return prefix in self.files or prefix in self.all or any(one in self.all for one in _above(prefix))
+        return (
+            prefix in self.files or prefix in self.all or any(folder in self.all for folder in _above(prefix))
+        )
 
 
 class WatcherMistaken(Exception):
@@ -161,7 +163,7 @@ def changed_exclusions(
 ) -> dict[str, Exclusions | None]:
     """The differences to store so that the record has `now`; None: delete."""
     written: dict[str, Exclusions | None] = {
-        path: one for path, one in now.items() if before.get(path) != one
+        path: aside for path, aside in now.items() if before.get(path) != aside
     }
     return written | dict.fromkeys(before.keys() - now.keys())
 
@@ -179,5 +181,5 @@ def _above(prefix: str) -> Iterator[str]:
             yield prefix[: at + 1]
 
 
-def _path(one: Skipped) -> str:
-    return one.path
+def _path(skipped: Skipped) -> str:
+    return skipped.path

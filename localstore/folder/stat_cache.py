@@ -78,13 +78,13 @@ def with_single_files(
 ) -> dict[str, RecordedFolder]:
     """The folders of `single` files, by path with a trailing slash, with these files added."""
     added: dict[str, dict[str, Stat]] = {}
-    for one in single:
-        added.setdefault(one.path[: one.path.rfind("/") + 1], {})[one.path] = one
-    found = {}
+    for file in single:
+        added.setdefault(file.path[: file.path.rfind("/") + 1], {})[file.path] = file
+    updated = {}
     for folder, files in added.items():
-        kept = {one.path: one for one in folders[folder].stats()} if folder in folders else {}
-        found[folder] = RecordedFolder.of([*(kept | files).values()], UNMARKED)
-    return found
+        recorded = {file.path: file for file in folders[folder].stats()} if folder in folders else {}
+        updated[folder] = RecordedFolder.of([*(recorded | files).values()], UNMARKED)
+    return updated
 
 
 _ENCODE = msgspec.msgpack.Encoder().encode
@@ -111,8 +111,8 @@ def unchanged(cached: Stat, info: os.stat_result) -> bool:
 
 def has_stat(cached: Stat, info: os.stat_result) -> bool:
     """Whether the file has the stat that it had when it was hashed."""
-    known = (cached.size, cached.mtime, cached.ctime, cached.inode)
-    return known == (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+    recorded = (cached.size, cached.mtime, cached.ctime, cached.inode)
+    return recorded == (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
 
 
 def trusted(cached: Stat) -> bool:
@@ -124,20 +124,20 @@ def trusted(cached: Stat) -> bool:
     return newest + RACY < cached.checked and not whole_seconds
 
 
-def hash_file(files: Files, path: str, kept: ScanSinks = NO_SINKS) -> Stat:
+def hash_file(files: Files, path: str, sinks: ScanSinks = NO_SINKS) -> Stat:
     """Read and hash a file. Its stat is taken first, so that a change during the read shows in the next
     scan."""
     checked = time.time_ns()
-    known = files.known(path)
-    if known is not None and (info := files.stat(path)) is not None:
-        kind, size, digest = known
+    content = files.known(path)
+    if content is not None and (info := files.stat(path)) is not None:
+        kind, size, digest = content
         return Stat(path, size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, kind, digest, checked)
     fd, info = files.opened(path)
     try:
-        if kept.lists is not None and info.st_size > BLOB_FILE:
-            kind, size, digest = _cut(fd, kept.lists)
+        if sinks.lists is not None and info.st_size > BLOB_FILE:
+            kind, size, digest = _cut(fd, sinks.lists)
         else:
-            kind, size, digest = _read(fd, info.st_size, kept.text)
+            kind, size, digest = _read(fd, info.st_size, sinks.text)
     finally:
         os.close(fd)
     return Stat(path, size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, kind, digest, checked)
@@ -146,8 +146,8 @@ def hash_file(files: Files, path: str, kept: ScanSinks = NO_SINKS) -> Stat:
 def _cut(fd: int, lists: ChunkLists) -> Classified:
     classifier = Classifier()
     with os.fdopen(fd, "rb", buffering=0, closefd=False) as file:
-        found = cut_into_chunks(file, classifier.feed)
-    lists.keep(classifier.result().blake3, found)
+        chunks = cut_into_chunks(file, classifier.feed)
+    lists.keep(classifier.result().blake3, chunks)
     return classifier.result()
 
 
@@ -156,10 +156,10 @@ def _read(fd: int, size: int, keep: Callable[[bytes, bytes], object] | None) -> 
     data = os.read(fd, min(size, READ_BYTES) + 1)
     chunk = os.read(fd, MORE_BYTES)
     if not chunk:
-        found = classified(data)
-        if keep is not None and found.kind == "text":
-            keep(found.blake3, data)
-        return found
+        classification = classified(data)
+        if keep is not None and classification.kind == "text":
+            keep(classification.blake3, data)
+        return classification
     classifier = Classifier()
     classifier.feed(data)
     while chunk:

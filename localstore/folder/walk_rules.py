@@ -41,7 +41,7 @@ def rules_in(folder: int, prefix: str, names: Collection[str]) -> dict[str, str]
     """Name → text of the ignore files in an open directory that lists `names`. `prefix`: its path with a
     trailing slash, empty for the root. Raises TooLarge."""
     texts = {}
-    for source in [one for one in SOURCES if one in names]:
+    for source in [name for name in SOURCES if name in names]:
         try:
             fd = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
         except OSError:
@@ -52,7 +52,7 @@ def rules_in(folder: int, prefix: str, names: Collection[str]) -> dict[str, str]
         with os.fdopen(fd, "rb") as file:
             data = file.read(IGNORE_FILE_BYTES + 1)
         if len(data) > IGNORE_FILE_BYTES:
-            shown = terminal_safe(prefix + source)
-            raise TooLarge(f"{shown} is larger than {in_words(IGNORE_FILE_BYTES)}; shorten it")
+            path = terminal_safe(prefix + source)
+            raise TooLarge(f"{path} is larger than {in_words(IGNORE_FILE_BYTES)}; shorten it")
         texts[source] = data.decode("utf-8", "surrogateescape")
     return texts

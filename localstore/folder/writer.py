@@ -87,7 +87,7 @@ class Writer:
         with self._db.step():
             self._db.put_intents(intents)
         try:
-            ready = [intent._replace(state=mark) for intent in self._prepared(intents, supply)]
+            ready = [intent._replace(state=mark) for intent in self._prepare_all(intents, supply)]
         except (OSError, SvcError):
             self._withdraw(intents)
             raise
@@ -117,16 +117,16 @@ class Writer:
             if intent.state == "writing":
                 undone.append(intent)
             elif intent.state in outcomes:
-                outcome = self._resumed(intent)
+                outcome = self._resume(intent)
                 if outcome is None:
                     undone.append(intent)
                 else:
                     outcomes[intent.state].append(outcome)
         self._withdraw(undone)
-        for mark, found in outcomes.items():
-            self._conclude(found, mark)
+        for mark, result in outcomes.items():
+            self._conclude(result, mark)
 
-    def _prepared(self, intents: list[Intent], supply: Supply) -> Iterator[Intent]:
+    def _prepare_all(self, intents: list[Intent], supply: Supply) -> Iterator[Intent]:
         by_digest: dict[bytes, list[Intent]] = {}
         for intent in intents:
             if intent.new is None:
@@ -135,10 +135,10 @@ class Writer:
                 by_digest.setdefault(intent.new, []).append(intent)
         durable = sum(map(len, by_digest.values())) <= FSYNC_EACH
         for digest, content in supply(set(by_digest)):
-            left = by_digest.pop(digest, [])
-            while left:
-                intent = left.pop()
-                written = self._written(intent, content, durable, last=not left)
+            pending = by_digest.pop(digest, [])
+            while pending:
+                intent = pending.pop()
+                written = self._write_temporary(intent, content, durable, last=not pending)
                 if written is not None:
                     yield written
         if by_digest:
@@ -146,17 +146,17 @@ class Writer:
                 f"the server did not send {len(by_digest)} of the files it announced; try again"
             )
 
-    def _written(self, intent: Intent, content: Content, durable: bool, last: bool) -> Intent | None:
+    def _write_temporary(self, intent: Intent, content: Content, durable: bool, last: bool) -> Intent | None:
         """Write the temporary file of an intent, and to the disk if `durable`. `last`: no other intent needs
         this content, so its file may be moved. Returns the intent, ready; None if its directory is gone."""
         before = self._files.stat(intent.path)
         mode = before.st_mode if before is not None and stat.S_ISREG(before.st_mode) else None
         try:
-            made = self._files.place(content, intent.temp, mode, durable, last)
+            placed = self._files.place(content, intent.temp, mode, durable, last)
         except (Blocked, FileNotFoundError):
             return None  # its directory was swapped or removed just now
-        self._made[intent.temp] = made
-        return intent._replace(inode=made.st_ino, state="ready")
+        self._made[intent.temp] = placed
+        return intent._replace(inode=placed.st_ino, state="ready")
 
     def _exchange(self, intent: Intent) -> Outcome | None:
         """Exchange the temporary file with the path. Returns None if the path cannot hold a file, or
@@ -200,11 +200,11 @@ class Writer:
     def _outcome(self, intent: Intent) -> Outcome:
         info = self._files.stat(intent.temp)
         out = read_stat(self._files, intent.temp)
-        made = self._made.pop(intent.temp, None)
+        placed = self._made.pop(intent.temp, None)
         odd = info is not None and out is None
-        return Outcome(intent.path, intent.new, intent.temp, out, odd, made)
+        return Outcome(intent.path, intent.new, intent.temp, out, odd, placed)
 
-    def _resumed(self, intent: Intent) -> Outcome | None:
+    def _resume(self, intent: Intent) -> Outcome | None:
         """The outcome of an exchange that ran before a crash; None if it did not run."""
         held = self._files.stat(intent.temp)
         if intent.new is None:
@@ -250,12 +250,12 @@ class Writer:
         name."""
         if self._files.stat(intent.temp) is None:
             return
-        if intent.new is not None or not self._moved(intent.temp, intent.path):
+        if intent.new is not None or not self._move(intent.temp, intent.path):
             name = self._spare(intent.path, intent.temp)
-            if not self._moved(intent.temp, name):
+            if not self._move(intent.temp, name):
                 self._files.move(intent.temp, self._spare(intent.path, intent.temp))
 
-    def _moved(self, temp: str, name: str) -> bool:
+    def _move(self, temp: str, name: str) -> bool:
         """Move the file. Returns False if the name is taken."""
         try:
             self._files.move(temp, name)

@@ -49,7 +49,7 @@ class Frames:
         ours = frame.replica == copy.replica
         others = [signed for signed in frame.updates if signed.replica != copy.replica]
         for row in frame.rows:
-            self._expect(copy, row, [one for one in others if one.update.path == row.path])
+            self._expect(copy, row, [edit for edit in others if edit.update.path == row.path])
         rows = [row if ours else msgspec.structs.replace(row, other=row.ver) for row in frame.rows]
         with copy.db.step():
             store_rows(copy, rows, whole=False)
@@ -57,8 +57,10 @@ class Frames:
         if not ours:
             self.paths.update(row.path for row in frame.rows)
         return [
-            Arrived(one.update.path, one.update.kind, terminal_safe(one.who), one.device_key_id, one.turn)
-            for one in others
+            Arrived(
+                edit.update.path, edit.update.kind, terminal_safe(edit.who), edit.device_key_id, edit.turn
+            )
+            for edit in others
         ]
 
     def forget(self) -> None:
@@ -102,18 +104,18 @@ class Frames:
     def _expect(self, copy: WorkingCopy, row: WireRow, edits: list[Signed]) -> None:
         """Record the edits that lead to a row, if all of them and the state before are known."""
         before, entry = copy.db.row(row.path), copy.entries.get(row.path)
-        known = self._edits.get(row.path, [])
+        earlier = self._edits.get(row.path, [])
         whole = (
             before is not None
             and entry is not None
             and before.epoch not in (STALE_EPOCH,)
             and (before.gen, before.epoch) == (entry.gen, entry.epoch) == (row.gen, row.epoch)
             and (row.path in self._edits or entry.seen >= before.other)
-            and known is not None
-            and all(one.update.kind == "edit_text" for one in edits)
+            and earlier is not None
+            and all(edit.update.kind == "edit_text" for edit in edits)
             and (not edits or edits[-1].seq == row.ver)
         )
-        self._edits[row.path] = [*(known or []), *edits] if whole else None
+        self._edits[row.path] = [*(earlier or []), *edits] if whole else None
 
 
 def require_signed(repo_id: str, branch_id: str, signed: Signed) -> None:

@@ -51,7 +51,7 @@ class Reads:
             self._paths[number] = path
 
     def came(self, path: str) -> None:
-        """The file that was watched last is at its path now; the one before is gone."""
+        """Call when the file watched last has come to its path; the one before is gone."""
         self._drop(self._watched.pop(path, None))
         number = self._coming.pop(path, None)
         if number is not None:
@@ -60,7 +60,7 @@ class Reads:
             self._drop(self._watched.popitem(last=False)[1])
 
     def none_comes(self) -> None:
-        """What was watched and did not come to its path never will."""
+        """Stop watching the files that did not come to their paths."""
         while self._coming:
             self._drop(self._coming.popitem()[1])
 

@@ -47,9 +47,9 @@ class HeldRemovals:
         now = time.monotonic()
         while self._sent and self._sent[0].at < now - REMEMBERED:
             self._sent.popleft()
-        sent = sum(one.files for one in self._sent)
+        sent = sum(removal.files for removal in self._sent)
         now_here = max(copy.db.count_rows(), copy.db.count_shown())  # own saves are no rows until they return
-        tree = max([now_here, *(one.tree for one in self._sent)])  # it may have grown since
+        tree = max([now_here, *(removal.tree for removal in self._sent)])  # it may have grown since
         if removes_most(len(missing) + sent, tree):
             lost = lost_among(copy, scan, missing)
             if removes_most(lost + sent, tree):

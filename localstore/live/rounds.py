@@ -157,7 +157,7 @@ class Rounds:
         """As `saved`, for everything that changed below these folders. `heard`: a watcher names those to
         visit."""
         self.reads.look()
-        scan, paths = _walked(copy, folders, heard)
+        scan, paths = _walk_folders(copy, folders, heard)
         self.barred = {path: why for path, why in self.barred.items() if path not in paths}
         followed = self._followed(copy, paths)
         return self._send_off(copy, followed, scan if followed == paths else None)
@@ -273,10 +273,10 @@ class Rounds:
         inode = self._placed.get(path)
         if not inode:
             return None
-        info, known = copy.files.stat(path), copy.db.scan_record.single(path)
-        if info is None or known is None or info.st_ino != inode:
+        info, recorded = copy.files.stat(path), copy.db.scan_record.single(path)
+        if info is None or recorded is None or info.st_ino != inode:
             return None
-        return known if has_stat(known, info) else None
+        return recorded if has_stat(recorded, info) else None
 
     def _send_off(self, copy: WorkingCopy, paths: Collection[str], scan: Scan | None) -> Done:
         """Capture, compose updates, and write merged texts, of which updates are composed after that."""
@@ -290,10 +290,10 @@ class Rounds:
             seen = [path for path in named if path in copy.entries or scan.find(path) is not None]
             capture(copy, edited(copy, seen, scan), scan)
             open_ = [path for path in seen if (entry := copy.entries.get(path)) and not entry.settled]
-            left = {path for path in open_ if copy.entries[path].shadow and not copy.exists(path)}
-            self.frames.paths.update(left)  # an edit that no file shows belongs to what it became
-            open_ = [path for path in open_ if path not in left]
-            composed = self._composed(copy, [path for path in seen if path not in open_], scan)
+            missing = {path for path in open_ if copy.entries[path].shadow and not copy.exists(path)}
+            self.frames.paths.update(missing)  # an edit that no file shows belongs to what it became
+            open_ = [path for path in open_ if path not in missing]
+            composed = self._compose(copy, [path for path in seen if path not in open_], scan)
         if not open_:
             return self._report(copy, _skipped(composed, scan), ())
         settle(copy, open_)  # may need the relay, for which the others do not wait
@@ -306,10 +306,10 @@ class Rounds:
         with ExitStack() as held, copy.db.step():
             paths = [path for path in paths if self._may_capture(copy, path, held)]
             again = examine(copy, paths)
-            composed = self._composed(copy, paths, again)
+            composed = self._compose(copy, paths, again)
         return self._report(copy, _skipped(composed, again), ())
 
-    def _composed(self, copy: WorkingCopy, paths: Collection[str], scan: Scan) -> Composed:
+    def _compose(self, copy: WorkingCopy, paths: Collection[str], scan: Scan) -> Composed:
         if copy.key is None or not copy.replica:
             return Composed()  # read-only, or never connected to the relay
         typed = {path for path, times in self._moved.items() if times >= REFUSALS}
@@ -356,40 +356,46 @@ def _pending(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
     """Those of the paths that have something to send: captured edits, and what no capture takes, which are
     bytes, a removed file, and another kind of file than before."""
     flying = copy.db.flight_kinds()
-    found = []
+    pending = []
     for path in paths:
         entry = copy.entries.get(path)
         if path not in flying and (entry is None or entry.pending or not _is_shown(copy, entry)):
-            found.append(path)
-    return found
+            pending.append(path)
+    return pending
 
 
 def _is_shown(copy: WorkingCopy, entry: PathRecord) -> bool:
     """Whether the file is the lane's text, or its bytes, by its stat: hashing each file that arrived would
     read it twice."""
-    info, known = copy.files.stat(entry.path), copy.db.scan_record.file(entry.path)
+    info, recorded = copy.files.stat(entry.path), copy.db.scan_record.file(entry.path)
     if info is None or entry.shadow is None:
         return entry.settled and info is None and entry.shadow is None
-    return entry.settled and known is not None and known.digest == entry.shadow and has_stat(known, info)
+    return (
+        entry.settled
+        and recorded is not None
+        and recorded.digest == entry.shadow
+        and has_stat(recorded, info)
+    )
 
 
 def _skipped(composed: Composed, scan: Scan) -> Done:
     return Done(skipped=with_kept([*composed.skipped, *scan.skipped], composed.kept))
 
 
-def _walked(copy: WorkingCopy, folders: Iterable[str], heard: bool) -> tuple[Scan, list[str]]:
+def _walk_folders(copy: WorkingCopy, folders: Iterable[str], heard: bool) -> tuple[Scan, list[str]]:
     """Walk below these folders. Returns the scan and the paths that changed."""
     below = set(folders)
     sinks = ScanSinks(copy.chunk_lists, copy.objects.cache)
     if "" not in below:
         with suppress(WatcherMistaken):
-            vanished = (one for one in below if copy.files.stat(one[:-1]) is None)
-            beside = {one[: one[:-1].rfind("/") + 1] for one in vanished}  # what may have become of it
+            vanished = (folder for folder in below if copy.files.stat(folder[:-1]) is None)
+            # The folders above may hold what a vanished one became.
+            beside = {folder[: folder[:-1].rfind("/") + 1] for folder in vanished}
             part = PartialWalk({*copy.db.scan_record.single_folders(), *beside}, below)
             copy.git.refresh()
-            found, news = walk(copy.files, copy.db.scan_record.folders_in(part), copy.tracked, sinks, part)
+            scan, news = walk(copy.files, copy.db.scan_record.folders_in(part), copy.tracked, sinks, part)
             with copy.db.step():
                 copy.db.put_folders(*news)
-            found.read_from_records(lambda: copy.db.folders().values(), copy.db.scan_record.file)
-            return found, [*(one.path for one in news.fresh), *news.gone]
+            scan.read_from_records(lambda: copy.db.folders().values(), copy.db.scan_record.file)
+            return scan, [*(stat.path for stat in news.fresh), *news.gone]
     return copy.scan(heard=heard), copy.db.may_need_update()

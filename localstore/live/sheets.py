@@ -69,8 +69,8 @@ class OpenSheet:
         entry = self._entry(copy)
         lane = self._lane_of(copy, entry)
         deltas = [delta for update in updates if update for delta in self._lane.follow(update, APP)]
-        made = lane.repeat(copy.replica, deltas)
-        if made is not None:
+        edit = lane.repeat(copy.replica, deltas)
+        if edit is not None:
             text = lane.text()
             if len(text) > TEXT_FILE:
                 raise TooLarge(f"{terminal_safe(self.path)} would become too large for a text")
@@ -78,7 +78,7 @@ class OpenSheet:
             entry.want, entry.size = digest(text), len(text)
             entry.pending += 1
             copy.objects.add([(entry.want, text)])
-            copy.db.add_pending(entry.path, made)
+            copy.db.add_pending(entry.path, edit)
             copy.edited_lanes.keep(entry, lane)
             copy.save(entry)
             if typed:
@@ -109,6 +109,6 @@ def _sessions(copy: WorkingCopy) -> dict[str, int]:
 
 
 def _put_session(copy: WorkingCopy, session: str, last: int) -> None:
-    known = {name: number for name, number in _sessions(copy).items() if name != session}
-    kept = [*list(known.items())[1 - KEPT :], (session, last)]
-    copy.db.put(SESSIONS, " ".join(f"{name} {number}" for name, number in kept))
+    others = {name: number for name, number in _sessions(copy).items() if name != session}
+    sessions = [*list(others.items())[1 - KEPT :], (session, last)]
+    copy.db.put(SESSIONS, " ".join(f"{name} {number}" for name, number in sessions))

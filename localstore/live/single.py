@@ -25,7 +25,7 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
     and other repositories in its place, and files of such names beside it. A file that is still the one that
     svc wrote is not read (`WorkingCopy.ours`)."""
     copy.git.refresh()
-    scan, found, gone = Scan(), {}, []
+    scan, present, gone = Scan(), {}, []
     aside = _Aside(copy.files, scan)
     by_folder: dict[str, list[Stat]] = {}
     sinks = ScanSinks(copy.chunk_lists, copy.objects.cache)
@@ -49,13 +49,13 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
             aside.look_for(path, path in copy.entries)
             gone.append(path)
         else:
-            found[path] = seen
+            present[path] = seen
             by_folder[prefix].append(seen)
             scan.bytes_hashed += 0 if ours else seen.size
     for prefix, stats in by_folder.items():
         scan.add(prefix, stats)
     copy.files.forget()
-    copy.db.put_stats(found.values(), gone)
+    copy.db.put_stats(present.values(), gone)
     return scan
 
 
@@ -71,25 +71,25 @@ class _Aside:
         if path in self._skipped:
             return
         self._skipped.add(path)
-        left = self._scan.exclusions.setdefault(
+        exclusions = self._scan.exclusions.setdefault(
             path[: path.rfind("/") + 1], Exclusions(skipped=[], hidden=[])
         )
-        left.hidden.append(os.fsencode(f"{path}/" if folder else path))
-        left.skipped.append(Skipped(readable(path), reason))
+        exclusions.hidden.append(os.fsencode(f"{path}/" if folder else path))
+        exclusions.skipped.append(Skipped(readable(path), reason))
 
-    def look_for(self, path: str, known: bool) -> None:
-        """Skip what is at a path that has no regular file, and above it. `known`: the record has the file, so
-        that it may have got another name."""
-        for one in (*parents(path), path):
-            info = self._files.stat(one)
+    def look_for(self, path: str, recorded: bool) -> None:
+        """Skip what is at a path that has no regular file, and above it. `recorded`: the record has the file,
+        which may have got another name."""
+        for place in (*parents(path), path):
+            info = self._files.stat(place)
             if info is None:
                 break
             if stat.S_ISDIR(info.st_mode):
-                if any(self._files.stat(f"{one}/{inside}") is not None for inside in NESTED):
-                    return self.skip(one, "nested repository", folder=True)
+                if any(self._files.stat(f"{place}/{inside}") is not None for inside in NESTED):
+                    return self.skip(place, "nested repository", folder=True)
             elif not stat.S_ISREG(info.st_mode):
-                return self.skip(one, "symlink" if stat.S_ISLNK(info.st_mode) else "special")
-        if known:
+                return self.skip(place, "symlink" if stat.S_ISLNK(info.st_mode) else "special")
+        if recorded:
             self._list(path.rpartition("/")[0])
         return None
 
@@ -100,7 +100,9 @@ class _Aside:
         self._listed.add(folder)
         prefix = f"{folder}/" if folder else ""
         try:
-            names = self._files.names(folder) if folder else [one.name for one in self._files.root.iterdir()]
+            names = (
+                self._files.names(folder) if folder else [child.name for child in self._files.root.iterdir()]
+            )
         except OSError:
             return
         for name in names:
@@ -126,10 +128,10 @@ def left_out(files: Files, path: str, git: GitTracked) -> bool:
     above = sorted(parents(path), key=len)
     if any(files.stat(f"{folder}/{inside}") is not None for folder in above for inside in NESTED):
         return True
-    return _ignored(files, path, above) and not git.keeps(path)
+    return _is_ignored(files, path, above) and not git.keeps(path)
 
 
-def _ignored(files: Files, path: str, above: list[str]) -> bool:
+def _is_ignored(files: Files, path: str, above: list[str]) -> bool:
     scope = matcher.root(_rules(files, ""))
     for folder in above:
         name = folder.rpartition("/")[2]

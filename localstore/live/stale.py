@@ -106,19 +106,19 @@ class Buffers:
         """Count every text as read, after a time without detection, and drop old texts."""
         since = self._now() - MEMORY
         with copy.db.step():
-            for path, found in copy.db.arrivals.all():
-                if found.versions[-1].at < since:
+            for path, arrivals in copy.db.arrivals.all():
+                if arrivals.versions[-1].at < since:
                     copy.db.arrivals.drop(path)
                     continue
-                for version in found.versions:
+                for version in arrivals.versions:
                     version.read = True
-                copy.db.arrivals.put(path, found)
+                copy.db.arrivals.put(path, arrivals)
 
-    def moved_aside(self, copy: WorkingCopy, path: str, mine: bytes, shown: bytes) -> None:
-        """Record that the text `mine` is in a conflict copy and the file shows `shown`."""
+    def moved_aside(self, copy: WorkingCopy, path: str, mine: bytes, current: bytes) -> None:
+        """Record that the text `mine` is in a conflict copy and the file shows `current`."""
         versions = [
             Version(mine, self._now()),
-            Version(shown, self._now(), False, self.authors.get(path, "")),
+            Version(current, self._now(), False, self.authors.get(path, "")),
         ]
         copy.db.arrivals.put(path, Arrivals(versions))
 
@@ -129,28 +129,28 @@ class Buffers:
         if not texts or entry is None or entry.shadow is None:
             return
         now = self._now()
-        found = copy.db.arrivals.get(path) or Arrivals([Version(entry.shadow, now)])
+        arrivals = copy.db.arrivals.get(path) or Arrivals([Version(entry.shadow, now)])
         copy.objects.add([(digest(text), text) for text in texts])
-        found.told, found.said = [Version(digest(text), now) for text in texts], None
-        copy.db.arrivals.put(path, found)
+        arrivals.told, arrivals.said = [Version(digest(text), now) for text in texts], None
+        copy.db.arrivals.put(path, arrivals)
 
     def _placed(self, copy: WorkingCopy, path: str, before: bytes | None, new: bytes) -> None:
         self._strange.discard(path)
         entry = copy.entries.get(path)
         if before is None or before == new or entry is None or entry.kind != "text":
             return
-        found = copy.db.arrivals.get(path) or Arrivals([Version(before, self._now())])
-        last = found.versions[-1]
+        arrivals = copy.db.arrivals.get(path) or Arrivals([Version(before, self._now())])
+        last = arrivals.versions[-1]
         if last.digest != before:  # another process wrote in between
-            found.versions.append(Version(before, self._now()))
-        elif len(found.versions) > 1:
+            arrivals.versions.append(Version(before, self._now()))
+        elif len(arrivals.versions) > 1:
             last.read = last.read or self._was_read(path) or self.editors.edits(path)
             if not last.read:
-                found.versions.pop()
-        found.versions.append(Version(new, self._now(), False, self.authors.get(path, "")))
-        if len(found.versions) > VERSIONS:
-            del found.versions[1:-1:2]
-        copy.db.arrivals.put(path, found)
+                arrivals.versions.pop()
+        arrivals.versions.append(Version(new, self._now(), False, self.authors.get(path, "")))
+        if len(arrivals.versions) > VERSIONS:
+            del arrivals.versions[1:-1:2]
+        copy.db.arrivals.put(path, arrivals)
 
     def _saved(self, copy: WorkingCopy, entry: PathRecord, name: bytes, data: bytes) -> None:
         """Called when a save is captured. Sets the entry's shadow to the text that the save was made from."""
@@ -158,23 +158,23 @@ class Buffers:
             copy.objects.add([(name, data)])
             entry.shadow = name
             return
-        found = copy.db.arrivals.get(entry.path)
-        if found is not None:
+        arrivals = copy.db.arrivals.get(entry.path)
+        if arrivals is not None:
             copy.db.arrivals.drop(entry.path)
-        if found is None or found.versions[-1].digest != entry.shadow:
+        if arrivals is None or arrivals.versions[-1].digest != entry.shadow:
             return
-        if len(found.versions) < 2 and not found.told:
+        if len(arrivals.versions) < 2 and not arrivals.told:
             return
-        if found.said == name and len(found.versions) > 1:
-            base = found.versions[1]
+        if arrivals.said == name and len(arrivals.versions) > 1:
+            base = arrivals.versions[1]
         else:
-            last = found.versions[-1]
+            last = arrivals.versions[-1]
             last.read = last.read or self._was_read(entry.path) or self.editors.edits(entry.path)
-            held = _held(copy, found, data, self._now() - MEMORY)
+            held = _held(copy, arrivals, data, self._now() - MEMORY)
             if held is None:
                 return
             base = held
-            self._note(copy, entry.path, found.versions, base)
+            self._note(copy, entry.path, arrivals.versions, base)
             copy.db.arrivals.put(entry.path, Arrivals([Version(name, self._now())], said=name))
         entry.shadow = base.digest
 
@@ -198,41 +198,45 @@ class Buffers:
         self.kept.append(Kept(path, lines, by))
 
 
-def _held(copy: WorkingCopy, found: Arrivals, data: bytes, since: int) -> Version | None:
+def _held(copy: WorkingCopy, arrivals: Arrivals, data: bytes, since: int) -> Version | None:
     """The text that the save was made from; None for the last one, which is on the disk."""
-    versions = found.versions
+    versions = arrivals.versions
     last = versions[-1]
     held = [
         version
         for at, version in enumerate(versions[:-1])
         if (at == 0 or version.read) and versions[at + 1].at >= since
     ]
-    told = [version for version in found.told if version.at >= since]
-    texts = _texts(copy, [*held, *told, last])
+    plugin_texts = [version for version in arrivals.told if version.at >= since]
+    texts = _texts(copy, [*held, *plugin_texts, last])
     if last.digest not in texts:
         return None
     newest = texts[last.digest]
     if not last.read and not all(keeps(text, newest, data) for text in texts.values() if text != newest):
         del texts[last.digest]  # unread, so no editor holds it
-    for typed in [texts[version.digest] for version in told if version.digest in texts]:
+    for typed in [texts[version.digest] for version in plugin_texts if version.digest in texts]:
         for name, text in list(texts.items()):
             if has_what_was_told(text, typed, data):
                 del texts[name]
     costs = {name: (_cost(text, data), -age) for age, (name, text) in enumerate(texts.items())}
     best = min(costs, key=lambda name: costs[name])
-    return None if best == last.digest else next(one for one in [*held, *told] if one.digest == best)
+    return (
+        None
+        if best == last.digest
+        else next(version for version in [*held, *plugin_texts] if version.digest == best)
+    )
 
 
-def _texts(copy: WorkingCopy, wanted: Iterable[Version]) -> dict[bytes, bytes]:
+def _texts(copy: WorkingCopy, versions: Iterable[Version]) -> dict[bytes, bytes]:
     """The texts of these versions by digest, in their order; what is there twice stands where it is last."""
-    found: dict[bytes, bytes] = {}
-    for version in wanted:
-        found.pop(version.digest, None)
+    texts: dict[bytes, bytes] = {}
+    for version in versions:
+        texts.pop(version.digest, None)
         try:
-            found[version.digest] = copy.text(version.digest)
+            texts[version.digest] = copy.text(version.digest)
         except SvcError:
             continue  # neither the record nor the relay has it
-    return found
+    return texts
 
 
 def _cost(old: bytes, new: bytes) -> int:

@@ -39,29 +39,29 @@ class Taken(NamedTuple):
 
 def take_in(models: Models, file: Path, progress: Progress = silent) -> Taken:
     """Make the file a blob. Raises BadModel for what is no model or changes meanwhile, DiskError, OSError."""
-    shown = terminal_safe(str(file))
+    name = terminal_safe(str(file))
     try:
         fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise BadModel(
-            f"{shown} cannot be read: {error.strerror}; name a GGUF file that you may read"
+            f"{name} cannot be read: {error.strerror}; name a GGUF file that you may read"
         ) from None
     try:
         before = os.fstat(fd)
         if not stat.S_ISREG(before.st_mode):
-            raise BadModel(f"{shown} is not a file; name a GGUF file")
-        header = _header(fd, before.st_size, shown)
+            raise BadModel(f"{name} is not a file; name a GGUF file")
+        header = _header(fd, before.st_size, name)
         sha256, digest = _digests(fd, before.st_size, progress)
-        known = models.about(sha256)
-        if known is not None and models.intact(sha256, known):
-            return Taken(sha256, known, False)
+        recorded = models.about(sha256)
+        if recorded is not None and models.intact(sha256, recorded):
+            return Taken(sha256, recorded, False)
         models.blobs.mkdir(parents=True, exist_ok=True, mode=0o700)
         part = models.blobs / f".{secrets.token_hex(8)}"
         try:
             how = _place(fd, file, part, before)
             after = os.fstat(fd)
             if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-                raise BadModel(f"{shown} was written while it was read; wait for its writer, then pull again")
+                raise BadModel(f"{name} was written while it was read; wait for its writer, then pull again")
             about = _about(part, how, str(file.resolve()), digest, header)
             with models.locked():
                 models.put_about(sha256, about)
@@ -103,12 +103,12 @@ def _about(part: Path, how: str, source: str, digest: str, header: Header) -> Ab
     )
 
 
-def _header(fd: int, size: int, shown: str) -> Header:
+def _header(fd: int, size: int, name: str) -> Header:
     with open(fd, "rb", closefd=False) as file:
         try:
             header = read(file, size)
         except BadModel as error:
-            raise BadModel(f"{shown}: {error.detail}") from None
+            raise BadModel(f"{name}: {error.detail}") from None
     return header
 
 
@@ -137,8 +137,8 @@ def _place(fd: int, file: Path, part: Path, info: os.stat_result) -> str:
     part.unlink()
     try:
         os.link(file.resolve(), part)
-        made = part.stat()
-        if (made.st_dev, made.st_ino) == (info.st_dev, info.st_ino):
+        linked = part.stat()
+        if (linked.st_dev, linked.st_ino) == (info.st_dev, info.st_ino):
             return "link"
         part.unlink()  # the name means another file by now; the open one is copied
     except OSError as error:

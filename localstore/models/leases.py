@@ -38,17 +38,17 @@ def lease(folder: Path, who: str) -> Iterator[None]:
 
 def held(folder: Path) -> list[str]:
     """The leases whose holders live. Files of dead ones are removed."""
-    found = []
+    leases = []
     with suppress(FileNotFoundError):
         for file in sorted((folder / FOLDER).iterdir()):
             try:
                 with hold_lock(file):
                     file.unlink(missing_ok=True)
             except AlreadyLocked:
-                found.append(file.name)
+                leases.append(file.name)
             except FileNotFoundError:
                 continue
-    return found
+    return leases
 
 
 def stays(folder: Path) -> bool:

@@ -62,7 +62,7 @@ def parse(text: str) -> ModelName:
     *before, name = front.split("/")
     host, owner = ["", "", *before][-2:] if len(before) <= 2 else ["?", "?"]
     segments = [name, tag, *([owner] if owner else [])]
-    valid = len(text) <= _CHARS and all(_SEGMENT.fullmatch(one) for one in segments)
+    valid = len(text) <= _CHARS and all(_SEGMENT.fullmatch(segment) for segment in segments)
     valid = valid and all(before) and (not host or _HOST.fullmatch(host) is not None)
     if not valid:
         raise UsageError(
@@ -74,5 +74,5 @@ def parse(text: str) -> ModelName:
 
 def from_file(stem: str) -> str:
     """A name made of a file's: other characters become `-`."""
-    made = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")
-    return made[:80] or "model"
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")
+    return name[:80] or "model"

@@ -35,18 +35,18 @@ def holder(port: int) -> str:
         with suppress(OSError):
             for fd in (process / "fd").iterdir():
                 with suppress(OSError):
-                    found = _INODE.fullmatch(str(fd.readlink()))
-                    if found is not None and found[1] in inodes:
+                    match = _INODE.fullmatch(str(fd.readlink()))
+                    if match is not None and match[1] in inodes:
                         name = (process / "comm").read_text("utf-8", "replace").strip()
                         return f"{terminal_safe(name) or 'a program'} (process {process.name})"
     return "another user's program"
 
 
 def _inodes(table: Path, port: int) -> list[str]:
-    found = []
+    inodes = []
     with suppress(OSError):
         for line in table.read_text("ascii", "replace").splitlines()[1:]:
             words = line.split()
             if len(words) > 9 and words[3] == _LISTENING and int(words[1].rpartition(":")[2], 16) == port:
-                found.append(words[9])
-    return found
+                inodes.append(words[9])
+    return inodes

@@ -40,15 +40,15 @@ def pull_blob(models: Models, key: str, find: Callable[[], str | None], work: Wo
     it is here."""
     folder = models.root / "pulls"
     while True:
-        here = find()
-        if here is not None:
-            return here
+        digest = find()
+        if digest is not None:
+            return digest
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
             with hold_lock(folder / f"{key}.lock", "svc llm pull"):
-                here = find()
-                if here is not None:
-                    return here
+                digest = find()
+                if digest is not None:
+                    return digest
                 sha256 = work(folder / f"{key}.part", _Written(folder / f"{key}.progress", report))
                 (folder / f"{key}.progress").unlink(missing_ok=True)
                 return sha256

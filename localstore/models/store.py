@@ -82,12 +82,12 @@ class Installed(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        return sum(one.size for one in self.abouts)
+        return sum(about.size for about in self.abouts)
 
     @property
     def parameters(self) -> int:
         """Weights of the model, in all its files."""
-        return sum(one.header.parameters for one in (self.about, *self.shards))
+        return sum(about.header.parameters for about in (self.about, *self.shards))
 
     @property
     def abouts(self) -> list[About]:
@@ -145,20 +145,20 @@ class Models:
 
     def all(self) -> list[Installed]:
         """Every name whose blobs are here, the newest first."""
-        found = []
+        installed = []
         for path in self._names.glob("*/*/*/*"):
             name = ModelName.at(PurePosixPath(path.relative_to(self._names)))
-            one = self._read(name) if name is not None else None
-            if one is not None:
-                found.append(one)
-        return sorted(found, key=lambda one: (one.record.modified_at, str(one.name)), reverse=True)
+            model = self._read(name) if name is not None else None
+            if model is not None:
+                installed.append(model)
+        return sorted(installed, key=lambda model: (model.record.modified_at, str(model.name)), reverse=True)
 
     def find(self, name: ModelName) -> Installed:
         """Raises ModelMissing."""
-        found = self._read(name)
-        if found is None:
+        installed = self._read(name)
+        if installed is None:
             raise ModelMissing(name.short)
-        return found
+        return installed
 
     def files_to_load(self, installed: Installed) -> tuple[Path, Path | None]:
         """The first file of the model, and that of its projector, which are as they were when they came.
@@ -205,7 +205,7 @@ class Models:
             for folder in list(path.parents)[:3]:
                 with suppress(OSError):
                     folder.rmdir()
-            used = {digest for one in self.all() for digest in one.record.digests}
+            used = {digest for model in self.all() for digest in model.record.digests}
             freed = sum(self._drop(digest) for digest in removed.record.digests if digest not in used)
             self._drop_orphans(used)
         return removed, freed
@@ -231,7 +231,7 @@ class Models:
         except (OSError, msgspec.MsgspecError):
             return None
         about = self.about(record.model)
-        shards = [one for one in map(self.about, record.shards) if one is not None]
+        shards = [shard for shard in map(self.about, record.shards) if shard is not None]
         projector = self.about(record.projector) if record.projector else None
         if about is None or len(shards) < len(record.shards) or (record.projector and projector is None):
             return None

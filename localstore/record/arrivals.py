@@ -53,8 +53,8 @@ class ArrivalTable:
         for path, encoded in self._sql.execute("SELECT path, encoded FROM arrivals").fetchall():
             yield path, _DECODE(encoded)
 
-    def put(self, path: str, found: Arrivals) -> None:
-        self._sql.execute("INSERT OR REPLACE INTO arrivals VALUES(?,?)", (path, _ENCODE(found)))
+    def put(self, path: str, arrivals: Arrivals) -> None:
+        self._sql.execute("INSERT OR REPLACE INTO arrivals VALUES(?,?)", (path, _ENCODE(arrivals)))
 
     def drop(self, path: str) -> None:
         self._sql.execute("DELETE FROM arrivals WHERE path=?", (path,))

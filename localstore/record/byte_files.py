@@ -28,8 +28,8 @@ class ByteFiles:
     def total(self) -> int:
         """Bytes of all of them."""
         if self._total is None:
-            found = self._sql.execute("SELECT coalesce(sum(size), 0) FROM rows WHERE kind<>'text'")
-            self._total = int(found.fetchone()[0])
+            cursor = self._sql.execute("SELECT coalesce(sum(size), 0) FROM rows WHERE kind<>'text'")
+            self._total = int(cursor.fetchone()[0])
         return self._total
 
     def changing(self, rows: Sequence[Row], gone: Iterable[str]) -> None:

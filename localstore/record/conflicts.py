@@ -63,8 +63,8 @@ class Conflicts:
         return [RecordedConflict(*row) for row in rows]
 
     def get(self, kept_as: str) -> RecordedConflict | None:
-        found = self._sql.execute("SELECT * FROM conflicts WHERE kept_as=?", (kept_as,)).fetchone()
-        return RecordedConflict(*found) if found else None
+        row = self._sql.execute("SELECT * FROM conflicts WHERE kept_as=?", (kept_as,)).fetchone()
+        return RecordedConflict(*row) if row else None
 
     def remove(self, kept_as: str) -> None:
         self._sql.execute("DELETE FROM conflicts WHERE kept_as=?", (kept_as,))

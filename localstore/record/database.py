@@ -118,10 +118,10 @@ class Database:
 
     def large_files(self) -> list[tuple[str, bytes, int]]:
         """(path, digest, size) of the files above the blob cap that were written to the folder."""
-        found = self._sql.execute(
+        cursor = self._sql.execute(
             "SELECT path, shadow, size FROM entries WHERE kind='chunked' AND shadow IS NOT NULL"
         )
-        return found.fetchall()
+        return cursor.fetchall()
 
     def knows_any(self) -> bool:
         """Whether the table of entries has a row."""
@@ -180,8 +180,8 @@ class Database:
 
     def lane_state(self, path: str) -> tuple[bytes, bool] | None:
         """(state, whole) as `put_lane_state` stored it; None if there is none."""
-        found = self._sql.execute("SELECT state, whole FROM lane_states WHERE path=?", (path,)).fetchone()
-        return (found[0], bool(found[1])) if found else None
+        row = self._sql.execute("SELECT state, whole FROM lane_states WHERE path=?", (path,)).fetchone()
+        return (row[0], bool(row[1])) if row else None
 
     def put_lane_state(self, path: str, state: bytes | None, whole: bool = True) -> None:
         """Store the state of a lane that has edits; None deletes it. `whole` False: `state` is the one update
@@ -192,8 +192,8 @@ class Database:
             self._sql.execute("INSERT OR REPLACE INTO lane_states VALUES(?,?,?)", (path, state, whole))
 
     def pending(self, path: str) -> list[bytes]:
-        found = self._sql.execute("SELECT ops FROM pending WHERE path=? ORDER BY id", (path,))
-        return [row[0] for row in found]
+        rows = self._sql.execute("SELECT ops FROM pending WHERE path=? ORDER BY id", (path,))
+        return [row[0] for row in rows]
 
     def add_pending(self, path: str, ops: bytes) -> None:
         self._sql.execute("INSERT INTO pending(path, ops) VALUES(?,?)", (path, ops))
@@ -246,8 +246,8 @@ class Database:
         return {row[0]: new(Row, row) for row in self._sql.execute("SELECT * FROM rows")}
 
     def row(self, path: str) -> Row | None:
-        found = self._sql.execute("SELECT * FROM rows WHERE path=?", (path,)).fetchone()
-        return Row(*found) if found else None
+        values = self._sql.execute("SELECT * FROM rows WHERE path=?", (path,)).fetchone()
+        return Row(*values) if values else None
 
     def row_sizes(self, paths: Iterable[str]) -> dict[str, int]:
         """Path → bytes of those of the paths that the frontier has."""
@@ -268,8 +268,8 @@ class Database:
         self._sql.execute("UPDATE rows SET epoch=? WHERE path=? AND kind='text'", (STALE_EPOCH, path))
 
     def sealed(self) -> dict[str, SealedFile]:
-        new, found = tuple.__new__, self._sql.execute("SELECT path, kind, digest, size FROM sealed")
-        return {row[0]: new(SealedFile, row[1:]) for row in found}
+        new, rows = tuple.__new__, self._sql.execute("SELECT path, kind, digest, size FROM sealed")
+        return {row[0]: new(SealedFile, row[1:]) for row in rows}
 
     def sealed_among(self, paths: Iterable[str]) -> set[str]:
         """Those of the paths that the last seal has."""
@@ -287,13 +287,13 @@ class Database:
 
     def count_shown(self) -> int:
         """Number of files of the branch that the folder showed."""
-        asked = "SELECT count(*) FROM entries WHERE shadow IS NOT NULL"
-        return cast("int", self._sql.execute(asked).fetchone()[0])
+        statement = "SELECT count(*) FROM entries WHERE shadow IS NOT NULL"
+        return cast("int", self._sql.execute(statement).fetchone()[0])
 
     def sealed_digests(self) -> dict[str, str]:
         """Path → hex digest of each file of the last seal, sorted by path."""
-        found = self._sql.execute("SELECT path, digest FROM sealed ORDER BY path")
-        return {path: digest.hex() for path, digest in found}
+        rows = self._sql.execute("SELECT path, digest FROM sealed ORDER BY path")
+        return {path: digest.hex() for path, digest in rows}
 
     def changes_since_seal(self) -> tuple[list[str], list[str], list[str]]:
         """The changed, new and removed paths on the disk against the last seal, as of the last scan, each
@@ -326,7 +326,9 @@ class Database:
         if tree is None or tree.gone is None:
             self._sql.execute("DELETE FROM directories")
         else:
-            self._sql.executemany("DELETE FROM directories WHERE digest=?", [(one,) for one in tree.gone])
+            self._sql.executemany(
+                "DELETE FROM directories WHERE digest=?", [(digest,) for digest in tree.gone]
+            )
         if tree is not None:
             self._sql.executemany("INSERT OR REPLACE INTO directories VALUES(?,?)", tree.fresh.items())
         self.put("sealed_root", tree.root if tree else None)
@@ -343,7 +345,7 @@ class Database:
         """Store the result of a scan: changed folders (None: forget), new or changed files, and paths without
         a file."""
         self.scan_record.put_folders(folders)
-        differences.scanned(self._sql, ((one.path, one.digest) for one in fresh), gone)
+        differences.scanned(self._sql, ((stat.path, stat.digest) for stat in fresh), gone)
 
     def put_first_seal(self, sealed: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
         """Store a first seal and the stats of the files that were written for it."""
@@ -354,14 +356,14 @@ class Database:
         folders = self.folders()
         folders |= with_single_files(folders, stats)
         self.put_folders(folders, (), ())
-        here = {one.path: one.digest for folder in folders.values() for one in folder.stats()}
-        differences.recompute(self._sql, here, {path: file.digest for path, file in sealed.items()})
+        digests = {stat.path: stat.digest for folder in folders.values() for stat in folder.stats()}
+        differences.recompute(self._sql, digests, {path: file.digest for path, file in sealed.items()})
 
     def put_stats(self, stats: Iterable[Stat], gone: Iterable[str] = ()) -> None:
         """Store stats of single files; the next scan merges them into their folders."""
         stats, gone = list(stats), list(gone)
         self.scan_record.put_single(stats, gone)
-        differences.scanned(self._sql, ((one.path, one.digest) for one in stats), gone)
+        differences.scanned(self._sql, ((stat.path, stat.digest) for stat in stats), gone)
 
     # --- journal
 

@@ -47,7 +47,7 @@ def scanned(sql: sqlite3.Connection, fresh: Iterable[tuple[str, bytes]], gone: I
     sql.executemany("DELETE FROM differs WHERE path=?", [*absent, *((path,) for path, _ in present)])
     sql.executemany(
         "INSERT INTO differs SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM sealed WHERE path=? AND digest=?)",
-        [(*one, *one) for one in present],
+        [(*file, *file) for file in present],
     )
     sql.executemany("INSERT INTO differs SELECT path, NULL FROM sealed WHERE path=?", absent)
 
@@ -84,14 +84,14 @@ def all_unsealed(sql: sqlite3.Connection) -> None:
 
 def changed_new_removed(sql: sqlite3.Connection) -> tuple[list[str], list[str], list[str]]:
     """Changed, new and removed paths, each list sorted."""
-    found = sql.execute(
+    rows = sql.execute(
         "SELECT differs.path, differs.digest IS NULL, sealed.path IS NULL "
         "FROM differs LEFT JOIN sealed USING(path) ORDER BY differs.path"
     )
     changed: list[str] = []
     new: list[str] = []
     removed: list[str] = []
-    for path, absent, unsealed in found:
+    for path, absent, unsealed in rows:
         (removed if absent else new if unsealed else changed).append(path)
     return changed, new, removed
 
@@ -107,8 +107,8 @@ def seen_on_disk(sql: sqlite3.Connection, path: str) -> bytes | None:
 
 def unsealed_digests(sql: sqlite3.Connection) -> set[bytes]:
     """Digests of the files on the disk that are not as they were sealed."""
-    found = sql.execute("SELECT digest FROM differs WHERE digest IS NOT NULL")
-    return {digest for (digest,) in found}
+    rows = sql.execute("SELECT digest FROM differs WHERE digest IS NOT NULL")
+    return {digest for (digest,) in rows}
 
 
 def may_need_update(sql: sqlite3.Connection) -> list[str]:
@@ -148,6 +148,6 @@ def gone_from_branch(sql: sqlite3.Connection) -> list[str]:
     return only_column(sql.execute("SELECT path FROM sealed WHERE path NOT IN (SELECT path FROM rows)"))
 
 
-def only_column(found: sqlite3.Cursor) -> list[str]:
+def only_column(cursor: sqlite3.Cursor) -> list[str]:
     """The values of a query with one column."""
-    return [one for (one,) in found]
+    return [value for (value,) in cursor]

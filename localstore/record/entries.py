@@ -24,20 +24,20 @@ class Entries(MutableMapping[str, PathRecord]):
         self._whole = False  # whether all that the database had is known
 
     def __getitem__(self, path: str) -> PathRecord:
-        found = self.get(path)
-        if found is None:
+        entry = self.get(path)
+        if entry is None:
             raise KeyError(path)
-        return found
+        return entry
 
     @overload
     def get(self, path: str, default: None = None, /) -> PathRecord | None: ...
     @overload
     def get(self, path: str, default: T, /) -> PathRecord | T: ...
     def get(self, path: str, default: T | None = None, /) -> PathRecord | T | None:
-        found = self._known.get(path)
-        if found is None and not self._whole and path not in self._absent:
-            found = self._looked_up(path)
-        return default if found is None else found
+        entry = self._known.get(path)
+        if entry is None and not self._whole and path not in self._absent:
+            entry = self._look_up(path)
+        return default if entry is None else entry
 
     def __setitem__(self, path: str, entry: PathRecord) -> None:
         self._known[path] = entry
@@ -79,11 +79,11 @@ class Entries(MutableMapping[str, PathRecord]):
         if self._asked > SINGLE:
             self._all()
             return
-        found = self._db.entries_at(unknown)
-        self._known.update(found)
-        self._absent.update(path for path in unknown if path not in found)
+        entries = self._db.entries_at(unknown)
+        self._known.update(entries)
+        self._absent.update(path for path in unknown if path not in entries)
 
-    def _looked_up(self, path: str) -> PathRecord | None:
+    def _look_up(self, path: str) -> PathRecord | None:
         self.load([path])
         return self._known.get(path)
 

@@ -76,7 +76,7 @@ class Objects:
         first = next(iter(group.values()))
         end = max(place.start + place.size for place in group.values())
         try:
-            fetch = partial(os.pread, self._opened(first.pack))
+            fetch = partial(os.pread, self._open_pack(first.pack))
             stored = Fetched(fetch, first.offset, first.stored)
             raw = read_object(stored, first.codec, first.raw, 0, end)
         except (OSError, Invalid):
@@ -112,8 +112,8 @@ class Objects:
         """Store texts given as (digest, bytes). `durable` False: the relay has them, so that one that a power
         cut damages is read from there."""
         offered = {digest: data for digest, data in texts if digest not in self._indexed}
-        here = self._db.objects.places(offered)
-        fresh = [(digest, data, True) for digest, data in offered.items() if digest not in here]
+        places = self._db.objects.places(offered)
+        fresh = [(digest, data, True) for digest, data in offered.items() if digest not in places]
         if fresh:
             frames = (frame for pack in write_packs(fresh, quick=True) for frame in pack.frames)
             self._index(list(self._append(frames, durable)))
@@ -125,10 +125,10 @@ class Objects:
                 offset = file.tell()
                 file.write(frame.stored)
                 start, row = 0, frame.row
-                for one in row.objects:
-                    place = (number, offset, row.stored_len, row.codec, row.raw_len, start, one.size)
-                    yield one.digest, Place._make(place)
-                    start += one.size
+                for entry in row.objects:
+                    place = (number, offset, row.stored_len, row.codec, row.raw_len, start, entry.size)
+                    yield entry.digest, Place._make(place)
+                    start += entry.size
             file.flush()
             if durable:
                 os.fdatasync(file.fileno())
@@ -146,7 +146,7 @@ class Objects:
         full = newest in numbers and self._path(newest).stat().st_size >= PACK_FILE_BYTES
         return newest + 1 if full else newest
 
-    def _opened(self, number: int) -> int:
+    def _open_pack(self, number: int) -> int:
         if number not in self._open:
             self._open[number] = os.open(self._path(number), os.O_RDONLY | os.O_CLOEXEC)
         return self._open[number]

@@ -49,8 +49,8 @@ class ScanRecord:
     def folders(self) -> dict[str, RecordedFolder]:
         """Folder path with a trailing slash → its recorded files."""
         rows = self._sql.execute("SELECT path, mark FROM folders")
-        found = {path: RecordedFolder(mark, partial(self._files, path)) for path, mark in rows}
-        return found | with_single_files(found, self._single())
+        recorded = {path: RecordedFolder(mark, partial(self._files, path)) for path, mark in rows}
+        return recorded | with_single_files(recorded, self._single())
 
     def _files(self, folder: str) -> bytes:
         """The encoded files of a folder."""
@@ -60,20 +60,20 @@ class ScanRecord:
 
     def folders_in(self, part: PartialWalk) -> dict[str, RecordedFolder]:
         """As `folders`, for the folders of a partial scan."""
-        found: dict[str, RecordedFolder] = {}
+        folders: dict[str, RecordedFolder] = {}
         for path in part.files | part.all:
             if not is_utf8(path):
                 continue
             below = path in part.all
             rows = self._sql.execute(_BELOW if below else _ONE, _range(path) if below else (path,))
-            found.update((path, RecordedFolder(mark, files)) for path, mark, files in rows)
-        return found | with_single_files(
-            found, (one for one in self._single() if part.covers(_folder(one.path)))
+            folders.update((path, RecordedFolder(mark, files)) for path, mark, files in rows)
+        return folders | with_single_files(
+            folders, (stat for stat in self._single() if part.covers(_folder(stat.path)))
         )
 
     def single_folders(self) -> set[str]:
         """Folders of the files that were hashed since the last scan."""
-        return {_folder(one.path) for one in self._single()}
+        return {_folder(stat.path) for stat in self._single()}
 
     def single(self, path: str) -> Stat | None:
         """The stat of a file that was hashed since the last scan."""
@@ -86,21 +86,21 @@ class ScanRecord:
         single = self.single(path)
         if single is not None:
             return single
-        found = RecordedFolder(b"", self._files(_folder(path))).stats()
-        return next((one for one in found if one.path == path), None)
+        stats = RecordedFolder(b"", self._files(_folder(path))).stats()
+        return next((stat for stat in stats if stat.path == path), None)
 
-    def put_folders(self, found: Mapping[str, RecordedFolder | None]) -> None:
+    def put_folders(self, folders: Mapping[str, RecordedFolder | None]) -> None:
         """Store folders, None to forget one, and drop the single files: the folders contain them."""
-        gone = [(path,) for path, one in found.items() if one is None]
-        put = [(path, one.mark, one.encoded) for path, one in found.items() if one is not None]
+        gone = [(path,) for path, folder in folders.items() if folder is None]
+        put = [(path, folder.mark, folder.encoded) for path, folder in folders.items() if folder is not None]
         self._sql.execute("DELETE FROM stats")
         self._sql.executemany("DELETE FROM folders WHERE path=?", gone)
         self._sql.executemany("INSERT OR REPLACE INTO folders VALUES(?,?,?)", put)
 
-    def put_single(self, found: Iterable[Stat], gone: Iterable[str]) -> None:
+    def put_single(self, stats: Iterable[Stat], gone: Iterable[str]) -> None:
         """Store single files, and forget the paths `gone`."""
         self._sql.executemany("DELETE FROM stats WHERE path=?", [(path,) for path in gone])
-        self._sql.executemany("INSERT OR REPLACE INTO stats VALUES(?,?,?,?,?,?,?,?)", found)
+        self._sql.executemany("INSERT OR REPLACE INTO stats VALUES(?,?,?,?,?,?,?,?)", stats)
 
     def _single(self) -> Iterator[Stat]:
         return (Stat(*row) for row in self._sql.execute("SELECT * FROM stats"))
@@ -109,8 +109,8 @@ class ScanRecord:
 
     def exclusions(self) -> dict[str, Exclusions]:
         """Folder → what the last scan left out there."""
-        found = self._sql.execute("SELECT folder, encoded FROM asides")
-        return {os.fsdecode(folder): _ASIDE(encoded) for folder, encoded in found}
+        rows = self._sql.execute("SELECT folder, encoded FROM asides")
+        return {os.fsdecode(folder): _ASIDE(encoded) for folder, encoded in rows}
 
     def put_exclusions(self, changes: Mapping[str, Exclusions | None]) -> None:
         """Store changed exclusions; None: the folder has none any more."""
@@ -123,21 +123,21 @@ class ScanRecord:
 
     def last_scan(self) -> LastScan | None:
         """The last scan, None if no watcher answered it."""
-        for (kept,) in self._sql.execute("SELECT value FROM meta WHERE key=?", (LAST_SCAN,)):
-            return decode_last_scan(kept)
+        for (encoded,) in self._sql.execute("SELECT value FROM meta WHERE key=?", (LAST_SCAN,)):
+            return decode_last_scan(encoded)
         return None
 
     def put_last_scan(self, last: LastScan | None) -> None:
         """Store the last scan. None makes the next scan visit the whole folder; this is needed when the
         tracked paths change, because ignored files may then count and no event tells."""
-        kept = None if last is None else _ENCODE(last)
-        self._sql.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (LAST_SCAN, kept))
+        encoded = None if last is None else _ENCODE(last)
+        self._sql.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (LAST_SCAN, encoded))
 
 
-def decode_last_scan(kept: object) -> LastScan | None:
+def decode_last_scan(encoded: object) -> LastScan | None:
     """The decoded last scan; None for anything else."""
     try:
-        return _LOOKED(kept) if isinstance(kept, bytes) else None
+        return _LOOKED(encoded) if isinstance(encoded, bytes) else None
     except msgspec.MsgspecError:
         return None
 

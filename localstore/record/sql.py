@@ -26,7 +26,7 @@ def value_of(path: Path, key: str) -> str | None:
     missing."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as sql:
-            found = sql.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()
+            row = sql.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()
     except sqlite3.Error:
         return None
-    return found[0] if found and isinstance(found[0], str) else None
+    return row[0] if row and isinstance(row[0], str) else None

@@ -28,14 +28,14 @@ class StateFile:
 
     def is_written(self) -> bool:
         """Whether the file is as it was last written."""
-        found = blake3()
+        hasher = blake3()
         try:
             with self._path.open("rb", buffering=0) as file:
                 while block := file.read(BLOCK):
-                    found.update(block)
+                    hasher.update(block)
         except OSError:
             return False
-        return found.digest() == self._db.get(WRITTEN)
+        return hasher.digest() == self._db.get(WRITTEN)
 
     def rewrite(self) -> None:
         """Write the file from the record."""
@@ -78,16 +78,16 @@ def with_digests(before: bytes, last_seal: str | None, digests: Mapping[str, str
     view, done = memoryview(before), before.index(_TREE)
     for path in sorted(digests):
         key = msgspec.json.encode(path) + b':"'
-        found = before.find(key, done)
-        if found < 0 or before[found - 1 : found] not in _BEFORE_KEY:
+        at = before.find(key, done)
+        if at < 0 or before[at - 1 : at] not in _BEFORE_KEY:
             return None
-        parts += [view[done : found + len(key)], digests[path].encode()]
-        done = found + len(key) + len(digests[path])
+        parts += [view[done : at + len(key)], digests[path].encode()]
+        done = at + len(key) + len(digests[path])
     return [*parts, view[done:]]
 
 
 def _digest(parts: Parts) -> bytes:
-    found = blake3()
+    hasher = blake3()
     for part in parts:
-        found.update(part)
-    return found.digest()
+        hasher.update(part)
+    return hasher.digest()

@@ -28,7 +28,7 @@ BATCH_BYTES = 32 * MIB  # of texts that one step stores
 LOT = 256  # paths whose texts are read together
 
 
-def capture(copy: WorkingCopy, found: Iterable[str], scan: Scan | None = None) -> set[str]:
+def capture(copy: WorkingCopy, paths: Iterable[str], scan: Scan | None = None) -> set[str]:
     """Capture the text edits at `paths`; other paths are skipped.
 
     Returns the paths whose edit cannot be captured: it has too many parts for one update (the file is then
@@ -36,27 +36,27 @@ def capture(copy: WorkingCopy, found: Iterable[str], scan: Scan | None = None) -
     conflict). `scan`: a scan just made; its digests are used while the object store still caches the bytes.
     """
     in_flight = copy.db.flight_kinds()
-    left = set()
+    uncaptured = set()
     batch = _Batch(copy)
-    for path in _read_ahead(copy, list(found)):
+    for path in _read_ahead(copy, list(paths)):
         entry = copy.entries.get(path)
         if entry is None or entry.kind != "text" or not entry.gen or entry.foreign or entry.shadow is None:
             continue
         if in_flight.get(path, "edit_text") != "edit_text":
             continue  # a create or a delete is in flight; its answer comes first
-        shown = _on_disk(copy, path, scan)
-        if shown is not None and shown.name != entry.shadow and not _capture(copy, batch, entry, shown):
-            left.add(path)
+        on_disk = _on_disk(copy, path, scan)
+        if on_disk is not None and on_disk.name != entry.shadow and not _capture(copy, batch, entry, on_disk):
+            uncaptured.add(path)
     batch.store()
-    return left
+    return uncaptured
 
 
-def _read_ahead(copy: WorkingCopy, found: list[str]) -> Iterator[str]:
+def _read_ahead(copy: WorkingCopy, paths: list[str]) -> Iterator[str]:
     """Yields `paths`; loads the genesis texts of LOT paths together before it yields them."""
-    for start in range(0, len(found), LOT):
-        lot = found[start : start + LOT]
-        known = (copy.entries.get(path) for path in lot)
-        untouched = (entry for entry in known if entry is not None and not entry.touched)
+    for start in range(0, len(paths), LOT):
+        lot = paths[start : start + LOT]
+        entries = (copy.entries.get(path) for path in lot)
+        untouched = (entry for entry in entries if entry is not None and not entry.touched)
         copy.objects.load(entry.genesis for entry in untouched if entry.genesis is not None)
         yield from lot
 
@@ -86,11 +86,11 @@ class _Batch:
         self._captured: list[tuple[PathRecord, bytes, _CapturedEdit]] = []
         self._bytes = 0
 
-    def add(self, entry: PathRecord, shown: _Text, made: _CapturedEdit) -> None:
-        """Add an edit. `shown`: the text that the file has. Stores the batch once it holds over
+    def add(self, entry: PathRecord, on_disk: _Text, edit: _CapturedEdit) -> None:
+        """Add an edit. `on_disk`: the text that the file has. Stores the batch once it holds over
         BATCH_BYTES."""
-        self._captured.append((entry, shown.name, made))
-        for text in (shown, made.want):
+        self._captured.append((entry, on_disk.name, edit))
+        for text in (on_disk, edit.want):
             self._texts[text.name] = text.data
             self._bytes += len(text.data)
         if self._bytes > BATCH_BYTES:
@@ -103,8 +103,8 @@ class _Batch:
         copy = self._copy
         with copy.db.step():
             copy.objects.add(self._texts.items())
-            for entry, shown, (lane, update, want) in self._captured:
-                entry.shadow = shown
+            for entry, on_disk, (lane, update, want) in self._captured:
+                entry.shadow = on_disk
                 if update is not None:
                     entry.want, entry.size = want.name, len(want.data)
                     entry.pending += 1
@@ -114,33 +114,33 @@ class _Batch:
         self._texts, self._captured, self._bytes = {}, [], 0
 
 
-def _capture(copy: WorkingCopy, batch: _Batch, entry: PathRecord, shown: _Text) -> bool:
+def _capture(copy: WorkingCopy, batch: _Batch, entry: PathRecord, on_disk: _Text) -> bool:
     """Add the edit of one path to `batch`. Returns False if it cannot be captured."""
-    copy.rebase(entry, shown.name, shown.data)
+    copy.rebase(entry, on_disk.name, on_disk.data)
     if not entry.settled:
-        rebase_on_told(copy, entry, shown.data)
-    made = _settled_edit(copy, entry, shown) if entry.settled else _merged_edit(copy, entry, shown)
-    if made is not None:
-        batch.add(entry, shown, made)
-    return made is not None
+        rebase_on_told(copy, entry, on_disk.data)
+    edit = _capture_settled(copy, entry, on_disk) if entry.settled else _capture_merged(copy, entry, on_disk)
+    if edit is not None:
+        batch.add(entry, on_disk, edit)
+    return edit is not None
 
 
-def _settled_edit(copy: WorkingCopy, entry: PathRecord, shown: _Text) -> _CapturedEdit | None:
+def _capture_settled(copy: WorkingCopy, entry: PathRecord, on_disk: _Text) -> _CapturedEdit | None:
     """The edit of a settled path: before it, the disk showed the text of the lane. None if it has too many
     parts."""
     if entry.genesis is not None and not entry.touched and not entry.pending:
         name, text = entry.genesis, copy.text(entry.genesis)
-        first = first_edit(copy.branch_id, entry.gen, entry.epoch, text, copy.replica, shown.data, name)
+        first = first_edit(copy.branch_id, entry.gen, entry.epoch, text, copy.replica, on_disk.data, name)
         if first is not None:
-            return _CapturedEdit(first, first.update, shown)
+            return _CapturedEdit(first, first.update, on_disk)
     lane = copy.lane_with_pending(entry)
     try:
-        return _CapturedEdit(lane, lane.edit(copy.replica, shown.data), shown)
+        return _CapturedEdit(lane, lane.edit(copy.replica, on_disk.data), on_disk)
     except TooLarge:
         return None
 
 
-def _merged_edit(copy: WorkingCopy, entry: PathRecord, shown: _Text) -> _CapturedEdit | None:
+def _capture_merged(copy: WorkingCopy, entry: PathRecord, on_disk: _Text) -> _CapturedEdit | None:
     """An edit of an older text of a lane. Returns None if it cannot be merged with the lane's newer text, or
     if the relay does not send the texts that this needs."""
     assert entry.shadow is not None  # noqa: S101 - checked by the caller
@@ -152,7 +152,7 @@ def _merged_edit(copy: WorkingCopy, entry: PathRecord, shown: _Text) -> _Capture
     except (NotFound, PayloadMissing, ServerMisbehaved):
         return None
     try:
-        update = merge_edit(copy, entry.path, lane, before, shown.data)
+        update = merge_edit(copy, entry.path, lane, before, on_disk.data)
     except TextsConflict:
         return None
     return _CapturedEdit(lane, update, _Text(lane.digest(), lane.text()))

@@ -73,7 +73,11 @@ def compose(
     caps, marks = SizeCaps(copy, scan, only), MarkerCheck(copy)
     in_flight = copy.db.flight_kinds()
     uncarried = Uncarried(copy, scan, caps.over)
-    held = {} if copy.sends_git_ignored else {one.path: one for one in held_back(copy, scan, moved)}
+    held = (
+        {}
+        if copy.sends_git_ignored
+        else {held_file.path: held_file for held_file in held_back(copy, scan, moved)}
+    )
     done.skipped += map(skipped, held.values())
     departing: list[_PathUpdate] = []
     with copy.db.step():
@@ -102,22 +106,22 @@ def compose(
                     uncarried.leave_out(path, stat.digest, entry is None)
                     continue
             departing.append(_PathUpdate(path, entry, stat, members))
-        departing = [one for one in departing if not _is_kept(done, uncarried, one)]
-        for one in departing:
-            (done.removed if one.members["kind"] == "delete" else done.written).append(one.path)
+        departing = [update for update in departing if not _is_kept(done, uncarried, update)]
+        for update in departing:
+            (done.removed if update.members["kind"] == "delete" else done.written).append(update.path)
         if store and departing:
             _put_in_flight(copy, departing)
     return done
 
 
-def _is_kept(done: Composed, uncarried: Uncarried, one: _PathUpdate) -> bool:
+def _is_kept(done: Composed, uncarried: Uncarried, update: _PathUpdate) -> bool:
     """Whether the update would remove a file of the branch that is here still, as something that svc cannot
     carry. It is then noted in `done`."""
-    if one.members["kind"] != "delete" or one.entry is None:
+    if update.members["kind"] != "delete" or update.entry is None:
         return False
-    cause = uncarried.cause(one.path, one.entry.shadow, one.entry.size)
+    cause = uncarried.cause(update.path, update.entry.shadow, update.entry.size)
     if cause is not None:
-        done.kept.setdefault(cause, []).append(one.path)
+        done.kept.setdefault(cause, []).append(update.path)
     return cause is not None
 
 
@@ -188,8 +192,8 @@ def _put_in_flight(copy: WorkingCopy, departing: list[_PathUpdate]) -> None:
     branch_id, replica = copy.branch_id, copy.replica
     fresh: list[PathRecord] = []
     flights: list[tuple[int, str, str, bytes]] = []
-    for n, (path, known, stat, members) in enumerate(departing, last + 1):
-        entry = known
+    for n, (path, recorded, stat, members) in enumerate(departing, last + 1):
+        entry = recorded
         if entry is None:
             assert stat is not None  # noqa: S101 - an unknown path without a file has no update
             entry = PathRecord(
@@ -215,7 +219,7 @@ class MarkerCheck:
         self._copy = copy
 
     @cached_property
-    def _unresolved(self) -> bool:
+    def _is_unresolved(self) -> bool:
         return bool(self._copy.db.conflicts.list())
 
     def remain_in(self, stat: Stat, kind: str) -> bool:
@@ -223,7 +227,7 @@ class MarkerCheck:
         text = None
         if kind == "edit_text":
             text = self._copy.objects.get(stat.digest)
-        elif kind == "create_text" and self._unresolved:
+        elif kind == "create_text" and self._is_unresolved:
             text = self._copy.files.read_up_to(stat.path, limits.TEXT_FILE)
         return text is not None and has_markers(text)
 
@@ -254,7 +258,7 @@ class SizeCaps:
     def _flying(self) -> dict[str, int]:
         """`_sizes` of the paths with an update in flight."""
         updates = [msgspec.json.decode(body, type=LiveUpdate) for _, body in self._copy.db.flights()]
-        return {one.path: one.size or 0 if one.kind == "set_blob" else 0 for one in updates}
+        return {update.path: update.size or 0 if update.kind == "set_blob" else 0 for update in updates}
 
     def _is_gone(self, path: str) -> bool:
         return self._scan.find(path) is None and not self._scan.unknown(path)

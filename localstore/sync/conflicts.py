@@ -36,8 +36,8 @@ def record_conflict(copy: WorkingCopy, path: str, clash: ConflictingTexts) -> No
     the disk still shows the local text at `path`."""
     base, theirs, mine = (None if text is None else digest(text) for text in clash[:3])
     assert theirs is not None and mine is not None  # noqa: S101 - only a base may be unknown
-    known = {base: clash.base, theirs: clash.theirs, mine: clash.mine}
-    copy.objects.add((name, text) for name, text in known.items() if name is not None and text is not None)
+    texts = {base: clash.base, theirs: clash.theirs, mine: clash.mine}
+    copy.objects.add((name, text) for name, text in texts.items() if name is not None and text is not None)
     drop_unused(copy, path)
     copy.db.conflicts.put(
         RecordedConflict(
@@ -47,8 +47,8 @@ def record_conflict(copy: WorkingCopy, path: str, clash: ConflictingTexts) -> No
             theirs,
             mine,
             author_of(copy, path),
-            line_ranges([one.theirs for one in clash.conflicts]),
-            line_ranges([one.mine for one in clash.conflicts]),
+            line_ranges([conflict.theirs for conflict in clash.conflicts]),
+            line_ranges([conflict.mine for conflict in clash.conflicts]),
         )
     )
 
@@ -60,7 +60,9 @@ def record_versions(copy: WorkingCopy, path: str, theirs: bytes | None, mine: by
     if theirs is None or mine is None or theirs == mine:
         return
     drop_unused(copy, path, but=mine)
-    if any(known.mine == mine and not copy.exists(known.kept_as) for known in copy.db.conflicts.of(path)):
+    if any(
+        recorded.mine == mine and not copy.exists(recorded.kept_as) for recorded in copy.db.conflicts.of(path)
+    ):
         return
     conflict = RecordedConflict(path, copy.free_name(path), None, theirs, mine, author_of(copy, path), "", "")
     copy.db.conflicts.put(conflict)
@@ -69,9 +71,9 @@ def record_versions(copy: WorkingCopy, path: str, theirs: bytes | None, mine: by
 def drop_unused(copy: WorkingCopy, path: str, but: bytes | None = None) -> None:
     """Drop the records of conflicts at a path whose copies do not exist. `but`: digest of a local version
     that is about to become a copy."""
-    for known in copy.db.conflicts.of(path):
-        if known.mine != but and not copy.exists(known.kept_as):
-            copy.db.conflicts.remove(known.kept_as)
+    for recorded in copy.db.conflicts.of(path):
+        if recorded.mine != but and not copy.exists(recorded.kept_as):
+            copy.db.conflicts.remove(recorded.kept_as)
 
 
 def author_of(copy: WorkingCopy, path: str) -> str | None:

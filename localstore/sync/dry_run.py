@@ -58,13 +58,13 @@ SCRATCH = "rehearsal-"
 def dry_run_copy(copy: WorkingCopy) -> Iterator[DryRunCopy]:
     """A working copy whose changes affect neither folder, record nor relay. `copy` learns from it whether the
     branch had moved back, which the user hears of after a dry run too."""
-    for left in copy.record.glob(f"{SCRATCH}*"):  # of one that was killed
-        shutil.rmtree(left, ignore_errors=True)
-    with scratch_copy(copy, SCRATCH) as made:
+    for folder in copy.record.glob(f"{SCRATCH}*"):  # of one that was killed
+        shutil.rmtree(folder, ignore_errors=True)
+    with scratch_copy(copy, SCRATCH) as dry_copy:
         try:
-            yield made
+            yield dry_copy
         finally:
-            copy.moved_back = made.moved_back
+            copy.moved_back = dry_copy.moved_back
 
 
 @contextmanager
@@ -75,11 +75,11 @@ def scratch_copy(copy: WorkingCopy, prefix: str) -> Iterator[DryRunCopy]:
         real, duplicate = sqlite3.connect(copy.record / "state.db"), sqlite3.connect(scratch / "state.db")
         with closing(real), closing(duplicate):
             real.backup(duplicate)
-        made = DryRunCopy(copy, scratch)
+        dry_copy = DryRunCopy(copy, scratch)
         try:
-            yield made
+            yield dry_copy
         finally:
-            made.close()
+            dry_copy.close()
 
 
 class DryRunCopy(WorkingCopy):
@@ -106,15 +106,15 @@ class DryRunCopy(WorkingCopy):
         self.repo = renamed(self.repo, repo, class_)
 
     def scan(self, lean: bool = False, heard: bool = False) -> Scan:
-        found = super().scan(lean, heard)
+        scanned = super().scan(lean, heard)
         touched = self._overlay.touched
         if touched:
-            fresh = [one for path in touched if (one := read_stat(self.files, path)) is not None]
-            here = {one.path for one in fresh}
+            fresh = [stat for path in touched if (stat := read_stat(self.files, path)) is not None]
+            present = {stat.path for stat in fresh}
             with self.db.step():
-                self.db.put_stats(fresh, [path for path in touched if path not in here])
-            found.read_from_records(lambda: self.db.folders().values(), self.db.scan_record.file)
-        return found
+                self.db.put_stats(fresh, [path for path in touched if path not in present])
+            scanned.read_from_records(lambda: self.db.folders().values(), self.db.scan_record.file)
+        return scanned
 
     def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
         """Fetches texts, because the run reads them. Other files get a placeholder."""
@@ -131,14 +131,14 @@ class DryRunCopy(WorkingCopy):
 
     def frontier(self) -> dict[str, tuple[str, bytes]]:
         """Path → kind and digest that the relay would have."""
-        found: dict[str, Row | None] = {**self.db.rows(), **self.sent_rows}
-        return {path: (row.kind, row.digest) for path, row in found.items() if row is not None}
+        rows: dict[str, Row | None] = {**self.db.rows(), **self.sent_rows}
+        return {path: (row.kind, row.digest) for path, row in rows.items() if row is not None}
 
     def _bytes_of(self, promise: Placeholder) -> bytes:
-        found = dict(super().fetch({promise.digest: promise.size}, keep=False))
-        if promise.digest not in found:
+        fetched = dict(super().fetch({promise.digest: promise.size}, keep=False))
+        if promise.digest not in fetched:
             raise ServerMisbehaved(f"the server did not send {promise.digest.hex()[:12]}; try again")
-        return found[promise.digest]
+        return fetched[promise.digest]
 
 
 class _DryRunTransport(Transport):
@@ -150,8 +150,8 @@ class _DryRunTransport(Transport):
         self._folders: Counter[str] = Counter()  # how many files the relay would have below each folder
 
     def bootstrap(self, request: BootstrapRequest) -> Bootstrap:
-        asked = msgspec.structs.replace(request, since=min(request.since, self._known or request.since))
-        answer = self._real.bootstrap(asked)
+        adjusted = msgspec.structs.replace(request, since=min(request.since, self._known or request.since))
+        answer = self._real.bootstrap(adjusted)
         self._known = answer.seq
         self._seq = max(self._seq, answer.seq)
         taken = [_to_wire(path, row) for path, row in self._copy.sent_rows.items()]
@@ -185,11 +185,11 @@ class _DryRunTransport(Transport):
         if self._clashes(update.path):
             return UpdateAnswer(n=update.n, result="stale")
         self._seq += 1
-        made = Row(update.path, kind, self._seq, 0, self._seq, 0, content, update.size or 0, False)
-        self._copy.sent_rows[update.path] = made
+        new_row = Row(update.path, kind, self._seq, 0, self._seq, 0, content, update.size or 0, False)
+        self._copy.sent_rows[update.path] = new_row
         if row is None:
             self._folders.update(parents(update.path))
-        return _ok(update, made)
+        return _ok(update, new_row)
 
     def _edited(self, update: LiveUpdate, row: Row | None) -> UpdateAnswer:
         if row is None or row.gen != update.gen or row.kind != "text":

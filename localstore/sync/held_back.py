@@ -29,12 +29,12 @@ def held_back(copy: WorkingCopy, scan: Scan, paths: Iterable[str]) -> list[HeldB
     copy.git_excludes.refresh()
     if not copy.git_excludes.active:
         return []
-    found = []
+    held = []
     for path in new:
         reason = copy.git_excludes.reason(path)
         if reason is not None and not copy.git.keeps(path):
-            found.append(HeldBack(path, _rule(copy, reason), _line(path, reason)))
-    return found
+            held.append(HeldBack(path, _rule(copy, reason), _line(path, reason)))
+    return held
 
 
 def new_git_ignored(copy: WorkingCopy) -> list[HeldBack]:
@@ -46,10 +46,10 @@ def new_git_ignored(copy: WorkingCopy) -> list[HeldBack]:
     return held_back(copy, scan, copy.db.may_need_update())
 
 
-def skipped(one: HeldBack) -> Skipped:
+def skipped(held: HeldBack) -> Skipped:
     """The file as one that was left out."""
     return Skipped(
-        terminal_safe(one.path), f"git ignores it for you ({one.rule}); svc push asks before it sends it"
+        terminal_safe(held.path), f"git ignores it for you ({held.rule}); svc push asks before it sends it"
     )
 
 
@@ -66,5 +66,5 @@ def _line(path: str, reason: Reason) -> str:
 
 def escaped(path: str) -> str:
     """The path as a pattern that matches nothing else."""
-    found = "".join("\\" + char if char in "\\*?[]" else char for char in path)
-    return found[:-1] + "\\ " if found.endswith(" ") else found
+    pattern = "".join("\\" + char if char in "\\*?[]" else char for char in path)
+    return pattern[:-1] + "\\ " if pattern.endswith(" ") else pattern

@@ -35,9 +35,9 @@ def resume_clone(copy: WorkingCopy) -> None:
         return
     payload = verify.seal(seal, begun, copy.repo.repo_id)
     files = verify.files(copy.transport, begun, payload, tree)
-    here = files_written(copy, files)
+    present = files_written(copy, files)
     with copy.db.step():
-        for path in here:
+        for path in present:
             if path not in copy.entries:
                 kind, digest, size = files[path]
                 copy.save(known_by_bytes(path, kind, digest, size))
@@ -52,7 +52,7 @@ def files_written(copy: WorkingCopy, files: Mapping[str, SealedFile]) -> dict[st
     as deleted.
     """
     scan = copy.scan()
-    torn = _torn(copy, files, scan)
+    torn = _torn_files(copy, files, scan)
     missing = [path for path in files if path in copy.entries and scan.find(path) is None]
     with copy.db.step():
         for path in {*torn, *missing}:
@@ -67,7 +67,7 @@ def files_written(copy: WorkingCopy, files: Mapping[str, SealedFile]) -> dict[st
     }
 
 
-def _torn(copy: WorkingCopy, files: Mapping[str, SealedFile], scan: Scan) -> list[str]:
+def _torn_files(copy: WorkingCopy, files: Mapping[str, SealedFile], scan: Scan) -> list[str]:
     """Paths of files that hold only a prefix of their sealed bytes."""
     short = {}
     for path, file in files.items():

@@ -42,25 +42,25 @@ MEMORY = 600.0  # seconds in which an editor may save a file under the name that
 def moved_there(copy: WorkingCopy, gone: Collection[str], edited: Sequence[str]) -> Ways:
     """Of the files that the branch has not at their path any more (`gone`), those that were `edited` here →
     the files that they became there."""
-    wanted = [path for path in edited if _can_follow(copy, path)]
-    if not wanted:
+    followable = [path for path in edited if _can_follow(copy, path)]
+    if not followable:
         return {}
-    known: dict[bytes, bytes] = {}
-    left: dict[str, TreeEntry] = {}
+    texts: dict[bytes, bytes] = {}
+    gone_files: dict[str, TreeEntry] = {}
     try:
         for path in gone:
             entry = copy.entries[path]
             if entry.pending and entry.kind == "text":
                 text = copy.confirmed_lane(entry).text()
-                known[blake3(text)] = text
-                left[path] = TreeEntry("text", blake3(text), len(text))
+                texts[blake3(text)] = text
+                gone_files[path] = TreeEntry("text", blake3(text), len(text))
             elif entry.shadow is not None:
-                left[path] = TreeEntry(entry.kind, entry.shadow, entry.size)
+                gone_files[path] = TreeEntry(entry.kind, entry.shadow, entry.size)
     except (NotFound, PayloadMissing, ServerMisbehaved):
         return {}
     rows = copy.db.rows()
-    came = _came_there(copy, left, rows)
-    return _find(copy, left, wanted, came, known, rows)
+    came = _came_there(copy, gone_files, rows)
+    return _find(copy, gone_files, followable, came, texts, rows)
 
 
 def _can_follow(copy: WorkingCopy, path: str) -> bool:
@@ -74,22 +74,28 @@ def _can_follow(copy: WorkingCopy, path: str) -> bool:
 
 
 def _came_there(
-    copy: WorkingCopy, left: Mapping[str, TreeEntry], rows: Mapping[str, Row]
+    copy: WorkingCopy, gone_files: Mapping[str, TreeEntry], rows: Mapping[str, Row]
 ) -> dict[str, TreeEntry]:
-    """The files that others made since the last seal, as they were when they were made, if that is one of
-    those that are `left`."""
-    sealed, names = copy.db.sealed(), {one.digest for one in left.values()}
+    """The files that others made since the last seal. One that was made with the bytes of one of the
+    `gone_files` is returned as it was then."""
+    sealed, names = copy.db.sealed(), {file.digest for file in gone_files.values()}
     came = {}
     for path, row in rows.items():
-        if row.other and path not in left and path not in sealed and ASIDE not in path and row.kind != "gone":
+        if (
+            row.other
+            and path not in gone_files
+            and path not in sealed
+            and ASIDE not in path
+            and row.kind != "gone"
+        ):
             came[path] = _as_made(copy, TreeEntry(row.kind, row.digest, row.size), path, row.gen, names)
     return came
 
 
 def _as_made(copy: WorkingCopy, now: TreeEntry, path: str, gen: int, names: Collection[bytes]) -> TreeEntry:
     entry = copy.entries.get(path)
-    made = entry.genesis if entry is not None and entry.gen == gen else None
-    return TreeEntry(now.kind, made, now.size) if made is not None and made in names else now
+    genesis = entry.genesis if entry is not None and entry.gen == gen else None
+    return TreeEntry(now.kind, genesis, now.size) if genesis is not None and genesis in names else now
 
 
 def take_along(copy: WorkingCopy, old: str, new: str) -> None:
@@ -174,7 +180,7 @@ def bring_along(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
         return False
     if entry.gen == row.gen and row.other <= entry.seen and entry.settled:
         return False
-    new = _moved_here(copy, entry)
+    new = _find_new_path(copy, entry)
     if new is None:
         return False
     if not _is_sent(copy, new):
@@ -204,10 +210,10 @@ def _is_sent(copy: WorkingCopy, path: str) -> bool:
     return sent and copy.db.flight_kinds().get(path, "edit_text") == "edit_text"
 
 
-def _moved_here(copy: WorkingCopy, entry: PathRecord) -> str | None:
+def _find_new_path(copy: WorkingCopy, entry: PathRecord) -> str | None:
     """The file of this folder that the missing one became; those that nobody else edited come first."""
     assert entry.shadow is not None  # noqa: S101 - asked by `bring_along`
-    left = {entry.path: TreeEntry(entry.kind, entry.shadow, entry.size)}
+    gone_files = {entry.path: TreeEntry(entry.kind, entry.shadow, entry.size)}
     sealed, rows = copy.db.sealed(), copy.db.rows()
     came: dict[str, TreeEntry] = {}
     copy.entries.load(changed := copy.db.may_need_update())
@@ -216,13 +222,13 @@ def _moved_here(copy: WorkingCopy, entry: PathRecord) -> str | None:
         if file is None:
             continue
         if not copy.exists(path):
-            left[path] = file
+            gone_files[path] = file
         elif ASIDE not in path and path not in sealed:
             other = copy.entries.get(path)
             came[path] = _as_made(copy, file, path, other.gen if other else 0, (entry.shadow,))
-    own = {path: one for path, one in came.items() if path not in rows or not rows[path].other}
+    own = {path: candidate for path, candidate in came.items() if path not in rows or not rows[path].other}
     for files in (own, came):
-        new = _find(copy, left, [entry.path], files, {}, rows).get(entry.path)
+        new = _find(copy, gone_files, [entry.path], files, {}, rows).get(entry.path)
         if new is not None:
             return new
     return None
@@ -241,7 +247,7 @@ def _bring_text(copy: WorkingCopy, entry: PathRecord, remote: Remote, target: Pa
     """Make what the branch has more than the missing file had a pending edit of the target. What the record
     had more than the file, because a death came before the write, is part of that."""
     assert entry.shadow is not None  # noqa: S101 - asked by `bring_along`
-    shown, theirs = copy.text(entry.shadow), text_of(copy, remote)
+    base, theirs = copy.text(entry.shadow), text_of(copy, remote)
     if entry.pending:
         confirmed, mine = copy.confirmed_lane(entry).text(), copy.lane_with_pending(entry).text()
         both = merge(confirmed, theirs, mine)
@@ -252,7 +258,7 @@ def _bring_text(copy: WorkingCopy, entry: PathRecord, remote: Remote, target: Pa
         return False
     try:
         with copy.db.step():
-            add_edit(copy, target, shown, theirs)
+            add_edit(copy, target, base, theirs)
             copy.save(target)
     except TextsConflict:
         return False
@@ -277,31 +283,31 @@ def _bring_bytes(copy: WorkingCopy, entry: PathRecord, row: Row, new: str) -> bo
 def note_left(copy: WorkingCopy, gone: Collection[str]) -> None:
     """Remember the texts that the branch removes here: an editor may hold one and save it where it was."""
     now = time.monotonic()
-    left = copy.followed.left
-    for path in [path for path, one in left.items() if one.until < now]:
-        del left[path]
+    removed = copy.followed.left
+    for path in [path for path, text in removed.items() if text.until < now]:
+        del removed[path]
     for path in gone:
         entry = copy.entries.get(path)
         if entry is not None and entry.kind == "text" and entry.shadow is not None:
-            left[path] = Left(entry.shadow, now + MEMORY)
+            removed[path] = Left(entry.shadow, now + MEMORY)
 
 
 def follow_save(copy: WorkingCopy, old: str) -> None:
     """Bring a save of a text that others renamed a while ago into the file that it became, and remove it. The
     same save again is a new file, and so are a copy of the renamed file and the text as it was."""
-    left = copy.followed.left.get(old)
-    if left is None or old in copy.entries or left.until < time.monotonic():
+    removed = copy.followed.left.get(old)
+    if removed is None or old in copy.entries or removed.until < time.monotonic():
         return
     mine = copy.files.read_up_to(old, TEXT_FILE)
     if mine is None or kind_of(mine) != "text":
         return
     name = blake3(mine)
-    if name == left.digest:
+    if name == removed.digest:
         del copy.followed.left[old]
         return
     with suppress(NotFound, PayloadMissing, ServerMisbehaved, ServerUnreachable, TextsConflict):
-        base = copy.text(left.digest)
-        target = copy.entries.get(left.new or _became(copy, old, left, base, mine) or "")
+        base = copy.text(removed.digest)
+        target = copy.entries.get(removed.new or _find_successor(copy, old, removed, base, mine) or "")
         if target is None or target.want == name or not _is_editable(copy, target):
             return
         with copy.db.step():
@@ -311,20 +317,20 @@ def follow_save(copy: WorkingCopy, old: str) -> None:
             copy.save(known_by_bytes(old, "text", name, len(mine)))
         settle(copy, [target.path])
         remove(copy, [old])
-        copy.followed.left[old] = Left(name, left.until, target.path)
+        copy.followed.left[old] = Left(name, removed.until, target.path)
         copy.followed.moved.append((old, target.path))
         copy.followed.edited.add(target.path)
 
 
-def _became(copy: WorkingCopy, old: str, left: Left, base: bytes, mine: bytes) -> str | None:
+def _find_successor(copy: WorkingCopy, old: str, removed: Left, base: bytes, mine: bytes) -> str | None:
     """The text that the removed one became, if what was saved at its old name comes from it."""
-    was, rows = {old: TreeEntry("text", left.digest, len(base))}, copy.db.rows()
+    was, rows = {old: TreeEntry("text", removed.digest, len(base))}, copy.db.rows()
     saved = {f"{old} ": TreeEntry("text", blake3(mine), len(mine))}
-    if not _find(copy, was, [old], saved, {left.digest: base, blake3(mine): mine}, rows):
+    if not _find(copy, was, [old], saved, {removed.digest: base, blake3(mine): mine}, rows):
         return None
     came = _came_there(copy, was, rows)
-    texts = {path: one for path, one in came.items() if one.kind == "text"}
-    return _find(copy, was, [old], texts, {left.digest: base}, rows).get(old)
+    texts = {path: file for path, file in came.items() if file.kind == "text"}
+    return _find(copy, was, [old], texts, {removed.digest: base}, rows).get(old)
 
 
 # --- both
@@ -332,36 +338,36 @@ def _became(copy: WorkingCopy, old: str, left: Left, base: bytes, mine: bytes) -
 
 def _find(
     copy: WorkingCopy,
-    left: Mapping[str, TreeEntry],
-    wanted: Collection[str],
+    gone_files: Mapping[str, TreeEntry],
+    followable: Collection[str],
     came: Mapping[str, TreeEntry],
-    known: Mapping[bytes, bytes],
+    texts: Mapping[bytes, bytes],
     rows: Mapping[str, Row],
 ) -> Ways:
-    """Which of the files that `came` the `wanted` ones became, of all that `left`. `known`: texts, by
-    digest."""
-    gone: dict[str, Change] = {path: (one, None) for path, one in left.items()}
-    edits: dict[str, Change] = {path: (left[path], left[path]) for path in wanted}
-    search, _ = searches({**gone, **{path: (None, one) for path, one in came.items()}}, edits)
+    """Old path → new path of those of the `followable` files that became one that `came`. `gone_files`: all
+    files that went, by path. `texts`: texts by digest."""
+    gone: dict[str, Change] = {path: (file, None) for path, file in gone_files.items()}
+    edits: dict[str, Change] = {path: (gone_files[path], gone_files[path]) for path in followable}
+    search, _ = searches({**gone, **{path: (None, file) for path, file in came.items()}}, edits)
     ways = search.exact
     if search.wanted:
         with suppress(NotFound, PayloadMissing, ServerMisbehaved):
-            ways = search.pairs(_texts(copy, search, known, rows))
-    return {old: new for old, new in ways.items() if old in wanted}
+            ways = search.pairs(_texts(copy, search, texts, rows))
+    return {old: new for old, new in ways.items() if old in followable}
 
 
 def _texts(
-    copy: WorkingCopy, search: Search, known: Mapping[bytes, bytes], rows: Mapping[str, Row]
+    copy: WorkingCopy, search: Search, held: Mapping[bytes, bytes], rows: Mapping[str, Row]
 ) -> dict[bytes, bytes]:
     """The texts that the search compares. Raises what `WorkingCopy.text` raises."""
-    wanted = search.digests()
-    texts = {name: text for name, text in known.items() if name in wanted}
+    digests = search.digests()
+    texts = {name: text for name, text in held.items() if name in digests}
     for path, file in search.came.items():
-        if file.digest in wanted and file.digest not in texts:
+        if file.digest in digests and file.digest not in texts:
             data = copy.files.read_up_to(path, TEXT_FILE)
             if data is not None and blake3(data) == file.digest:
                 texts[file.digest] = data
-    live = [row for path in search.came if (row := rows.get(path)) and row.live and row.digest in wanted]
+    live = [row for path in search.came if (row := rows.get(path)) and row.live and row.digest in digests]
     for remote in read_remote(copy, [row for row in live if row.digest not in texts]):
         texts[remote.row.digest] = text_of(copy, remote)
-    return texts | {name: copy.text(name) for name in wanted if name not in texts}
+    return texts | {name: copy.text(name) for name in digests if name not in texts}

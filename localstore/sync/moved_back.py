@@ -63,7 +63,7 @@ class Before:
             recognise(copy)
             self._confirmed = {}
             return
-        left_out, made = copy.db.unwritable(), copy.db.text(SEALED_AT)
+        left_out, sealed_at = copy.db.unwritable(), copy.db.text(SEALED_AT)
         seal, self._sealed = common or (None, {})
         with copy.db.step():
             copy.start_over()
@@ -71,7 +71,7 @@ class Before:
                 known_by_bytes(path, *file) for path, file in self._sealed.items() if path not in left_out
             )
         copy.record_seal(seal, self._sealed, whole=True)
-        copy.db.put(SEALED_AT, made)
+        copy.db.put(SEALED_AT, sealed_at)
 
     def _common_seal(self, head: str | None) -> tuple[str, dict[str, SealedFile]] | None:
         """The newest seal of the branch that is not younger than the folder's last one, and its files.
@@ -79,16 +79,16 @@ class Before:
         copy, last = self._copy, self._copy.last_seal
         if last is not None and has_seal(copy, last):
             return last, copy.db.sealed()
-        made, wanted = copy.db.text(SEALED_AT), head
+        sealed_at, seal_id = copy.db.text(SEALED_AT), head
         for _ in range(SEALS_COMPARED):
-            if wanted is None or made is None:
+            if seal_id is None or sealed_at is None:
                 return None
             payload = verify.seal(
-                copy.transport.seal(wanted), wanted, copy.repo.repo_id, named=wanted != head
+                copy.transport.seal(seal_id), seal_id, copy.repo.repo_id, named=seal_id != head
             )
-            if payload.created_at <= made:
-                return wanted, verify.files(copy.transport, wanted, payload)
-            wanted = payload.parents[0] if payload.parents else None
+            if payload.created_at <= sealed_at:
+                return seal_id, verify.files(copy.transport, seal_id, payload)
+            seal_id = payload.parents[0] if payload.parents else None
         return None
 
     def rebase(self, rows: Iterable[Row]) -> None:

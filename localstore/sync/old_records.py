@@ -52,29 +52,33 @@ class _OldRecord:
             for intent in self._db.intents():
                 info = self._copy.files.stat(intent.temp)
                 if info is not None:
-                    self._one(intent, stat.S_ISREG(info.st_mode))
+                    self._restore_temporary(intent, stat.S_ISREG(info.st_mode))
             for path, entry in self._entries.items():
                 if entry.pending and entry.want is not None and not entry.settled:
-                    self._unwritten(path, entry.shadow, entry.want)
+                    self._restore_edit(path, entry.shadow, entry.want)
         finally:
             self._objects.close()
             self._db.close()
             self._copy.files.forget()
 
-    def _one(self, intent: Intent, regular: bool) -> None:
+    def _restore_temporary(self, intent: Intent, regular: bool) -> None:
         """Remove the temporary file if its bytes exist elsewhere; otherwise move it to a conflict name."""
         entry = self._entries.get(intent.path)
-        known = {intent.new} | ({entry.shadow, entry.want} if entry else set())
-        known.discard(None)
+        digests = {intent.new} | ({entry.shadow, entry.want} if entry else set())
+        digests.discard(None)
         torn = intent.state in ("writing", PARTIAL)
-        found = read_stat(self._copy.files, intent.temp) if regular else None
-        if torn or (found is not None and found.digest in known) or (regular and intent.state == "done"):
+        on_disk = read_stat(self._copy.files, intent.temp) if regular else None
+        if (
+            torn
+            or (on_disk is not None and on_disk.digest in digests)
+            or (regular and intent.state == "done")
+        ):
             self._copy.files.remove(intent.temp)
             return
-        if intent.new is not None or not self._moved(intent.temp, intent.path):
-            self._moved(intent.temp, self._copy.claim_conflict_name(intent.path, intent.temp))
+        if intent.new is not None or not self._move(intent.temp, intent.path):
+            self._move(intent.temp, self._copy.claim_conflict_name(intent.path, intent.temp))
 
-    def _moved(self, temp: str, name: str) -> bool:
+    def _move(self, temp: str, name: str) -> bool:
         """Move the file. Returns False if the name is taken."""
         try:
             self._copy.files.move(temp, name)
@@ -82,11 +86,11 @@ class _OldRecord:
             return False
         return True
 
-    def _unwritten(self, path: str, shadow: bytes | None, want: bytes) -> None:
+    def _restore_edit(self, path: str, shadow: bytes | None, want: bytes) -> None:
         """Write the text of a captured edit to a conflict copy, if the file still shows the text before
         it."""
-        here = self._copy.digest_on_disk(path)
+        on_disk = self._copy.digest_on_disk(path)
         data = self._objects.get(want)
-        if data is None or here is None or here != shadow or blake3(data) == here:
+        if data is None or on_disk is None or on_disk != shadow or blake3(data) == on_disk:
             return
         self._copy.files.create(self._copy.claim_conflict_name(path), [data], None, sync=True)

@@ -28,11 +28,11 @@ class OpenMerge(msgspec.Struct, frozen=True):
 
 def open_merge(copy: WorkingCopy) -> OpenMerge | None:
     """The open merge of this folder's branch."""
-    kept = copy.db.get(KEY)
-    if not isinstance(kept, bytes):
+    encoded = copy.db.get(KEY)
+    if not isinstance(encoded, bytes):
         return None
-    found = msgspec.json.decode(kept, type=OpenMerge)
-    return found if found.branch == copy.branch_id else None
+    merge = msgspec.json.decode(encoded, type=OpenMerge)
+    return merge if merge.branch == copy.branch_id else None
 
 
 def keep(copy: WorkingCopy, merge: OpenMerge | None) -> None:

@@ -92,12 +92,12 @@ def looked_at(
             copy = stack.enter_context(opened(folder, home, transport, progress=progress, turn=quick))
         except CopyBusy as busy:
             turn.waiting(busy.owner)
-            copy = stack.enter_context(_copied(folder, home, transport, progress, turn.link))
+            copy = stack.enter_context(_copy_record(folder, home, transport, progress, turn.link))
         yield copy
 
 
 @contextmanager
-def _copied(
+def _copy_record(
     folder: Path, home: Home, transport: Transport, progress: Progress, before: RepoLink | None
 ) -> Iterator[WorkingCopy]:
     """A working copy without the lock, on a snapshot of its record; no change to it stays."""
@@ -170,9 +170,9 @@ class Rounds:
 
     def _find(self, repo: RepoLink) -> Path:
         """The record of the folder."""
-        known = self._copy
-        if known and known.repo.repo_id == repo.repo_id and identify(self.folder) == self._identity:
-            return known.record
+        copy = self._copy
+        if copy and copy.repo.repo_id == repo.repo_id and identify(self.folder) == self._identity:
+            return copy.record
         return _record(self.folder, self._home, repo)
 
     def _ready(self, record: Path, repo: RepoLink, bound: Bound) -> WorkingCopy:
@@ -201,7 +201,7 @@ def _record(folder: Path, home: Home, repo: RepoLink) -> Path:
 
 def _sweep(record: Path) -> None:
     """Remove snapshots that killed processes left."""
-    for left in record.glob(f"{LOOK}*"):
+    for snapshot in record.glob(f"{LOOK}*"):
         with suppress(OSError):
-            if time.time() - left.stat().st_mtime > LEFT_SECONDS:
-                shutil.rmtree(left, ignore_errors=True)
+            if time.time() - snapshot.stat().st_mtime > LEFT_SECONDS:
+                shutil.rmtree(snapshot, ignore_errors=True)

@@ -40,19 +40,19 @@ def recognise(copy: WorkingCopy) -> Recognised:
         matches = sum(path in files and files[path].digest == file.digest for path, file in tree.items())
         if matches and (best is None or matches > best[0]):
             best = (matches, seal_id, tree)
-    known = {
+    matched = {
         path: history[path][stat.digest]
         for path, stat in files.items()
         if stat.digest in history.get(path, {})
     }
     with copy.db.step():  # a death before its end is seen by the next command, which recognises again
         copy.start_over()
-        for path, file in known.items():
+        for path, file in matched.items():
             copy.save(known_by_bytes(path, file.kind, file.digest, file.size))
     if best is not None:
         copy.record_seal(best[1], dict(best[2]), whole=True)
-    unknown = [path for path in files if path in history and path not in known]
-    return Recognised(best[1] if best else None, head, len(known), sorted(unknown))
+    unknown = [path for path in files if path in history and path not in matched]
+    return Recognised(best[1] if best else None, head, len(matched), sorted(unknown))
 
 
 def adopt_state_file(copy: WorkingCopy) -> None:
@@ -60,7 +60,7 @@ def adopt_state_file(copy: WorkingCopy) -> None:
     seal is verified first. Does nothing if the repository does not have it."""
     named = _unrecorded(copy)
     if named is None:
-        if _nothing_recorded(copy):
+        if _is_new(copy):
             recognise(copy)  # linking the folder was interrupted
         return
     try:
@@ -87,7 +87,11 @@ def changes_since_last_seal(
     if _unrecorded(copy) is None:
         return copy.last_seal, *copy.db.changes_since_seal()
     state, files = link.read_state(copy.folder), scan.files
-    changed = [path for path, one in state.tree.items() if path in files and files[path].digest.hex() != one]
+    changed = [
+        path
+        for path, hex_digest in state.tree.items()
+        if path in files and files[path].digest.hex() != hex_digest
+    ]
     new, removed = files.keys() - state.tree.keys(), state.tree.keys() - files.keys()
     return state.last_seal, sorted(changed), sorted(new), sorted(removed)
 
@@ -102,13 +106,13 @@ def repair_state_file(copy: WorkingCopy) -> None:
 
 def _unrecorded(copy: WorkingCopy) -> str | None:
     """The seal in `state.json` if the record is new, else None."""
-    return _seal_of_state_file(copy) if _nothing_recorded(copy) else None
+    return _seal_of_state_file(copy) if _is_new(copy) else None
 
 
-def _nothing_recorded(copy: WorkingCopy) -> bool:
+def _is_new(copy: WorkingCopy) -> bool:
     """Whether the record is new: nothing of the folder was ever stored in it."""
-    known = copy.db.number(RECORDED) or copy.last_seal is not None or copy.branch_id or copy.entries
-    return not known
+    has_records = copy.db.number(RECORDED) or copy.last_seal is not None or copy.branch_id or copy.entries
+    return not has_records
 
 
 def _seal_of_state_file(copy: WorkingCopy) -> str | None:
@@ -119,10 +123,10 @@ def _seal_of_state_file(copy: WorkingCopy) -> str | None:
 
 
 def _trees(copy: WorkingCopy, head: str | None) -> Iterator[tuple[str, dict[str, SealedFile]]]:
-    wanted = head
+    seal_id = head
     for _ in range(SEALS_COMPARED):
-        if wanted is None:
+        if seal_id is None:
             return
-        payload = verify.seal(copy.transport.seal(wanted), wanted, copy.repo.repo_id)
-        yield wanted, verify.files(copy.transport, wanted, payload)
-        wanted = payload.parents[0] if payload.parents else None
+        payload = verify.seal(copy.transport.seal(seal_id), seal_id, copy.repo.repo_id)
+        yield seal_id, verify.files(copy.transport, seal_id, payload)
+        seal_id = payload.parents[0] if payload.parents else None

@@ -48,8 +48,8 @@ def reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
     return changed
 
 
-def reconcile_paths(copy: WorkingCopy, scan: Scan, paths: Collection[str], here: Here) -> list[str]:
-    """As `reconcile`, for these paths alone; looks at no others. `here`: what lanes of the relay are known
+def reconcile_paths(copy: WorkingCopy, scan: Scan, paths: Collection[str], local: Here) -> list[str]:
+    """As `reconcile`, for these paths alone; looks at no others. `local`: what lanes of the relay are known
     without asking for them.
 
     Returns the changed paths. Lanes that cannot be loaded are left in `WorkingCopy.unreadable`.
@@ -60,13 +60,13 @@ def reconcile_paths(copy: WorkingCopy, scan: Scan, paths: Collection[str], here:
     for path in copy.db.unwritable().keys() & paths:
         copy.db.drop_unwritable(path)
     copy.entries.load(paths)
-    known = [(path, entry) for path in paths if (entry := copy.entries.get(path)) is not None]
-    return _reconcile_rows(copy, scan, rows, known, set(), here)
+    entries = [(path, entry) for path in paths if (entry := copy.entries.get(path)) is not None]
+    return _reconcile_rows(copy, scan, rows, entries, set(), local)
 
 
 def _reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
     rows = copy.db.rows()
-    unwritable = _unwritable(copy, rows)
+    unwritable = _unwritable_paths(copy, rows)
     return _reconcile_rows(copy, scan, rows, list(copy.entries.items()), unwritable, _nothing_here)
 
 
@@ -78,16 +78,16 @@ def _reconcile_rows(
     copy: WorkingCopy,
     scan: Scan,
     rows: dict[str, Row],
-    known: list[tuple[str, PathRecord]],
+    entries: list[tuple[str, PathRecord]],
     unwritable: set[str],
-    here: Here,
+    local: Here,
 ) -> list[str]:
     flying = copy.db.flight_kinds()
     index = copy.db.number("since")
     gone = [
         path
-        for path, entry in known
-        if path not in rows and _gone(entry, index) and path not in flying and not scan.unknown(path)
+        for path, entry in entries
+        if path not in rows and _is_gone(entry, index) and path not in flying and not scan.unknown(path)
     ]
     removed, ways = _removals(copy, sorted(gone))
     todo = [
@@ -96,37 +96,37 @@ def _reconcile_rows(
         if path not in flying
         and path not in unwritable
         and not scan.unknown(path)
-        and _behind(copy.entries.get(path), rows[path])
+        and _is_behind(copy.entries.get(path), rows[path])
     ]
     todo = follow_epochs(copy, todo)
-    replaced = moved_there(copy, edits, edits) if (edits := _replaced(copy, todo)) else {}
-    changed = _write_rows(copy, [row for row in todo if row.path not in replaced], here)
+    replaced = moved_there(copy, edits, edits) if (edits := _replaced_texts(copy, todo)) else {}
+    changed = _write_rows(copy, [row for row in todo if row.path not in replaced], local)
     for old, new in {**ways, **replaced}.items():  # after the new files were written
         take_along(copy, old, new)
     if replaced:
-        changed += _write_rows(copy, [rows[path] for path in sorted(replaced)], here)
+        changed += _write_rows(copy, [rows[path] for path in sorted(replaced)], local)
     return removed + changed
 
 
-def _replaced(copy: WorkingCopy, rows: list[Row]) -> list[str]:
+def _replaced_texts(copy: WorkingCopy, rows: list[Row]) -> list[str]:
     """The texts of a live folder that were edited here, and that the branch replaced by other files."""
     if not copy.live:
         return []
-    found = []
+    replaced = []
     for row in rows:
         entry = copy.entries.get(row.path)
         if entry is not None and entry.kind == "text" and entry.gen not in (0, row.gen) and not entry.foreign:
             capture(copy, [row.path])
-            found += [row.path] if entry.pending else []
-    return found
+            replaced += [row.path] if entry.pending else []
+    return replaced
 
 
-def _write_rows(copy: WorkingCopy, todo: list[Row], here: Here) -> list[str]:
+def _write_rows(copy: WorkingCopy, todo: list[Row], local: Here) -> list[str]:
     """Reconcile the paths of these rows. Returns those that were written."""
     changed: list[str] = []
     for start in range(0, len(todo), CHUNK):
         settling = []
-        for remote in _remotes(copy, todo[start : start + CHUNK], here):
+        for remote in _remotes(copy, todo[start : start + CHUNK], local):
             try:
                 settles = _reconcile_path(copy, remote)
             except UpdateInvalid as error:
@@ -140,21 +140,21 @@ def _write_rows(copy: WorkingCopy, todo: list[Row], here: Here) -> list[str]:
     return changed
 
 
-def _remotes(copy: WorkingCopy, rows: list[Row], here: Here) -> Iterator[Remote]:
-    """Each row with the state of its lane: those that are `here`, then those that the relay sends."""
-    asked = []
+def _remotes(copy: WorkingCopy, rows: list[Row], local: Here) -> Iterator[Remote]:
+    """Each row with the state of its lane: those that are `local`, then those that the relay sends."""
+    missing = []
     for row in rows:
-        held = here(row)
+        held = local(row)
         if held is None:
-            asked.append(row)
+            missing.append(row)
         else:
             yield held
-    yield from read_remote(copy, asked)
+    yield from read_remote(copy, missing)
 
 
 def follow_epochs(copy: WorkingCopy, rows: list[Row]) -> list[Row]:
     """Record, in one step, the new epochs of lanes whose text is unchanged. Returns the other rows."""
-    left: list[Row] = []
+    others: list[Row] = []
     moved: list[PathRecord] = []
     if not rows or not copy.entries:
         return rows
@@ -162,7 +162,7 @@ def follow_epochs(copy: WorkingCopy, rows: list[Row]) -> list[Row]:
     for row in rows:
         entry = copy.entries.get(row.path)
         if entry is None or not _same_text(entry, row):
-            left.append(row)
+            others.append(row)
             continue
         entry.epoch, entry.genesis, entry.touched = row.epoch, row.digest, False
         entry.seen = max(entry.seen, row.ver)
@@ -171,7 +171,7 @@ def follow_epochs(copy: WorkingCopy, rows: list[Row]) -> list[Row]:
         for entry in moved:
             copy.db.put_lane_state(entry.path, None)
         copy.save_all(moved)
-    return left
+    return others
 
 
 def _same_text(entry: PathRecord, row: Row) -> bool:
@@ -196,20 +196,20 @@ def changed_on_branch(copy: WorkingCopy, paths: Collection[str]) -> list[str]:
     """Those of the paths where `reconcile` would bring another version, or a removal."""
     copy.entries.load(paths)
     index = copy.db.number("since")
-    found = []
+    changed = []
     for path in paths:
         entry, row = copy.entries.get(path), copy.db.row(path)
-        if _behind(entry, row) if row is not None else entry is not None and _gone(entry, index):
-            found.append(path)
-    return found
+        if _is_behind(entry, row) if row is not None else entry is not None and _is_gone(entry, index):
+            changed.append(path)
+    return changed
 
 
-def _gone(entry: PathRecord, index: int) -> bool:
+def _is_gone(entry: PathRecord, index: int) -> bool:
     """Whether a path without a row was removed on the branch. `index`: up to where its rows are known."""
     return entry.gen > 0 and entry.seen <= index
 
 
-def _behind(entry: PathRecord | None, row: Row) -> bool:
+def _is_behind(entry: PathRecord | None, row: Row) -> bool:
     """Whether the row is newer than what the entry has."""
     if entry is not None and row.ver < entry.seen and not entry.foreign:
         return False  # the row is older than a received answer
@@ -218,17 +218,17 @@ def _behind(entry: PathRecord | None, row: Row) -> bool:
     return row.other > entry.seen
 
 
-def _unwritable(copy: WorkingCopy, rows: dict[str, Row]) -> set[str]:
+def _unwritable_paths(copy: WorkingCopy, rows: dict[str, Row]) -> set[str]:
     """Paths that this file system cannot hold beside others because it ignores case. They are recorded, and
     never count as removed."""
-    known = copy.db.unwritable()
+    recorded = copy.db.unwritable()
     blocked = set()
     if _folds_case(copy):
-        here_first = sorted(rows, key=lambda one: (one not in copy.entries, one))
+        here_first = sorted(rows, key=lambda name: (name not in copy.entries, name))
         for path, holder in paths.case_collisions(here_first).items():
             blocked.add(path)
             copy.db.put_unwritable(path, f"this file system takes it for {paths.terminal_safe(holder)}")
-    for path in known:
+    for path in recorded:
         if path not in blocked:
             copy.db.drop_unwritable(path)
     return blocked
@@ -308,10 +308,10 @@ def _keep_mine_aside(copy: WorkingCopy, entry: PathRecord, remote: Remote, clash
     path = entry.path
     if not entry.settled:  # write the lane first: a captured edit may be in no file
         settle(copy, [path])
-        shown = copy.entries.get(path)
-        if shown is None or not shown.settled:
+        settled_entry = copy.entries.get(path)
+        if settled_entry is None or not settled_entry.settled:
             return False  # the file is being saved continuously; the next pull tries again
-        return _same_lane(copy, shown, remote)
+        return _same_lane(copy, settled_entry, remote)
     if copy.digest_on_disk(path) == digest(clash.mine):
         with copy.db.step():
             record_conflict(copy, path, clash)
@@ -361,11 +361,11 @@ def attach_lanes(copy: WorkingCopy) -> None:
     if not foreign:
         return
     rows = copy.db.rows()
-    known = [path for path in foreign if path in rows]
-    for start in range(0, len(known), CHUNK):
+    present = [path for path in foreign if path in rows]
+    for start in range(0, len(present), CHUNK):
         adopted = []
         with copy.db.step():
-            for remote in read_remote(copy, [rows[path] for path in known[start : start + CHUNK]]):
+            for remote in read_remote(copy, [rows[path] for path in present[start : start + CHUNK]]):
                 if remote.state is not None:
                     copy.db.put_lane_state(remote.row.path, remote.state)
                 adopted.append(entry_of(remote, copy.entries[remote.row.path].shadow))

@@ -112,7 +112,7 @@ def _store(copy: WorkingCopy, answer: Bootstrap) -> tuple[list[Row], list[str]]:
     since = copy.db.number("since")
     unb64u(answer.tree_key, 32)
     with copy.db.step():
-        kept, gone = store_rows(copy, answer.rows, whole=since == 0)
+        files, gone = store_rows(copy, answer.rows, whole=since == 0)
         copy.db.put("replica", answer.replica)
         copy.db.put("branch_id", answer.branch_id)
         copy.db.put("tree_key", answer.tree_key)
@@ -121,33 +121,33 @@ def _store(copy: WorkingCopy, answer: Bootstrap) -> tuple[list[Row], list[str]]:
         copy.db.put("since", answer.seq)
         copy.db.put("live_by", msgspec.json.encode(answer.live_by))
         copy.db.put("device_key_id", copy.device_id)
-    return kept, gone
+    return files, gone
 
 
 def store_rows(copy: WorkingCopy, rows: Iterable[WireRow], whole: bool) -> tuple[list[Row], list[str]]:
     """Store rows of the relay, as part of the caller's step. `whole`: they are all. Returns the rows that are
     files with valid paths, and the paths that are gone. Raises ServerMisbehaved."""
-    kept, gone = [], []
+    files, gone = [], []
     refused: list[tuple[str, str]] = []
     for row in rows:
         if row.kind == "gone":
             gone.append(row.path)
             continue
         try:
-            kept.append(_row(row))
+            files.append(_row(row))
         except PathInvalid as error:
             refused.append((row.path, error.detail))
-    copy.db.put_rows(kept, gone, whole=whole)
+    copy.db.put_rows(files, gone, whole=whole)
     for path, reason in refused:
         copy.db.put_unwritable(path, reason)
-    return kept, gone
+    return files, gone
 
 
 def unsealed_authors(copy: WorkingCopy) -> dict[str, list[str]]:
     """Path → handles of the authors of its unsealed edits, as the relay says; fit for a terminal."""
-    kept = copy.db.get("live_by")
-    found = msgspec.json.decode(kept, type=dict[str, list[str]]) if isinstance(kept, bytes) else {}
-    return {path: [terminal_safe(handle) for handle in handles] for path, handles in found.items()}
+    encoded = copy.db.get("live_by")
+    authors = msgspec.json.decode(encoded, type=dict[str, list[str]]) if isinstance(encoded, bytes) else {}
+    return {path: [terminal_safe(handle) for handle in handles] for path, handles in authors.items()}
 
 
 def _row(row: WireRow) -> Row:
@@ -169,16 +169,16 @@ def read_remote(copy: WorkingCopy, rows: Iterable[Row]) -> Iterator[Remote]:
     Leaves out paths that were removed since (the next pull handles them) and lanes that cannot be loaded,
     which go to `WorkingCopy.unreadable`.
     """
-    asked: list[Row] = []
+    incomplete: list[Row] = []
     for row in rows:
         if row.path in copy.unreadable:
             continue
         if row.kind == "text" and _needs_state(copy.entries.get(row.path), row):
-            asked.append(row)
+            incomplete.append(row)
         else:
             yield Remote(row, row.digest)
-    if asked:
-        yield from _states(copy, asked)
+    if incomplete:
+        yield from _states(copy, incomplete)
 
 
 def _needs_state(entry: PathRecord | None, row: Row) -> bool:
@@ -189,13 +189,13 @@ def _needs_state(entry: PathRecord | None, row: Row) -> bool:
 
 def _states(copy: WorkingCopy, rows: list[Row]) -> Iterator[Remote]:
     names = [LaneName(path=row.path, gen=row.gen) for row in rows]
-    asked = {row.path: row for row in rows}
+    by_path = {row.path: row for row in rows}
     for state in lane_states(copy.transport, names):
-        known = asked.get(state.path)
-        if known is None or known.gen != state.gen:
+        requested = by_path.get(state.path)
+        if requested is None or requested.gen != state.gen:
             raise ServerMisbehaved("the server sent a lane that was not asked for; try again")
         try:
-            remote = _remote(copy, state, known)
+            remote = _remote(copy, state, requested)
         except Invalid as error:
             copy.unreadable[state.path] = error.detail
             continue
@@ -215,10 +215,10 @@ def require_readable(copy: WorkingCopy) -> None:
     )
 
 
-def _remote(copy: WorkingCopy, state: LaneState, known: Row) -> Remote:
+def _remote(copy: WorkingCopy, state: LaneState, requested: Row) -> Remote:
     # Whoever changed the lane since the rows were read is taken for somebody else.
-    other = known.other if state.ver == known.ver else state.ver
-    row = known._replace(
+    other = requested.other if state.ver == requested.ver else state.ver
+    row = requested._replace(
         epoch=state.epoch, ver=state.ver, other=other, digest=unhex(state.digest), size=state.size
     )
     genesis, raw = unhex(state.genesis), state_bytes(state.state)

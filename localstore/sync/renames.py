@@ -35,10 +35,10 @@ def follow_renames(copy: WorkingCopy, scan: Scan) -> None:
         return
     rows = copy.db.rows()
     theirs = _theirs(copy, rows)
-    here, there = searches(ours, theirs)
-    if not (here.came or here.exact or there.came or there.exact):
+    our_search, their_search = searches(ours, theirs)
+    if not (our_search.came or our_search.exact or their_search.came or their_search.exact):
         return
-    moved_here, moved_there = _ways(copy, scan, rows, here), _ways(copy, scan, rows, there)
+    moved_here, moved_there = _ways(copy, scan, rows, our_search), _ways(copy, scan, rows, their_search)
     for old, new in sorted(moved_here.items()):
         if old in theirs and old in rows and old not in moved_there and new not in theirs:
             _bring_edit(copy, rows[old], new, ours[old][0], ours[new][1])
@@ -94,17 +94,17 @@ def _tree_entry(row: Row) -> TreeEntry:
 
 def _ways(copy: WorkingCopy, scan: Scan, rows: Mapping[str, Row], search: Search) -> Ways:
     """The moves of one side. A text that cannot be had leaves only those of equal bytes."""
-    wanted = search.digests()
+    digests = search.digests()
     texts: dict[bytes, bytes] = {}
-    for path in search.came if wanted else ():
+    for path in search.came if digests else ():
         stat = scan.find(path)
-        if stat is not None and stat.digest in wanted:
+        if stat is not None and stat.digest in digests:
             texts[stat.digest] = copy.files.read_up_to(path, TEXT_FILE) or b""
-    live = [rows[path] for path in search.came if path in rows and rows[path].live] if wanted else []
+    live = [rows[path] for path in search.came if path in rows and rows[path].live] if digests else []
     try:
         for remote in read_remote(copy, live):
             texts[remote.row.digest] = text_of(copy, remote)
-        texts |= {name: copy.text(name) for name in wanted if name not in texts}
+        texts |= {name: copy.text(name) for name in digests if name not in texts}
     except (NotFound, PayloadMissing, ServerMisbehaved):
         return dict(search.exact)
     return search.pairs(texts)
@@ -151,16 +151,16 @@ def _bring_edit(
             adopt(copy, remote, remote.row.digest)
 
 
-def written(copy: WorkingCopy, path: str, content: bytes, known: bytes) -> bool:
+def written(copy: WorkingCopy, path: str, content: bytes, base: bytes) -> bool:
     """Write an edit in the name of this folder's user, over bytes that it contains."""
     name = blake3(content)
-    if name == known:
+    if name == base:
         return True
 
     def supply(digests: Collection[bytes]) -> Iterator[tuple[bytes, Content]]:
         yield name, content
 
-    return not writer(copy, kept=(known,)).apply([writing.Change(path, name)], supply, "asked")
+    return not writer(copy, kept=(base,)).apply([writing.Change(path, name)], supply, "asked")
 
 
 def _move_edit(copy: WorkingCopy, old: str, row: Row, base: TreeEntry) -> None:

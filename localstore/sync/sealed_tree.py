@@ -22,13 +22,13 @@ def tree_after(
 ) -> SealedTree | None:
     """The tree that results from `changes` (path → file, None: removed) to the last seal's tree, which has
     the entries `opaque` beside its files. Returns None if its root differs from `expected`."""
-    found = _updated(copy, changes)
-    if found is None or found.root != expected:  # the record is only a shortcut: the files decide
-        found = _rebuilt(copy, changes, opaque)
-    return found if found.root == expected else None
+    candidate = _update_tree(copy, changes)
+    if candidate is None or candidate.root != expected:  # the record is only a shortcut: the files decide
+        candidate = _rebuild_tree(copy, changes, opaque)
+    return candidate if candidate.root == expected else None
 
 
-def _updated(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
+def _update_tree(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
     """Compute the tree from the stored directories. Returns None if they are missing or damaged."""
     root = copy.db.sealed_root()
     if root is None:
@@ -36,9 +36,9 @@ def _updated(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
     read: dict[bytes, bytes] = {}
 
     def load(digests: list[bytes]) -> dict[bytes, bytes]:
-        found = copy.db.directories(digests)
-        read.update(found)
-        return found
+        raws = copy.db.directories(digests)
+        read.update(raws)
+        return raws
 
     steps = tree.update(root, {path: _entry(file) for path, file in changes.items()}, _key(copy))
     try:
@@ -48,7 +48,7 @@ def _updated(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
     return SealedTree(built.root, built.directories, read.keys())
 
 
-def _rebuilt(copy: WorkingCopy, changes: Changes, opaque: tree.Hidden) -> SealedTree:
+def _rebuild_tree(copy: WorkingCopy, changes: Changes, opaque: tree.Hidden) -> SealedTree:
     """Compute the tree from the paths of all files."""
     files = copy.db.sealed()
     for path, file in changes.items():

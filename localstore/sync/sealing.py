@@ -113,10 +113,10 @@ def _settled(copy: WorkingCopy) -> int:
 
 def adopt_unconfirmed_seal(copy: WorkingCopy, head: str | None) -> None:
     """Record the head as the folder's last seal if it is the seal whose answer was lost."""
-    kept = copy.db.get("prepared")
-    if head is None or head == copy.last_seal or not isinstance(kept, bytes):
+    encoded = copy.db.get("prepared")
+    if head is None or head == copy.last_seal or not isinstance(encoded, bytes):
         return
-    promise = msgspec.json.decode(kept, type=_UnconfirmedSeal)
+    promise = msgspec.json.decode(encoded, type=_UnconfirmedSeal)
     if promise.seal == head and promise.parent == copy.last_seal:
         copy.record_seal(head, _files(promise.changes), whole=False)
 
@@ -159,7 +159,7 @@ def _check_payload(copy: WorkingCopy, prepared: Prepared, raw: bytes, request: P
         "content digest": (payload.content_digest, prepared.content_digest),
         "id": (seals.seal_id(raw), prepared.digest),
     }
-    wrong = [name for name, (told, asked) in expected.items() if told != asked]
+    wrong = [name for name, (stated, requested) in expected.items() if stated != requested]
     if wrong:
         raise ServerMisbehaved(
             f"the server prepared a seal with another {', '.join(wrong)}; nothing was signed"

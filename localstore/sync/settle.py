@@ -89,8 +89,8 @@ def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: P
 
 def in_the_way(path: str) -> Conflict:
     """The error of a path that cannot be written because something that is no file is there, or above it."""
-    shown = paths.terminal_safe(path)
-    return Conflict(f"a directory or a link is where {shown} belongs; move it away, then try again")
+    name = paths.terminal_safe(path)
+    return Conflict(f"a directory or a link is where {name} belongs; move it away, then try again")
 
 
 def _in_trash(copy: WorkingCopy) -> list[bytes]:
@@ -103,15 +103,15 @@ def _replaced(copy: WorkingCopy, outcome: Outcome, kept: Collection[bytes]) -> s
     """The journal state of a file that the user asked to replace: `aside` if its bytes are saved nowhere
     else."""
     entry = copy.entries.get(outcome.path)
-    known = {*kept, outcome.new, entry.shadow if entry else None}
-    unknown = outcome.not_a_file or (outcome.displaced is not None and outcome.displaced.digest not in known)
+    saved = {*kept, outcome.new, entry.shadow if entry else None}
+    unknown = outcome.not_a_file or (outcome.displaced is not None and outcome.displaced.digest not in saved)
     return "aside" if unknown else "done"
 
 
-def settle(copy: WorkingCopy, wanted: Iterable[str]) -> None:
+def settle(copy: WorkingCopy, targets: Iterable[str]) -> None:
     """Write the lanes' texts to these paths. Files in the way move to conflict names; saves made meanwhile
     are captured."""
-    todo = list(wanted)
+    todo = list(targets)
     for _ in range(ROUNDS):
         capture(copy, todo)
         todo = [path for path in todo if not _is_settled(copy, path)]
@@ -202,8 +202,8 @@ def _clear_path(copy: WorkingCopy, path: str) -> bool:
                 _leave(copy, path, f"{paths.terminal_safe(above)} is {_named(info.st_mode)} here")
                 return False
             cap = max(copy.file_cap, file_cap(copy.repo_kind))
-            shown = read_stat(copy.files, above) if info.st_size > cap else None
-            if shown is not None and shown.kind != "text":
+            file = read_stat(copy.files, above) if info.st_size > cap else None
+            if file is not None and file.kind != "text":
                 _leave(copy, path, f"{paths.terminal_safe(above)} is a file over the size cap here")
                 return False
             copy.forget_and_move_aside(above)
@@ -218,7 +218,7 @@ def _clear_path(copy: WorkingCopy, path: str) -> bool:
         _leave(copy, path, "a nested repository lies there")
         return False
     with copy.db.step():
-        for below in [known for known in copy.entries if known.startswith(path + "/")]:
+        for below in [tracked for tracked in copy.entries if tracked.startswith(path + "/")]:
             copy.forget(below)
     _move_aside(copy, copy.entries[path])
     return True
@@ -268,9 +268,9 @@ def _apply(copy: WorkingCopy, batch: list[Change]) -> None:
                 yield digest, data
             else:
                 absent[digest in texts][digest] = sizes[digest]
-        for is_text, wanted in absent.items():
-            if wanted:
-                yield from copy.fetch(wanted, keep=is_text)
+        for is_text, missing in absent.items():
+            if missing:
+                yield from copy.fetch(missing, keep=is_text)
 
     writer(copy).apply(batch, supply)  # blocked paths stay unsettled until the next round
     copy.progress("write", len(batch), None, sum(sizes.values()))
@@ -298,14 +298,14 @@ def _finish(copy: WorkingCopy, outcomes: Sequence[Outcome]) -> dict[str, str]:
 def _stat_of_placed(copy: WorkingCopy, outcome: Outcome) -> Stat | None:
     """Stat and digest of the file that was written. A text that still is the one that was made is not read:
     who reads it first is of interest (`localstore.live.reads`)."""
-    info, made, entry = copy.files.stat(outcome.path), outcome.made, copy.entries.get(outcome.path)
-    if info is None or made is None or entry is None or entry.kind != "text":
+    info, placed, entry = copy.files.stat(outcome.path), outcome.made, copy.entries.get(outcome.path)
+    if info is None or placed is None or entry is None or entry.kind != "text":
         return read_stat(copy.files, outcome.path)
     digest = outcome.new
     if digest is None or entry.want != digest:
         return read_stat(copy.files, outcome.path)
     seen = (info.st_ino, info.st_size, info.st_mtime_ns)
-    if seen != (made.st_ino, made.st_size, made.st_mtime_ns):
+    if seen != (placed.st_ino, placed.st_size, placed.st_mtime_ns):
         return read_stat(copy.files, outcome.path)
     times = (info.st_mtime_ns, info.st_ctime_ns)
     return Stat(outcome.path, info.st_size, *times, info.st_ino, "text", digest, time.time_ns())
@@ -330,7 +330,7 @@ def _finished(copy: WorkingCopy, outcome: Outcome) -> str:
         return "aside"
     if not slipped:
         return "done"
-    if late is not None and outcome.new is not None and _captured_late_save(copy, entry, base, late):
+    if late is not None and outcome.new is not None and _capture_late_save(copy, entry, base, late):
         copy.save(entry)
         return "done"
     if out is not None:
@@ -346,7 +346,7 @@ def _late_save(copy: WorkingCopy, entry: PathRecord, outcome: Outcome) -> bytes 
     return data if blake3(data) == outcome.displaced.digest and kind_of(data) == "text" else None
 
 
-def _captured_late_save(copy: WorkingCopy, entry: PathRecord, base: bytes | None, data: bytes) -> bool:
+def _capture_late_save(copy: WorkingCopy, entry: PathRecord, base: bytes | None, data: bytes) -> bool:
     """Capture a save that happened during the write. Returns False if it cannot be merged."""
     old = copy.objects.get(base) if base is not None else None
     if old is None or kind_of(old) != "text":

@@ -18,20 +18,20 @@ from localstore.sync.working_copy import WorkingCopy
 def rebase_on_told(copy: WorkingCopy, entry: PathRecord, data: bytes) -> None:
     """If the file does not have the lane's text yet, and the save `data` has all that a plugin told of it,
     make what the plugin showed the entry's shadow."""
-    found = copy.db.arrivals.get(entry.path)
-    if found is None or not found.told or entry.shadow is None:
+    arrivals = copy.db.arrivals.get(entry.path)
+    if arrivals is None or not arrivals.told or entry.shadow is None:
         return
     try:
-        shown = copy.text(entry.shadow)
-        for told in reversed(found.told):
-            if has_what_was_told(shown, copy.text(told.digest), data):
-                entry.shadow = told.digest
+        base = copy.text(entry.shadow)
+        for version in reversed(arrivals.told):
+            if has_what_was_told(base, copy.text(version.digest), data):
+                entry.shadow = version.digest
                 return
     except SvcError:
         return  # neither the record nor the relay has one of the texts
 
 
-def has_what_was_told(old: bytes, told: bytes, data: bytes) -> bool:
-    """Whether something was typed into `old` that led to `told`, and the save `data` has all of it. Then it
+def has_what_was_told(old: bytes, typed: bytes, data: bytes) -> bool:
+    """Whether something was typed into `old` that led to `typed`, and the save `data` has all of it. Then it
     is no save of `old`."""
-    return any(edit.inserted for edit in edits(old, told)) and keeps(old, told, data)
+    return any(edit.inserted for edit in edits(old, typed)) and keeps(old, typed, data)

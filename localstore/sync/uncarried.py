@@ -80,19 +80,19 @@ class Uncarried:
     @cached_property
     def _named_badly(self) -> dict[int, list[str]]:
         """Size → files whose names no repository accepts, and those below folders of such names."""
-        found: dict[int, list[str]] = {}
-        roots = [one for one in sorted(self._scan.hidden) if fault_of(one.rstrip("/")) is not None]
+        by_size: dict[int, list[str]] = {}
+        roots = [hidden for hidden in sorted(self._scan.hidden) if fault_of(hidden.rstrip("/")) is not None]
         for count, (path, size) in enumerate(self._regular_files(roots)):
             if count == NAMED_BADLY:
                 break
-            found.setdefault(size, []).append(path)
-        return found
+            by_size.setdefault(size, []).append(path)
+        return by_size
 
     def _regular_files(self, roots: Iterable[str]) -> Iterator[tuple[str, int]]:
         files = self._copy.files
-        left = [one.rstrip("/") for one in roots]
-        while left:
-            path = left.pop()
+        todo = [root.rstrip("/") for root in roots]
+        while todo:
+            path = todo.pop()
             info = files.stat(path)
             if info is None:
                 continue
@@ -100,7 +100,7 @@ class Uncarried:
                 yield path, info.st_size
             elif stat_module.S_ISDIR(info.st_mode):
                 try:
-                    left.extend(f"{path}/{name}" for name in files.names(path))
+                    todo.extend(f"{path}/{name}" for name in files.names(path))
                 except OSError:
                     continue
 
@@ -108,12 +108,12 @@ class Uncarried:
 def with_kept(skipped: Iterable[Skipped], kept: dict[str, list[str]]) -> list[Skipped]:
     """The skipped entries, with what the branch keeps in the place of each. `kept`: path of an entry → paths
     of the branch. A path that is not among the entries is added."""
-    left = {readable(cause): tuple(map(terminal_safe, paths)) for cause, paths in kept.items()}
+    by_path = {readable(cause): tuple(map(terminal_safe, paths)) for cause, paths in kept.items()}
     named = []
     for item in skipped:
-        keeps = left.pop(item.path, ())
+        keeps = by_path.pop(item.path, ())
         named.append(_keeping(item, keeps) if keeps else item)
-    return named + [Skipped(cause, "not sent", keeps=keeps) for cause, keeps in left.items()]
+    return named + [Skipped(cause, "not sent", keeps=keeps) for cause, keeps in by_path.items()]
 
 
 def _keeping(item: Skipped, keeps: tuple[str, ...]) -> Skipped:

@@ -21,46 +21,50 @@ from localstore.sync.transfer.transport import Transport
 CHAIN_MAX = 100_000
 
 
-def seal(one: Seal, wanted: str, repo_id: str, named: bool = False) -> seals.SealPayload:
-    """Verify the seal `wanted` and return its payload. Raises ServerMisbehaved if id, signature, key or
+def seal(received: Seal, seal_id: str, repo_id: str, named: bool = False) -> seals.SealPayload:
+    """Verify the seal `seal_id` and return its payload. Raises ServerMisbehaved if id, signature, key or
     repository do not match. `named`: a verified seal names it as its parent, so that it may be of another
     repository, as what a fork began with. Otherwise that it belongs here too (`origin`) is the relay's word;
     see `head`."""
-    if one.id != wanted:
-        raise ServerMisbehaved(f"asked for seal {wanted[:12]}, got {terminal_safe(one.id[:12])}")
+    if received.id != seal_id:
+        raise ServerMisbehaved(f"asked for seal {seal_id[:12]}, got {terminal_safe(received.id[:12])}")
     try:
-        raw = unb64u(one.payload)
-        public = unb64u(one.key.public_key, 32)
+        raw = unb64u(received.payload)
+        public = unb64u(received.key.public_key, 32)
         check_ed25519(public)
         payload = seals.decode(raw)
-        seals.verify(raw, unb64u(one.signature.value, 64), public)
+        seals.verify(raw, unb64u(received.signature.value, 64), public)
     except SvcError as error:
-        raise ServerMisbehaved(f"seal {one.id[:12]} does not verify: {error.detail}") from None
-    if seals.seal_id(raw) != one.id:
-        raise ServerMisbehaved(f"seal {one.id[:12]} has other bytes than its id says")
+        raise ServerMisbehaved(f"seal {received.id[:12]} does not verify: {error.detail}") from None
+    if seals.seal_id(raw) != received.id:
+        raise ServerMisbehaved(f"seal {received.id[:12]} has other bytes than its id says")
     if key_id(public) != payload.provenance.device_key_id:
-        raise ServerMisbehaved(f"seal {one.id[:12]} is not signed by the device that it names")
-    if not named and payload.repo_id not in (repo_id, one.origin):
-        raise ServerMisbehaved(f"seal {one.id[:12]} belongs to another repository")
+        raise ServerMisbehaved(f"seal {received.id[:12]} is not signed by the device that it names")
+    if not named and payload.repo_id not in (repo_id, received.origin):
+        raise ServerMisbehaved(f"seal {received.id[:12]} belongs to another repository")
     return payload
 
 
-def head(transport: Transport, wanted: str, last: str | None, repo_id: str) -> seals.SealPayload:
+def head(transport: Transport, seal_id: str, last: str | None, repo_id: str) -> seals.SealPayload:
     """The verified payload of a branch's head. One that was sealed in another repository must share history
     with `last`, which the folder has verified; without one it is the relay's word. Raises
     ServerMisbehaved."""
-    payload = seal(transport.seal(wanted), wanted, repo_id)
-    if payload.repo_id != repo_id and last is not None and not _related(transport, wanted, last, repo_id):
+    payload = seal(transport.seal(seal_id), seal_id, repo_id)
+    if (
+        payload.repo_id != repo_id
+        and last is not None
+        and not _are_related(transport, seal_id, last, repo_id)
+    ):
         raise ServerMisbehaved(
-            f"seal {wanted[:12]} was made in another repository, whose history this folder shares nothing of"
+            f"seal {seal_id[:12]} was made in another repository, whose history this folder shares nothing of"
         )
     return payload
 
 
-def _related(transport: Transport, one: str, other: str, repo_id: str) -> bool:
+def _are_related(transport: Transport, first: str, second: str, repo_id: str) -> bool:
     """Whether both descend from one seal, along first parents, looked for from both at once."""
-    seen: tuple[set[str], set[str]] = ({one}, {other})
-    tips: list[str | None] = [one, other]
+    seen: tuple[set[str], set[str]] = ({first}, {second})
+    tips: list[str | None] = [first, second]
     for step in range(CHAIN_MAX):
         if tips[step % 2 - 1] in seen[step % 2]:
             return True
@@ -81,16 +85,16 @@ def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> li
     Without `last` only the head. If the branch was reset or comes from elsewhere, the list ends at the root
     and does not lead to `last`.
     """
-    found: list[Seal] = []
-    wanted: str | None = head
-    while wanted is not None and wanted != last and len(found) < CHAIN_MAX:
-        one = transport.seal(wanted)
-        payload = seal(one, wanted, repo_id, named=bool(found))
-        found.append(one)
+    verified: list[Seal] = []
+    seal_id: str | None = head
+    while seal_id is not None and seal_id != last and len(verified) < CHAIN_MAX:
+        received = transport.seal(seal_id)
+        payload = seal(received, seal_id, repo_id, named=bool(verified))
+        verified.append(received)
         if last is None:
             break
-        wanted = payload.parents[0] if payload.parents else None
-    return found
+        seal_id = payload.parents[0] if payload.parents else None
+    return verified
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -101,31 +105,33 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 def files(
-    transport: Transport, wanted: str, payload: seals.SealPayload, answer: Tree | None = None
+    transport: Transport, seal_id: str, payload: seals.SealPayload, answer: Tree | None = None
 ) -> dict[str, SealedFile]:
-    """The files of the seal `wanted` that this account sees, verified against its content digest: where paths
-    are hidden, by a proof. `answer`: its tree, if it was asked for. Raises ServerMisbehaved."""
-    answer = answer or transport.tree(wanted)
-    return by_proof(transport.proof(wanted), payload).files if answer.filtered else tree(answer, payload)
+    """The files of a seal that this account sees, verified against its content digest: where paths are
+    hidden, by a proof. `answer`: its tree, if it was asked for. Raises ServerMisbehaved."""
+    answer = answer or transport.tree(seal_id)
+    return by_proof(transport.proof(seal_id), payload).files if answer.filtered else tree(answer, payload)
 
 
-def opaque(transport: Transport, wanted: str, repo_id: str) -> Hidden:
-    """The entry digests that the seal `wanted` has of files which this account does not see, verified. Raises
+def opaque(transport: Transport, seal_id: str, repo_id: str) -> Hidden:
+    """The verified entry digests that a seal has of files which this account does not see. Raises
     ServerMisbehaved."""
-    payload = seal(transport.seal(wanted), wanted, repo_id)
-    return by_proof(transport.proof(wanted), payload).opaque
+    payload = seal(transport.seal(seal_id), seal_id, repo_id)
+    return by_proof(transport.proof(seal_id), payload).opaque
 
 
 def by_proof(proof: bytes, payload: seals.SealPayload) -> Shown:
     """What the proof of a seal's tree shows. Raises ServerMisbehaved."""
     try:
-        shown = proven(proof, unhex(payload.content_digest))
-        for path in shown.files:
+        proven_tree = proven(proof, unhex(payload.content_digest))
+        for path in proven_tree.files:
             check(path)
     except SvcError as error:
         raise ServerMisbehaved(f"the tree of this seal does not verify: {error.detail}") from None
-    found = {path: SealedFile(entry.kind, entry.digest, entry.size) for path, entry in shown.files.items()}
-    return Shown(found, shown.opaque)
+    visible = {
+        path: SealedFile(entry.kind, entry.digest, entry.size) for path, entry in proven_tree.files.items()
+    }
+    return Shown(visible, proven_tree.opaque)
 
 
 def tree(answer: Tree, payload: seals.SealPayload) -> dict[str, SealedFile]:

@@ -56,7 +56,7 @@ def forget_flights(copy: WorkingCopy) -> None:
     """Drop every update in flight, where the relay takes no updates that could tell whether they arrived. The
     folder goes on as another replica: what the old one may have sent meets no number and no operation of the
     new one. Edits stay on the disk, as edits of what the relay confirmed."""
-    last, sealed, made = copy.last_seal, copy.db.sealed(), copy.db.text(SEALED_AT)
+    last, sealed, sealed_at = copy.last_seal, copy.db.sealed(), copy.db.text(SEALED_AT)
     with copy.db.step():
         for path in copy.db.flight_kinds():
             _undo(copy, path)
@@ -64,7 +64,7 @@ def forget_flights(copy: WorkingCopy) -> None:
     copy.detach()
     if last is not None:
         copy.record_seal(last, sealed, whole=True)
-        copy.db.put(SEALED_AT, made)
+        copy.db.put(SEALED_AT, sealed_at)
 
 
 def _is_held(copy: WorkingCopy, update: LiveUpdate) -> bool:
@@ -89,7 +89,7 @@ def _withdraw(copy: WorkingCopy, leaving: Sequence[LiveUpdate], done: Withdrawn)
     if by_n.keys() != {update.n for update in leaving}:
         raise ServerMisbehaved("the server answered other updates than were sent; try again")
     arrived = [update for update in leaving if _had_arrived(update, by_n[update.n])]
-    record_answers(copy, arrived, UpdateAnswers(answers.seq, [by_n[one.n] for one in arrived]), Sent())
+    record_answers(copy, arrived, UpdateAnswers(answers.seq, [by_n[update.n] for update in arrived]), Sent())
     done.arrived += [update.path for update in arrived]
     taken = [update for update in leaving if update not in arrived]
     with copy.db.step():

@@ -167,11 +167,11 @@ class WorkingCopy:
 
     def save_all(self, entries: Iterable[PathRecord]) -> None:
         """Store these entries."""
-        kept = list(entries)
-        if not all(entry.path in self.entries for entry in kept):
+        stored = list(entries)
+        if not all(entry.path in self.entries for entry in stored):
             self.db.scan_record.put_last_scan(None)
-        self.entries.update((entry.path, entry) for entry in kept)
-        self.db.put_entries(kept)
+        self.entries.update((entry.path, entry) for entry in stored)
+        self.db.put_entries(stored)
 
     def save(self, entry: PathRecord) -> None:
         """Store one entry. A new path makes the next scan walk the whole folder."""
@@ -190,11 +190,11 @@ class WorkingCopy:
     def replace(self, entries: Mapping[str, tuple[PathRecord, bytes | None]]) -> None:
         """Store these (entry, lane state) and drop pending updates and older states of their paths. None of
         the paths has an update in flight."""
-        kept = [entry for entry, _ in entries.values()]
+        stored = [entry for entry, _ in entries.values()]
         if not all(path in self.entries for path in entries):
             self.db.scan_record.put_last_scan(None)
-        self.entries.update((entry.path, entry) for entry in kept)
-        self.db.replace_entries(kept)
+        self.entries.update((entry.path, entry) for entry in stored)
+        self.db.replace_entries(stored)
         for path, (_, state) in entries.items():
             if state is not None:
                 self.db.put_lane_state(path, state)
@@ -209,10 +209,10 @@ class WorkingCopy:
 
     def confirmed_state(self, entry: PathRecord) -> bytes | None:
         """The lane's CRDT state as the relay confirmed it; None if it equals its genesis."""
-        kept = self.db.lane_state(entry.path) if entry.touched else None
-        if kept is None or entry.genesis is None:
+        stored = self.db.lane_state(entry.path) if entry.touched else None
+        if stored is None or entry.genesis is None:
             return None
-        state, whole = kept
+        state, whole = stored
         if whole:
             return state
         text = self.text(entry.genesis)
@@ -233,9 +233,9 @@ class WorkingCopy:
     def text(self, digest: bytes) -> bytes:
         """The text with this digest, from the record or from the relay. Raises ServerMisbehaved if the relay
         does not send it."""
-        found = self.objects.get(digest)
-        if found is not None:
-            return found
+        stored = self.objects.get(digest)
+        if stored is not None:
+            return stored
         fetched = dict(self.fetch({digest: 0}, keep=True))
         if digest in fetched:
             return fetched[digest]
@@ -259,9 +259,9 @@ class WorkingCopy:
         changed are cached, and the chunks of large files are kept for sending.
         """
         sends = self._transport is not None and self.file_cap > limits.BLOB_FILE
-        kept = ScanSinks(self.chunk_lists if sends else None, None if lean else self.objects.cache)
+        sinks = ScanSinks(self.chunk_lists if sends else None, None if lean else self.objects.cache)
         now = int(self.now().timestamp())
-        return rescan(self.db, self.files, self.record, now, self.tracked, kept, lean or heard)
+        return rescan(self.db, self.files, self.record, now, self.tracked, sinks, lean or heard)
 
     def exists(self, path: str) -> bool:
         """Whether anything is at the path."""
@@ -274,8 +274,10 @@ class WorkingCopy:
         text = self.digest_on_disk(at or path)
         clashes = [clash for clash in self.db.conflicts.of(path) if clash.mine == text]
         if clashes:
-            clash = next((one for one in clashes if not self._taken(one.kept_as)), clashes[-1])
-            if not self._taken(clash.kept_as):
+            clash = next(
+                (candidate for candidate in clashes if not self._is_taken(candidate.kept_as)), clashes[-1]
+            )
+            if not self._is_taken(clash.kept_as):
                 name = clash.kept_as
             elif (
                 self.digest_on_disk(clash.kept_as) != clash.mine
@@ -288,12 +290,12 @@ class WorkingCopy:
         """A conflict name that no file has, and that is not `claimed`."""
         when = self.now()
         name = paths.conflict_name(path, when, self.device_id)
-        while self._taken(name) or name in claimed:
+        while self._is_taken(name) or name in claimed:
             when += timedelta(seconds=1)
             name = paths.conflict_name(path, when, self.device_id)
         return name
 
-    def _taken(self, name: str) -> bool:
+    def _is_taken(self, name: str) -> bool:
         return self.exists(name) or name in self.entries
 
     def forget_and_move_aside(self, path: str) -> None:
@@ -319,8 +321,8 @@ class WorkingCopy:
 
     def digest_on_disk(self, path: str) -> bytes | None:
         """Digest of the regular file at the path now; None if there is none."""
-        found = self.stat_on_disk(path)
-        return found.digest if found else None
+        stat = self.stat_on_disk(path)
+        return stat.digest if stat else None
 
     def stat_on_disk(self, path: str) -> Stat | None:
         """Stat and digest of the regular file at the path now; None if there is none. A file that is still
@@ -371,7 +373,7 @@ class WorkingCopy:
         the disk as edits of the confirmed text.
         """
         flying = self.db.flight_kinds()
-        kept = []
+        records = []
         for entry in self.entries.values():
             shadow = entry.shadow
             if entry.pending and not entry.settled:
@@ -381,8 +383,8 @@ class WorkingCopy:
                 shadow = blake3(text)
                 self.objects.add([(shadow, text)])
             if shadow is not None and entry.path not in flying:
-                kept.append(known_by_bytes(entry.path, entry.kind, shadow, entry.size))
-        self._replace_records(kept)
+                records.append(known_by_bytes(entry.path, entry.kind, shadow, entry.size))
+        self._replace_records(records)
 
     def fall_back_to_last_seal(self) -> None:
         """Forget the branch, which was deleted, and everything that is not in the last seal. Each difference
@@ -392,11 +394,11 @@ class WorkingCopy:
             [known_by_bytes(path, *sealed[path]) for path in self.entries if path in sealed]
         )
 
-    def _replace_records(self, kept: Iterable[PathRecord]) -> None:
+    def _replace_records(self, records: Iterable[PathRecord]) -> None:
         """Forget the branch and store these entries only."""
         with self.db.step():
             self.db.forget_branch()
             self.db.put(RECORDED, 1)
             self.entries = Entries(self.db)
-            for entry in kept:
+            for entry in records:
                 self.save(entry)

@@ -97,9 +97,9 @@ class Inotify:
 
 def _waiting(fd: int) -> int:
     """Number of bytes in the queue."""
-    found = array.array("i", [0])
-    fcntl.ioctl(fd, termios.FIONREAD, found)
-    return found[0]
+    size = array.array("i", [0])
+    fcntl.ioctl(fd, termios.FIONREAD, size)
+    return size[0]
 
 
 def _refused(code: int, limit: str) -> NotWatchable:

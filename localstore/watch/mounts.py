@@ -30,14 +30,14 @@ class Mount(NamedTuple):
 
 def mounts(table: bytes) -> list[Mount]:
     """The parsed lines of /proc/self/mountinfo."""
-    found = []
+    parsed = []
     for line in table.splitlines():
         before, _, after = line.partition(b" - ")
         fields = before.split(b" ")
         if len(fields) >= 5 and after:
             point = _ESCAPE.sub(lambda octal: bytes([int(octal[1], 8) & 0xFF]), fields[4])
-            found.append(Mount(os.fsdecode(point), os.fsdecode(after.split(b" ")[0])))
-    return found
+            parsed.append(Mount(os.fsdecode(point), os.fsdecode(after.split(b" ")[0])))
+    return parsed
 
 
 def check(folder: Path, table: bytes) -> None:

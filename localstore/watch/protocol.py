@@ -107,10 +107,10 @@ def read_all(peer: socket.socket, most: int, until: float) -> bytes | None:
     `until`, seconds of the monotonic clock."""
     received = bytearray()
     while len(received) <= most:
-        left = until - time.monotonic()
-        if left <= 0:
+        seconds = until - time.monotonic()
+        if seconds <= 0:
             raise TimeoutError
-        peer.settimeout(left)
+        peer.settimeout(seconds)
         piece = peer.recv(1 << 16)
         if not piece:
             return bytes(received)

@@ -132,7 +132,7 @@ class _Watcher:
                 self._mounts.seek(0)
                 mounts.check(self._folder, self._mounts.read())
             if self._record_events.fd in happened:
-                self._still_reachable()
+                self._require_reachable()
             if self._inotify.fd in happened:
                 before = self._tree.serial
                 self._catch_up()
@@ -166,7 +166,7 @@ class _Watcher:
             if self._live is not None:
                 self._live.hears.below("")
 
-    def _still_reachable(self) -> None:
+    def _require_reachable(self) -> None:
         for event in self._record_events.events():
             if event.mask & ITSELF or event.name == os.fsencode(SOCKET_NAME):
                 raise WatcherEnded("its socket was removed")
@@ -195,9 +195,9 @@ class _Watcher:
 
     def _changes(self, token: Token | None) -> Changes:
         now = Token(self._id, self._tree.serial)
-        found = self._tree.since(token.serial) if token and token.watcher == self._id else None
-        if found is not None:
-            files, below = ([os.fsencode(path) for path in paths] for paths in found)
+        changed = self._tree.since(token.serial) if token and token.watcher == self._id else None
+        if changed is not None:
+            files, below = ([os.fsencode(path) for path in paths] for paths in changed)
             if sum(map(len, files)) + sum(map(len, below)) + 5 * len(files + below) < ANSWER_BYTES // 2:
                 return Changes(now, True, files, below)
         return Changes(now, False, [], [])

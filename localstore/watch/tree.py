@@ -155,13 +155,13 @@ class Tree:
         elif not (mask & CREATE and name in node.below):  # otherwise it was found before its event
             self._rewatch(node, name)
 
-    def _note_change(self, said: _ChangeLog, prefix: str) -> None:
+    def _note_change(self, log: _ChangeLog, prefix: str) -> None:
         self.serial += 1
-        said.note(prefix, self.serial)
-        if said is self._all and self._hears is not None:
+        log.note(prefix, self.serial)
+        if log is self._all and self._hears is not None:
             self._hears.below(prefix)
-        if len(said) > REMEMBERED:
-            self._floor = max(self._floor, said.forget_older_half())
+        if len(log) > REMEMBERED:
+            self._floor = max(self._floor, log.forget_older_half())
 
     # --- which folders are watched
 
@@ -196,7 +196,7 @@ class Tree:
         if removed is not None:
             self._drop(removed)
         prefix = f"{above.prefix}{name}/"
-        if self._allowed(above, name) and fault_of(prefix[:-1]) is None:
+        if self._is_allowed(above, name) and fault_of(prefix[:-1]) is None:
             opened = self._open(prefix)
             if opened is not None:
                 self._enter(above, name, opened)
@@ -222,7 +222,7 @@ class Tree:
                 node.foreign = True
                 return
             for entry in entries:
-                if not entry.is_dir(follow_symlinks=False) or not self._allowed(node, entry.name):
+                if not entry.is_dir(follow_symlinks=False) or not self._is_allowed(node, entry.name):
                     continue
                 if fault_of(node.prefix + entry.name) is None:
                     below = _opened(entry.name, opened)
@@ -234,7 +234,7 @@ class Tree:
         finally:
             os.close(opened)
 
-    def _allowed(self, above: _Node, name: str) -> bool:
+    def _is_allowed(self, above: _Node, name: str) -> bool:
         return not above.scope.prune(name) or self._tracked_below(above.prefix + name)
 
     def _drop(self, node: _Node) -> None:
@@ -249,8 +249,8 @@ class Tree:
             opened = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise WatcherEnded(f"the folder cannot be read: {error.strerror}") from None
-        found = os.fstat(opened)
-        if (found.st_dev, found.st_ino) != self._itself:
+        status = os.fstat(opened)
+        if (status.st_dev, status.st_ino) != self._itself:
             os.close(opened)
             raise WatcherEnded("the folder was moved or deleted")
         return opened
@@ -285,17 +285,17 @@ class _ChangeLog:
         self._serials[prefix] = serial
 
     def since(self, serial: int) -> Iterator[str]:
-        for prefix, said in reversed(self._serials.items()):
-            if said <= serial:
+        for prefix, changed_at in reversed(self._serials.items()):
+            if changed_at <= serial:
                 return
             yield prefix
 
     def forget_older_half(self) -> int:
         """Drop the older half. Returns the newest serial that was dropped."""
-        kept = list(self._serials.items())
-        half = len(kept) // 2
-        self._serials = dict(kept[half:])
-        return kept[half - 1][1]
+        entries = list(self._serials.items())
+        half = len(entries) // 2
+        self._serials = dict(entries[half:])
+        return entries[half - 1][1]
 
 
 def _opened(name: str, above: int) -> int | None:
@@ -310,10 +310,10 @@ def _opened(name: str, above: int) -> int | None:
 def _identity(path: Path) -> tuple[int, int] | None:
     """Device and inode; None if nothing is there."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _link_of(folder: Path) -> Identity | None:

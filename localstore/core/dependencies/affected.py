@@ -21,24 +21,24 @@ def is_affected(
     ecosystem."""
     if version in versions or not (ranges or versions):
         return True
-    known = [one for one in ranges if one.type in ("SEMVER", "ECOSYSTEM")]
-    answers = [_within(ecosystem, version, one.events) for one in known]
+    comparable = [range_ for range_ in ranges if range_.type in ("SEMVER", "ECOSYSTEM")]
+    answers = [_is_within(ecosystem, version, range_.events) for range_ in comparable]
     if True in answers:
         return True
-    return None if None in answers or len(known) < len(ranges) else False
+    return None if None in answers or len(comparable) < len(ranges) else False
 
 
-def _within(ecosystem: str, version: str, events: Sequence[Event]) -> bool | None:
+def _is_within(ecosystem: str, version: str, events: Sequence[Event]) -> bool | None:
     at = _order(ecosystem, version)
     if at is None:
         return None
     affected = False
     for event in events:
-        told = event.introduced or event.fixed or event.last_affected or ""
-        if told == "0":
+        bound = event.introduced or event.fixed or event.last_affected or ""
+        if bound == "0":
             affected = event.introduced is not None or affected
             continue
-        limit = _order(ecosystem, told)
+        limit = _order(ecosystem, bound)
         if limit is None:
             return None
         if event.introduced is not None and at >= limit:
@@ -49,16 +49,16 @@ def _within(ecosystem: str, version: str, events: Sequence[Event]) -> bool | Non
 
 
 def _order(ecosystem: str, text: str) -> Any:
-    """What versions of an ecosystem are compared by; None for what is not a version of it."""
+    """The sort key of a version; None if the text is no version of the ecosystem."""
     if ecosystem == "PyPI":
         try:
             return Version(text)
         except InvalidVersion:
             return None
-    found = _SEMVER.fullmatch(text.removeprefix("v")) if len(text) <= 200 else None
-    if found is None:
+    match = _SEMVER.fullmatch(text.removeprefix("v")) if len(text) <= 200 else None
+    if match is None:
         return None
     before = tuple(
-        (0, int(part), "") if part.isdecimal() else (1, 0, part) for part in (found[4] or "").split(".")
+        (0, int(part), "") if part.isdecimal() else (1, 0, part) for part in (match[4] or "").split(".")
     )
-    return tuple(map(int, found.group(1, 2, 3))), found[4] is None, before
+    return tuple(map(int, match.group(1, 2, 3))), match[4] is None, before

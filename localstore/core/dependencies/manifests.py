@@ -52,10 +52,10 @@ def read(path: str, data: bytes) -> list[Declared]:
     if len(data) > MANIFEST_FILE:
         raise Invalid(f"the manifest is larger than {in_words(MANIFEST_FILE)}")
     try:
-        found = list(islice(reader(data), DEPENDENCIES))
+        declared = list(islice(reader(data), DEPENDENCIES))
     except (UnicodeDecodeError, ValueError, RecursionError, AttributeError, TypeError) as error:
         raise Invalid(f"the manifest cannot be read: {type(error).__name__}") from None
-    return list(dict.fromkeys(one for one in found if _plain(one)))
+    return list(dict.fromkeys(dependency for dependency in declared if _is_plain(dependency)))
 
 
 def key(ecosystem: str, name: str) -> str:
@@ -65,8 +65,8 @@ def key(ecosystem: str, name: str) -> str:
     return name.lower() if ecosystem in ("svc", "npm") else name
 
 
-def _plain(one: Declared) -> bool:
-    texts = (one.name, one.requirement or "x")
+def _is_plain(declared: Declared) -> bool:
+    texts = (declared.name, declared.requirement or "x")
     return all(0 < len(text) <= _CHARS and text.isprintable() for text in texts)
 
 
@@ -88,50 +88,51 @@ def _svc(data: bytes) -> Iterator[Declared]:
 
 
 def _requirements(data: bytes) -> Iterator[Declared]:
-    """Options, files and addresses are not followed."""
+    """The dependencies of a requirements.txt. Options, files and addresses are not followed."""
     text = data.decode("utf-8-sig").replace("\\\r\n", " ").replace("\\\n", " ")
     for line in text.splitlines()[:_LINES]:
         plain = line.partition(" #")[0].strip()
         if not plain or plain.startswith(("#", "-")):
             continue
-        if (one := _python(plain.partition(" --")[0])) is not None:
-            yield one
+        if (dependency := _python(plain.partition(" --")[0])) is not None:
+            yield dependency
 
 
 def _pyproject(data: bytes) -> Iterator[Declared]:
     top = _toml(data)
     project = _table(top, "project")
     for text in _list(project, "dependencies"):
-        yield from _one(_python(text))
+        yield from _yield_present(_python(text))
     for group in _table(project, "optional-dependencies").values():
         for text in group:
-            yield from _one(_python(text))
+            yield from _yield_present(_python(text))
     for text in _list(_table(top, "build-system"), "requires"):
-        yield from _one(_python(text, development=True))
+        yield from _yield_present(_python(text, development=True))
     for group in _table(top, "dependency-groups").values():
         for text in group:
             if isinstance(text, str):
-                yield from _one(_python(text, development=True))
-    for name, wanted in _table(_table(_table(top, "tool"), "poetry"), "dependencies").items():
+                yield from _yield_present(_python(text, development=True))
+    for name, requirement in _table(_table(_table(top, "tool"), "poetry"), "dependencies").items():
         if name != "python":
-            yield Declared("PyPI", name, _version_of(wanted), _poetry_pin(_version_of(wanted)))
+            yield Declared("PyPI", name, _version_of(requirement), _poetry_pin(_version_of(requirement)))
 
 
 def _python(text: Any, development: bool = False) -> Declared | None:
     if not isinstance(text, str) or len(text) > _LINE:
         return None
     try:
-        found = Requirement(text)
+        requirement = Requirement(text)
     except InvalidRequirement:
         return None
-    pins = [one.version for one in found.specifier if one.operator in ("==", "===")]
+    pins = [specifier.version for specifier in requirement.specifier if specifier.operator in ("==", "===")]
     exact = pins[0] if len(pins) == 1 and "*" not in pins[0] else None
-    return Declared("PyPI", found.name, str(found.specifier), exact, development)
+    return Declared("PyPI", requirement.name, str(requirement.specifier), exact, development)
 
 
-def _poetry_pin(wanted: str) -> str | None:
-    """Poetry reads a bare version as that version."""
-    plain = wanted.removeprefix("==").strip()
+def _poetry_pin(requirement: str) -> str | None:
+    """The one version that the requirement allows; None if it allows others. Poetry reads a bare version as
+    that version."""
+    plain = requirement.removeprefix("==").strip()
     return plain if re.fullmatch(r"[0-9][\w.+!-]*", plain) else None
 
 
@@ -142,10 +143,10 @@ def _package_json(data: bytes) -> Iterator[Declared]:
     _refuse_depth(data)
     top = msgspec.json.decode(data)
     for member in ("dependencies", "optionalDependencies", "peerDependencies", "devDependencies"):
-        for name, wanted in _table(top, member).items():
-            exact = re.fullmatch(r"=?v?([0-9]+\.[0-9]+\.[0-9]+[\w.+-]*)", wanted.strip())
+        for name, requirement in _table(top, member).items():
+            exact = re.fullmatch(r"=?v?([0-9]+\.[0-9]+\.[0-9]+[\w.+-]*)", requirement.strip())
             dev = member == "devDependencies"
-            yield Declared("npm", name, wanted.strip(), exact[1] if exact else None, dev)
+            yield Declared("npm", name, requirement.strip(), exact[1] if exact else None, dev)
 
 
 # --- Rust
@@ -156,9 +157,9 @@ def _cargo(data: bytes) -> Iterator[Declared]:
     places = [top, _table(top, "workspace"), *_table(top, "target").values()]
     for place in places:
         for member in ("dependencies", "build-dependencies", "dev-dependencies"):
-            for name, wanted in _table(place, member).items():
-                real = wanted.get("package", name) if isinstance(wanted, dict) else name
-                text = _version_of(wanted)
+            for name, requirement in _table(place, member).items():
+                real = requirement.get("package", name) if isinstance(requirement, dict) else name
+                text = _version_of(requirement)
                 exact = re.fullmatch(r"=\s*([0-9]+\.[0-9]+\.[0-9]+[\w.+-]*)", text)
                 version = exact[1] if exact else None
                 yield Declared("crates.io", real, text, version, member != "dependencies")
@@ -168,8 +169,8 @@ def _cargo(data: bytes) -> Iterator[Declared]:
 
 
 def _go(data: bytes) -> Iterator[Declared]:
-    """`require` alone: what `replace` and `exclude` say is about this module's own builds. Go takes the least
-    version that is asked for, so one manifest says the version."""
+    """The modules that a go.mod requires. `replace` and `exclude` are skipped: they are about builds of this
+    module alone. Go takes the least version that is asked for, so one manifest says the version."""
     block = ""
     for line in data.decode("utf-8-sig").splitlines():
         plain, _, _ = line.partition("//")
@@ -179,9 +180,9 @@ def _go(data: bytes) -> Iterator[Declared]:
         elif plain == ")":
             block = ""
         elif (block or plain.partition(" ")[0]) == "require":
-            found = _GO_REQUIRE.fullmatch(plain)
-            if found:
-                yield Declared("Go", found[1].strip('"'), found[2], found[2].removeprefix("v"))
+            match = _GO_REQUIRE.fullmatch(plain)
+            if match:
+                yield Declared("Go", match[1].strip('"'), match[2], match[2].removeprefix("v"))
 
 
 _BY_NAME: dict[str, Callable[[bytes], Iterator[Declared]]] = {
@@ -205,8 +206,8 @@ def _refuse_depth(data: bytes) -> None:
     """Raises Invalid for brackets within brackets, before anything is built. Those in texts count too, which
     no manifest comes near."""
     depth = 0
-    for found in re.finditer(rb"[][{}]", data):
-        depth += 1 if found[0] in b"[{" else -1
+    for bracket in re.finditer(rb"[][{}]", data):
+        depth += 1 if bracket[0] in b"[{" else -1
         if depth > _NESTED:
             raise Invalid(f"the manifest is nested deeper than {_NESTED} levels")
         depth = max(depth, 0)
@@ -226,21 +227,21 @@ def _refuse_long_keys(data: bytes) -> None:
 
 
 def _table(of: Any, member: str) -> dict[str, Any]:
-    found = of.get(member) if isinstance(of, dict) else None
-    return found if isinstance(found, dict) else {}
+    value = of.get(member) if isinstance(of, dict) else None
+    return value if isinstance(value, dict) else {}
 
 
 def _list(of: dict[str, Any], member: str) -> list[Any]:
-    found = of.get(member)
-    return found if isinstance(found, list) else []
+    value = of.get(member)
+    return value if isinstance(value, list) else []
 
 
-def _version_of(wanted: Any) -> str:
-    """Of a dependency that is a text or a table."""
-    found = wanted.get("version", "") if isinstance(wanted, dict) else wanted
-    return found.strip() if isinstance(found, str) else ""
+def _version_of(requirement: Any) -> str:
+    """The version requirement of a dependency that is declared as a text or as a table."""
+    version = requirement.get("version", "") if isinstance(requirement, dict) else requirement
+    return version.strip() if isinstance(version, str) else ""
 
 
-def _one(found: Declared | None) -> Iterator[Declared]:
-    if found is not None:
-        yield found
+def _yield_present(declared: Declared | None) -> Iterator[Declared]:
+    if declared is not None:
+        yield declared

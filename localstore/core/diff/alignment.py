@@ -46,24 +46,24 @@ def hunks(old: Sequence[int], new: Sequence[int], cells: int) -> list[Hunk]:
     preferably once. A large gap without anchor is one hunk.
     """
     todo = [_Gap(Hunk(0, len(old), 0, len(new)), 0)]
-    found: list[Hunk] = []
+    runs: list[Hunk] = []
     while todo:
-        gap = _trimmed(old, new, todo.pop())
+        gap = _trim(old, new, todo.pop())
         i1, i2, j1, j2 = gap.hunk
         if i1 == i2 or j1 == j2:
-            found.append(gap.hunk)
+            runs.append(gap.hunk)
         elif (i2 - i1) * (j2 - j1) <= cells:
-            found.extend(_exact(old, new, gap.hunk))
+            runs.extend(_exact(old, new, gap.hunk))
         elif gap.round < ROUNDS and (anchors := _anchors(old, new, gap.hunk)):
             todo.extend(_between(gap, anchors))
         else:
-            found.append(gap.hunk)
+            runs.append(gap.hunk)
     return glued(
-        sorted(hunk for hunk in found if hunk.old_start < hunk.old_end or hunk.new_start < hunk.new_end)
+        sorted(hunk for hunk in runs if hunk.old_start < hunk.old_end or hunk.new_start < hunk.new_end)
     )
 
 
-def _trimmed(old: Sequence[int], new: Sequence[int], gap: _Gap) -> _Gap:
+def _trim(old: Sequence[int], new: Sequence[int], gap: _Gap) -> _Gap:
     i1, i2, j1, j2 = gap.hunk
     while i1 < i2 and j1 < j2 and old[i1] == new[j1]:
         i1, j1 = i1 + 1, j1 + 1
@@ -113,10 +113,10 @@ def _repeated_alike(old: Sequence[int], new: Sequence[int], hunk: Hunk) -> list[
 
 
 def _places(sequence: Sequence[int], start: int, end: int) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
+    places: dict[int, list[int]] = {}
     for index in range(start, end):
-        found.setdefault(sequence[index], []).append(index)
-    return found
+        places.setdefault(sequence[index], []).append(index)
+    return places
 
 
 def _longest_ascending(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -153,10 +153,10 @@ def _between(gap: _Gap, anchors: list[tuple[int, int]]) -> list[_Gap]:
     return gaps
 
 
-def glued(found: list[Hunk]) -> list[Hunk]:
+def glued(runs: list[Hunk]) -> list[Hunk]:
     """The hunks with touching ones joined."""
     whole: list[Hunk] = []
-    for hunk in found:
+    for hunk in runs:
         if whole and whole[-1].old_end == hunk.old_start and whole[-1].new_end == hunk.new_start:
             whole[-1] = Hunk(whole[-1].old_start, hunk.old_end, whole[-1].new_start, hunk.new_end)
         else:

@@ -74,8 +74,8 @@ def through(span: Span, edits: Iterable[Edit]) -> Span:
 
 def follow(old: bytes, new: bytes, spans: Sequence[Span], edits: Sequence[Edit] | None = None) -> list[Span]:
     """The spans of `old` in `new`, by the edits that were made, or else by those that a comparison finds."""
-    made = _by_lines(old, text_edits.edits(old, new) if edits is None else edits)
-    return [_narrowed(old, new, span, through(span, made), made) for span in spans]
+    line_edits = _by_lines(old, text_edits.edits(old, new) if edits is None else edits)
+    return [_narrow(old, new, span, through(span, line_edits), line_edits) for span in spans]
 
 
 def elsewhere(old: bytes, new: bytes, span: Span, lost: bytes) -> Span | None:
@@ -83,27 +83,27 @@ def elsewhere(old: bytes, new: bytes, span: Span, lost: bytes) -> Span | None:
     and stood once in `old` where it has them."""
     if len(lost.replace(b" ", b"")) < TELLING or lost == new[span.start : span.end]:
         return None
-    wanted = lines(lost)
-    if len(found := _places(new, wanted)) != 1 or len(_places(old, wanted)) > 1:
+    lost_lines = lines(lost)
+    if len(places := _places(new, lost_lines)) != 1 or len(_places(old, lost_lines)) > 1:
         return None
-    return of_lines(new, found[0] + 1, found[0] + len(wanted))
+    return of_lines(new, places[0] + 1, places[0] + len(lost_lines))
 
 
 def _by_lines(old: bytes, edits: Sequence[Edit]) -> list[Edit]:
-    """The same change, where whole lines came or went: a comparison of characters may begin in a line what
-    began before it."""
-    made: list[Edit] = []
+    """The same edits, but whole lines that came or went begin at a line. A comparison of characters may begin
+    such an edit in the line before."""
+    line_edits: list[Edit] = []
     for offset, deleted, inserted in edits:
-        one = Edit(offset, deleted, inserted)
+        edit = Edit(offset, deleted, inserted)
         if not (deleted and inserted):
-            floor = made[-1].offset + made[-1].deleted if made else 0
+            floor = line_edits[-1].offset + line_edits[-1].deleted if line_edits else 0
             gone = old[offset : offset + deleted] or inserted
             if b"\n" in gone:
                 by = _back(old, max(floor, offset - SLIDE), offset, gone)
                 turned = gone[len(gone) - by % len(gone) :] + gone[: len(gone) - by % len(gone)]
-                one = Edit(offset - by, deleted, turned if inserted else b"")
-        made.append(one)
-    return made
+                edit = Edit(offset - by, deleted, turned if inserted else b"")
+        line_edits.append(edit)
+    return line_edits
 
 
 def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
@@ -118,45 +118,46 @@ def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
     return 0
 
 
-def _narrowed(old: bytes, new: bytes, span: Span, made: Span, edits: Sequence[Edit]) -> Span:
-    """Where one edit replaced more than the span: of what it put there the lines that are most alike."""
+def _narrow(old: bytes, new: bytes, span: Span, moved: Span, edits: Sequence[Edit]) -> Span:
+    """The span `moved`; if one edit replaced more than the span, only the line of it that is most like the
+    old text, or no text if no line is alike."""
     whole = next(
-        (one for one in edits if one.offset <= span.start and one.offset + one.deleted >= span.end), None
+        (edit for edit in edits if edit.offset <= span.start and edit.offset + edit.deleted >= span.end), None
     )
     if whole is None or span.start == span.end or not whole.inserted:
-        return made
+        return moved
     if whole.offset == span.start and whole.offset + whole.deleted == span.end:
-        return made
-    wanted = Counter(TOKEN.findall(old[span.start : span.end]))
-    first, last = lines_of(new, made)
+        return moved
+    tokens = Counter(TOKEN.findall(old[span.start : span.end]))
+    first, last = lines_of(new, moved)
     best, score = None, ALIKE
     for number in range(first, min(last, first + 200) + 1):
         line = of_lines(new, number, number)
         if line is None:
             break
         have = Counter(TOKEN.findall(new[line.start : line.end]))
-        alike = 2 * (wanted & have).total() / max(1, wanted.total() + have.total())
+        alike = 2 * (tokens & have).total() / max(1, tokens.total() + have.total())
         if alike > score:
             best, score = line, alike
     if best is None:
-        return Span(made.start, made.start)
+        return Span(moved.start, moved.start)
     return best
 
 
-def _places(text: bytes, wanted: Sequence[bytes]) -> list[int]:
-    """Lines, from 0, at which these begin; at most two."""
+def _places(text: bytes, block: Sequence[bytes]) -> list[int]:
+    """The line numbers, from 0, at which the lines `block` begin in the text; at most two."""
     have = [line.rstrip(b"\r\n") for line in lines(text)]
-    plain = [line.rstrip(b"\r\n") for line in wanted]
-    found: list[int] = []
+    plain = [line.rstrip(b"\r\n") for line in block]
+    places: list[int] = []
     at = -1
-    while len(found) < 2:
+    while len(places) < 2:
         try:
             at = have.index(plain[0], at + 1)
         except ValueError:
             break
         if have[at : at + len(plain)] == plain:
-            found.append(at)
-    return found
+            places.append(at)
+    return places
 
 
 def _starts(text: bytes) -> list[int]:

@@ -40,9 +40,9 @@ def advance(owners: list[Owner], old: Sequence[bytes], new: Sequence[bytes], sea
 
 def ranges(owners: Sequence[str]) -> list[Range]:
     """Adjacent lines of one owner as ranges."""
-    found: list[Range] = []
+    runs: list[Range] = []
     end = 0
     for owner, group in groupby(owners):
         start, end = end, end + sum(1 for _ in group)
-        found.append(Range(start, end, owner))
-    return found
+        runs.append(Range(start, end, owner))
+    return runs

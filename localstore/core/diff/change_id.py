@@ -62,7 +62,7 @@ def _side(value: str | bytes | None) -> bytes:
 
 
 def _digest(kind: bytes, parts: Iterable[bytes]) -> str:
-    """Of parts whose borders count."""
+    """The BLAKE3 in hex of the kind and the parts, each preceded by its length."""
     hashed = blake3(kind)
     for part in parts:
         hashed.update(len(part).to_bytes(8, "big") + part)

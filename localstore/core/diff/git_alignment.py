@@ -74,8 +74,8 @@ def git_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list[Hunk]
     start, end = common_ends(old, new)
     effort = _Effort(budget)
     effort.spend(len(old) + len(new) - 2 * (start + end))
-    kept_old, old_changed = _kept(old, new, start, end, effort)
-    kept_new, new_changed = _kept(new, old, start, end, effort)
+    kept_old, old_changed = _select_compared(old, new, start, end, effort)
+    kept_new, new_changed = _select_compared(new, old, start, end, effort)
     search = _Search([old[i] for i in kept_old], [new[j] for j in kept_new], effort)
     search.run()
     for places, flags, changed in (
@@ -84,7 +84,7 @@ def git_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list[Hunk]
     ):
         for place, flag in zip(places, flags, strict=True):
             changed[place] = flag
-    return _collected(old_changed, new_changed)
+    return _collect_hunks(old_changed, new_changed)
 
 
 def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]:
@@ -96,7 +96,7 @@ def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]
     return start, end
 
 
-def _kept(
+def _select_compared(
     side: Sequence[int], other: Sequence[int], start: int, end: int, effort: _Effort
 ) -> tuple[list[int], bytearray]:
     """The indices of the compared lines, and the flags of changed lines, set for the ignored ones."""
@@ -104,19 +104,19 @@ def _kept(
     many = min(_rough_root(len(side)), FREQUENT)
     matches = bytearray(len(side))
     for at in range(start, len(side) - end):
-        found = counts[side[at]]
-        matches[at] = NONE if not found else MANY if found >= many else SOME
-    kept, changed = [], bytearray(len(side))
+        count = counts[side[at]]
+        matches[at] = NONE if not count else MANY if count >= many else SOME
+    compared, changed = [], bytearray(len(side))
     for at in range(start, len(side) - end):
         stays = matches[at] == SOME
         if matches[at] == MANY:
             effort.spend(FREQUENT_COSTS)
-            stays = not _left_out(matches, at, start, len(side) - end)
+            stays = not _is_left_out(matches, at, start, len(side) - end)
         if stays:
-            kept.append(at)
+            compared.append(at)
         else:
             changed[at] = 1
-    return kept, changed
+    return compared, changed
 
 
 def _rough_root(number: int) -> int:
@@ -126,7 +126,7 @@ def _rough_root(number: int) -> int:
     return root
 
 
-def _left_out(matches: bytearray, at: int, start: int, end: int) -> bool:
+def _is_left_out(matches: bytearray, at: int, start: int, end: int) -> bool:
     """Whether a frequent line is among lines without a match, so that git ignores it."""
     before = matches[max(start, at - WINDOW) : at]
     before = before[before.rfind(SOME) + 1 :]
@@ -165,10 +165,10 @@ class _Search:
                 self.old_changed[i1:i2] = b"\1" * (i2 - i1)
                 self.new_changed[j1:j2] = b"\1" * (j2 - j1)
             else:
-                i, j, low, high = self._parting(_Box(i1, i2, j1, j2, minimal))
+                i, j, low, high = self._find_split(_Box(i1, i2, j1, j2, minimal))
                 todo += [_Box(i, i2, j, j2, high), _Box(i1, i, j1, j, low)]
 
-    def _parting(self, box: _Box) -> tuple[int, int, bool, bool]:
+    def _find_split(self, box: _Box) -> tuple[int, int, bool, bool]:
         """The point (i, j) at which the box is split, and whether each part needs the shortest script."""
         walk = _Walk(self, box)
         cost = 0
@@ -179,8 +179,8 @@ class _Search:
                 return *met, True, True
             if box.minimal:
                 continue
-            if snake and cost > COST_MIN and (found := walk.interesting(cost)) is not None:
-                return found
+            if snake and cost > COST_MIN and (point := walk.interesting(cost)) is not None:
+                return point
             if cost >= self.most_cost:
                 return walk.furthest()
 
@@ -265,24 +265,24 @@ class _Walk:
         """A point that a path reached quickly, at the end of a run of equal lines."""
         old, new = self.search.old, self.search.new
         i1, i2, j1, j2, _ = self.box
-        best, found = INTERESTING * cost, None
+        best, point = INTERESTING * cost, None
         for d in range(self.high, self.low - 1, -2):
             i = self.forward[d + self.shift]
             j = i - d
             value = i - i1 + j - j1 - abs(d - self.start)
             inside = i1 + SNAKE <= i < i2 and j1 + SNAKE <= j < j2
             if value > best and inside and old[i - SNAKE : i] == new[j - SNAKE : j]:
-                best, found = value, (i, j, True, False)
-        if found is not None:
-            return found
+                best, point = value, (i, j, True, False)
+        if point is not None:
+            return point
         for d in range(self.back_high, self.back_low - 1, -2):
             i = self.backward[d + self.shift]
             j = i - d
             value = i2 - i + j2 - j - abs(d - self.end)
             inside = i1 < i <= i2 - SNAKE and j1 < j <= j2 - SNAKE
             if value > best and inside and old[i : i + SNAKE] == new[j : j + SNAKE]:
-                best, found = value, (i, j, False, True)
-        return found
+                best, point = value, (i, j, False, True)
+        return point
 
     def furthest(self) -> tuple[int, int, bool, bool]:
         """The point furthest from the corner where its path began."""
@@ -302,28 +302,28 @@ class _Walk:
         return at, back_reached - at, False, True
 
 
-def _collected(old_changed: bytearray, new_changed: bytearray) -> list[Hunk]:
+def _collect_hunks(old_changed: bytearray, new_changed: bytearray) -> list[Hunk]:
     """The flags as hunks. Unchanged lines are paired in order."""
-    found = []
+    hunks = []
     i = j = 0
     while i < len(old_changed) or j < len(new_changed):
         i_end, j_end = _run_end(old_changed, i), _run_end(new_changed, j)
         if i_end > i or j_end > j:
-            found.append(Hunk(i, i_end, j, j_end))
+            hunks.append(Hunk(i, i_end, j, j_end))
         step = _unchanged(old_changed, i_end, new_changed, j_end)
         i, j = i_end + step, j_end + step
-    return found
+    return hunks
 
 
 def _run_end(changed: bytearray, at: int) -> int:
-    found = changed.find(0, at)
-    return len(changed) if found < 0 else found
+    end = changed.find(0, at)
+    return len(changed) if end < 0 else end
 
 
 def _unchanged(old_changed: bytearray, i: int, new_changed: bytearray, j: int) -> int:
     """The number of consecutive lines that are unchanged on both sides."""
     ends = []
     for changed, at in ((old_changed, i), (new_changed, j)):
-        found = changed.find(1, at)
-        ends.append((len(changed) if found < 0 else found) - at)
+        end = changed.find(1, at)
+        ends.append((len(changed) if end < 0 else end) - at)
     return min(ends)

@@ -79,9 +79,9 @@ def _one_run(old: Sequence[bytes], new: Sequence[bytes]) -> Hunk | None:
     return Hunk(start, len(old) - end, start, len(new) - end)
 
 
-def _equal(one: Iterable[bytes], other: Iterable[bytes]) -> int:
+def _equal(first: Iterable[bytes], second: Iterable[bytes]) -> int:
     """The number of equal lines at the start."""
-    return len(list(takewhile(truth, map(eq, one, other))))
+    return len(list(takewhile(truth, map(eq, first, second))))
 
 
 def _has_rare(old: Sequence[bytes], part: range) -> bool:
@@ -92,14 +92,14 @@ def _has_rare(old: Sequence[bytes], part: range) -> bool:
 def histogram_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list[Hunk]:
     """The changed runs before `slid` moves them. Raises OverBudget after about `budget` steps."""
     effort = _Effort(budget)
-    found: list[Hunk] = []
+    hunks: list[Hunk] = []
     stack = [_Box(0, len(old), 0, len(new))]
     while stack:
         box = stack.pop()
         i1, i2, j1, j2 = box
         if i1 == i2 or j1 == j2:
             if i1 != i2 or j1 != j2:
-                found.append(Hunk(*box))
+                hunks.append(Hunk(*box))
             continue
         if old[i1:i2] == new[j1:j2]:  # what the search below would find, in one step
             effort.spend(i2 - i1)
@@ -107,12 +107,12 @@ def histogram_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list
         run, rare = _best_run(old, new, box, effort)
         if not rare:
             inner = git_hunks(old[i1:i2], new[j1:j2], effort.left)
-            found += [Hunk(a + i1, b + i1, c + j1, d + j1) for a, b, c, d in inner]
+            hunks += [Hunk(a + i1, b + i1, c + j1, d + j1) for a, b, c, d in inner]
         elif run is None:
-            found.append(Hunk(*box))
+            hunks.append(Hunk(*box))
         else:
             stack += [_Box(run.i2, i2, run.j2, j2), _Box(i1, run.i1, j1, run.j1)]
-    return _glued(found)
+    return _glue(hunks)
 
 
 def _best_run(old: Sequence[int], new: Sequence[int], box: _Box, effort: _Effort) -> _Found:
@@ -125,18 +125,18 @@ def _best_run(old: Sequence[int], new: Sequence[int], box: _Box, effort: _Effort
     best, fewest, common = None, CHAIN_MAX + 1, False
     at = j1
     while at < j2:
-        here = places.get(new[at])
+        starts = places.get(new[at])
         behind = at + 1
-        if here is None or len(here) > fewest:
-            common = common or here is not None
+        if starts is None or len(starts) > fewest:
+            common = common or starts is not None
             at = behind
             continue
         common = True
         passed = -1  # old lines up to here were in the last run
-        for start in here:
+        for start in starts:
             if start <= passed:
                 continue
-            a, b, c, d, count = start, start, at, at, len(here)
+            a, b, c, d, count = start, start, at, at, len(starts)
             while a > i1 and c > j1 and old[a - 1] == new[c - 1]:
                 a, c = a - 1, c - 1
                 count = min(count, len(places[old[a]])) if count > 1 else count
@@ -153,10 +153,10 @@ def _best_run(old: Sequence[int], new: Sequence[int], box: _Box, effort: _Effort
     return _Found(best, not (common and fewest > CHAIN_MAX))
 
 
-def _glued(found: list[Hunk]) -> list[Hunk]:
+def _glue(hunks: list[Hunk]) -> list[Hunk]:
     """The hunks ascending, those that touch on both sides as one."""
     joined: list[Hunk] = []
-    for hunk in sorted(found):
+    for hunk in sorted(hunks):
         last = joined[-1] if joined else None
         if last is not None and (last.old_end, last.new_end) == (hunk.old_start, hunk.new_start):
             joined[-1] = Hunk(last.old_start, hunk.old_end, last.new_start, hunk.new_end)

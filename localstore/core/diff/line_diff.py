@@ -32,8 +32,8 @@ def opcodes(
     texts = (old, new) if by_indent else None
     if not space:
         old, new = ([b"".join(line.split()) for line in side] for side in (old, new))
-    if len(old) * len(new) > LONG and (found := few_edits(old, new)) is not None:
-        return slid(old, new, found, texts)
+    if len(old) * len(new) > LONG and (edits := few_edits(old, new)) is not None:
+        return slid(old, new, edits, texts)
     a, b = interned(old, new)
     return slid(a, b, hunks(a, b, CELLS), texts)
 
@@ -53,9 +53,9 @@ def stat(old: bytes | None, new: bytes | None, space: bool = True) -> tuple[int,
 
 def _counts(changed: Iterable[Hunk]) -> tuple[int, int]:
     added = deleted = 0
-    for one in changed:
-        added += one.new_end - one.new_start
-        deleted += one.old_end - one.old_start
+    for hunk in changed:
+        added += hunk.new_end - hunk.new_start
+        deleted += hunk.old_end - hunk.old_start
     return added, deleted
 
 
@@ -138,7 +138,7 @@ def _name(prefix: str, path: str | None) -> str:
 
 
 def _body(old: list[bytes], new: list[bytes], changed: list[Hunk], context: int) -> Iterable[bytes]:
-    for group in _grouped(changed, context):
+    for group in _group_hunks(changed, context):
         first, last = group[0], group[-1]
         lead = min(context, first.old_start)
         trail = min(context, len(old) - last.old_end)
@@ -148,14 +148,14 @@ def _body(old: list[bytes], new: list[bytes], changed: list[Hunk], context: int)
         )
         at = first.new_start - lead
         for i1, i2, j1, j2 in group:
-            yield from _marked(b" ", new[at:j1])
-            yield from _marked(b"-", old[i1:i2])
-            yield from _marked(b"+", new[j1:j2])
+            yield from _mark_lines(b" ", new[at:j1])
+            yield from _mark_lines(b"-", old[i1:i2])
+            yield from _mark_lines(b"+", new[j1:j2])
             at = j2
-        yield from _marked(b" ", new[at : at + trail])
+        yield from _mark_lines(b" ", new[at : at + trail])
 
 
-def _grouped(changed: list[Hunk], context: int) -> list[list[Hunk]]:
+def _group_hunks(changed: list[Hunk], context: int) -> list[list[Hunk]]:
     """The hunks in groups whose context touches, one heading per group."""
     groups: list[list[Hunk]] = []
     for hunk in changed:
@@ -174,7 +174,7 @@ def _range(start: int, end: int) -> bytes:
     return b"%d,%d" % (start + (count > 0), count)
 
 
-def _marked(mark: bytes, some: Sequence[bytes]) -> Iterable[bytes]:
+def _mark_lines(mark: bytes, some: Sequence[bytes]) -> Iterable[bytes]:
     for line in some:
         yield mark + line
         if not line.endswith(b"\n"):

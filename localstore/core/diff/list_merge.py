@@ -49,8 +49,8 @@ def _listed(theirs: list[bytes], mine: list[bytes], near: list[bytes]) -> bytes 
 
 def _kind(line: bytes) -> _Kind | None:
     """The kind of a line's item; None for an empty line."""
-    found = _line().match(line)
-    return _Kind(found["indent"], found["word"] or found["mark"] or b"") if found else None
+    match = _line().match(line)
+    return _Kind(match["indent"], match["word"] or match["mark"] or b"") if match else None
 
 
 @cache
@@ -68,5 +68,5 @@ def _name(line: bytes, kind: _Kind) -> bytes:
     """The part of an item that must be unique: all of a bullet or import, the first word of others."""
     if kind.lead in BULLETS or kind.lead[-1:].isalpha():
         return line.strip()
-    found = re.match(rb"\W*[\w.-]*", line.strip())
-    return found[0] if found else b""
+    match = re.match(rb"\W*[\w.-]*", line.strip())
+    return match[0] if match else b""

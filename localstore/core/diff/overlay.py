@@ -31,10 +31,10 @@ def overlay(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
     if max(len(base), len(theirs), len(mine)) > OVERLAY_BYTES:
         return None
     try:
-        old, there, here = (tokens(text.decode()) for text in (base, theirs, mine))
+        old, their_tokens, my_tokens = (tokens(text.decode()) for text in (base, theirs, mine))
     except UnicodeDecodeError:
         return None
-    changes = _combined(_changes(old, there), _changes(old, here))
+    changes = _combine(_changes(old, their_tokens), _changes(old, my_tokens))
     if changes is None:
         return None
     parts: list[str] = []
@@ -52,27 +52,28 @@ def _changes(old: list[str], new: list[str]) -> list[_Change]:
     return [_Change(i1, i2, tuple(new[j1:j2])) for i1, i2, j1, j2 in slid(a, b, hunks(a, b, CELLS), None)]
 
 
-def _combined(there: list[_Change], here: list[_Change]) -> list[_Change] | None:
+def _combine(their_changes: list[_Change], my_changes: list[_Change]) -> list[_Change] | None:
     """The changes of both in the order of the text; the same change counts once. None if two clash."""
-    found: list[_Change] = []
+    changes: list[_Change] = []
     i = j = 0
-    while i < len(there) and j < len(here):
-        one, other = there[i], here[j]
-        if one == other:
+    while i < len(their_changes) and j < len(my_changes):
+        theirs, mine = their_changes[i], my_changes[j]
+        if theirs == mine:
             j += 1
-        elif _clash(one, other):
+        elif _is_clash(theirs, mine):
             return None
-        elif one.start <= other.start:
-            found.append(one)
+        elif theirs.start <= mine.start:
+            changes.append(theirs)
             i += 1
         else:
-            found.append(other)
+            changes.append(mine)
             j += 1
-    return [*found, *there[i:], *here[j:]]
+    return [*changes, *their_changes[i:], *my_changes[j:]]
 
 
-def _clash(one: _Change, other: _Change) -> bool:
+def _is_clash(first: _Change, second: _Change) -> bool:
     """Whether one deletes what the other deletes, or writes inside of it."""
-    if one.start == one.end or other.start == other.end:  # an insertion at the edge of a deletion stands
-        return one.start < other.start < one.end or other.start < one.start < other.end
-    return one.start < other.end and other.start < one.end
+    # An insertion at the edge of a deletion stands.
+    if first.start == first.end or second.start == second.end:
+        return first.start < second.start < first.end or second.start < first.start < second.end
+    return first.start < second.end and second.start < first.end

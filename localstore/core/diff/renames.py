@@ -46,17 +46,19 @@ def exact(removed: Mapping[str, File], added: Mapping[str, File]) -> list[Rename
     for path, file in removed.items():
         if file.size:
             by_bytes.setdefault(file.digest, []).append(path)
-    found: dict[str, str] = {}
+    old_by_new: dict[str, str] = {}
     for same_name in (True, False):
         for path, file in added.items():
-            if path in found:
+            if path in old_by_new:
                 continue
             sources = by_bytes.get(file.digest, [])
-            source = next((one for one in sources if not same_name or _name(one) == _name(path)), None)
+            source = next(
+                (candidate for candidate in sources if not same_name or _name(candidate) == _name(path)), None
+            )
             if source is not None:
                 sources.remove(source)
-                found[path] = source
-    return [Rename(old, new, 100) for new, old in found.items()]
+                old_by_new[path] = source
+    return [Rename(old, new, 100) for new, old in old_by_new.items()]
 
 
 class Candidates(NamedTuple):
@@ -72,9 +74,9 @@ class Candidates(NamedTuple):
 def candidates(removed: Mapping[str, File], added: Mapping[str, File], moved: Iterable[Rename]) -> Candidates:
     """The files to compare besides the exact renames; empty if that would be too much work."""
     exact_ones = list(moved)
-    old_paths, new_paths = {one.old for one in exact_ones}, {one.new for one in exact_ones}
-    old = {path: file for path, file in removed.items() if path not in old_paths and _comparable(file)}
-    new = {path: file for path, file in added.items() if path not in new_paths and _comparable(file)}
+    old_paths, new_paths = {rename.old for rename in exact_ones}, {rename.new for rename in exact_ones}
+    old = {path: file for path, file in removed.items() if path not in old_paths and _is_comparable(file)}
+    new = {path: file for path, file in added.items() if path not in new_paths and _is_comparable(file)}
     if len(old) * len(new) > RENAME_PAIRS:
         return Candidates({}, {})
     weight = sum(file.size for side in (old, new) for file in side.values())
@@ -82,36 +84,46 @@ def candidates(removed: Mapping[str, File], added: Mapping[str, File], moved: It
 
 
 def similar(
-    left: Candidates, old_text: Callable[[str], bytes], new_text: Callable[[str], bytes]
+    unmatched: Candidates, old_text: Callable[[str], bytes], new_text: Callable[[str], bytes]
 ) -> list[Rename]:
     """The similar pairs of candidates, best first, each file at most once."""
-    if not left:
+    if not unmatched:
         return []
-    texts = {path: old_text(path) for path in left.removed}, {path: new_text(path) for path in left.added}
+    texts = (
+        {path: old_text(path) for path in unmatched.removed},
+        {path: new_text(path) for path in unmatched.added},
+    )
     if sum(text.count(b"\n") for side in texts for text in side.values()) > RENAME_LINES:
         return []
     old, new = ({path: pieces(text) for path, text in side.items()} for side in texts)
-    found = _same_names(left, old, new)
-    used_old, used_new = {one.old for one in found}, {one.new for one in found}
+    renames = _same_names(unmatched, old, new)
+    used_old, used_new = {rename.old for rename in renames}, {rename.new for rename in renames}
     pairs = [
         (a, b)
-        for b in left.added
+        for b in unmatched.added
         if b not in used_new
-        for a in left.removed
-        if a not in used_old and _may_be(left.removed[a], left.added[b])
+        for a in unmatched.removed
+        if a not in used_old and _may_be(unmatched.removed[a], unmatched.added[b])
     ]
     scored = [
-        Rename(a, b, _alike(old[a], new[b], left.removed[a].size, left.added[b].size))
+        Rename(a, b, _alike(old[a], new[b], unmatched.removed[a].size, unmatched.added[b].size))
         for a, b in _within_bounds(pairs, old, new)
     ]
-    scored = [one for one in scored if one.similarity >= ALIKE]
-    scored.sort(key=lambda one: (-one.similarity, _name(one.old) != _name(one.new), one.new, one.old))
-    for one in scored:
-        if one.old not in used_old and one.new not in used_new:
-            used_old.add(one.old)
-            used_new.add(one.new)
-            found.append(one)
-    return found
+    scored = [rename for rename in scored if rename.similarity >= ALIKE]
+    scored.sort(
+        key=lambda rename: (
+            -rename.similarity,
+            _name(rename.old) != _name(rename.new),
+            rename.new,
+            rename.old,
+        )
+    )
+    for rename in scored:
+        if rename.old not in used_old and rename.new not in used_new:
+            used_old.add(rename.old)
+            used_new.add(rename.new)
+            renames.append(rename)
+    return renames
 
 
 def _within_bounds(
@@ -124,41 +136,43 @@ def _within_bounds(
 
     if sum(map(cost, pairs)) <= RENAME_WORK:
         return pairs
-    shared = _shared(old, new)
+    shared = _count_shared_lines(old, new)
     likely = sorted((pair for pair in pairs if shared[pair]), key=lambda pair: (-shared[pair], pair))
     spent = accumulate(map(cost, likely))
     return [pair for pair, so_far in zip(likely, spent, strict=True) if so_far <= RENAME_WORK]
 
 
-def _shared(old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]) -> Counter[tuple[str, str]]:
+def _count_shared_lines(
+    old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
+) -> Counter[tuple[str, str]]:
     """Pair of files → the number of lines that both have and few others."""
     having: dict[bytes, list[str]] = {}
-    for path, found in new.items():
-        for piece in found:
+    for path, counts in new.items():
+        for piece in counts:
             having.setdefault(piece, []).append(path)
     return Counter(
         (path, other)
-        for path, found in old.items()
-        for piece in found
+        for path, counts in old.items()
+        for piece in counts
         if len(others := having.get(piece, ())) <= FEW
         for other in others
     )
 
 
 def _same_names(
-    left: Candidates, old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
+    unmatched: Candidates, old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
 ) -> list[Rename]:
     """Pairs whose name is unique among the candidates of each side."""
-    sources, targets = _by_name(left.removed), _by_name(left.added)
-    found = []
+    sources, targets = _by_name(unmatched.removed), _by_name(unmatched.added)
+    renames = []
     for name, source in sources.items():
         target = targets.get(name)
         if source is None or target is None:
             continue
-        score = _alike(old[source], new[target], left.removed[source].size, left.added[target].size)
+        score = _alike(old[source], new[target], unmatched.removed[source].size, unmatched.added[target].size)
         if score >= SAME_NAME_ALIKE:
-            found.append(Rename(source, target, score))
-    return found
+            renames.append(Rename(source, target, score))
+    return renames
 
 
 def _by_name(paths: Iterable[str]) -> dict[str, str | None]:
@@ -174,13 +188,13 @@ def pieces(text: bytes) -> Counter[bytes]:
     all_ = lines(plain)
     if max(map(len, all_), default=0) <= PIECE:
         return Counter(all_)
-    found: Counter[bytes] = Counter()
+    counts: Counter[bytes] = Counter()
     for line in all_:
         if len(line) <= PIECE:
-            found[line] += 1
+            counts[line] += 1
         else:
-            found.update(line[at : at + PIECE] for at in range(0, len(line), PIECE))
-    return found
+            counts.update(line[at : at + PIECE] for at in range(0, len(line), PIECE))
+    return counts
 
 
 def _alike(old: Counter[bytes], new: Counter[bytes], old_size: int, new_size: int) -> int:
@@ -190,7 +204,7 @@ def _alike(old: Counter[bytes], new: Counter[bytes], old_size: int, new_size: in
     return common * 100 // max(old_size, new_size, 1)
 
 
-def _comparable(file: File) -> bool:
+def _is_comparable(file: File) -> bool:
     return file.text and 0 < file.size <= DIFF_BYTES
 
 

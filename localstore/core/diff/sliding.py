@@ -45,8 +45,8 @@ class _Groups:
 
     def unchanged(self) -> int:
         """The number of unchanged lines after this group."""
-        found = self.changed.find(1, self.end)
-        return (found if found >= 0 else len(self.lines)) - self.end
+        next_changed = self.changed.find(1, self.end)
+        return (next_changed if next_changed >= 0 else len(self.lines)) - self.end
 
     def skip(self, count: int) -> None:
         """Advance by `count` unchanged lines, that is by `count` groups."""
@@ -85,31 +85,31 @@ class _Groups:
 def slid(
     old: Sequence[object],
     new: Sequence[object],
-    found: list[Hunk],
+    hunks: list[Hunk],
     texts: tuple[Sequence[bytes], Sequence[bytes]] | None,
 ) -> list[Hunk]:
-    """The hunks `found` between two sequences of lines (or numbers for lines), moved.
+    """`hunks` between two sequences of lines (or numbers for lines), moved.
 
     `texts`: the lines, for their indentation; None disables that heuristic.
     """
-    if not found:
-        return found
+    if not hunks:
+        return hunks
     old_changed, new_changed = bytearray(len(old)), bytearray(len(new))
-    for i1, i2, j1, j2 in found:
+    for i1, i2, j1, j2 in hunks:
         old_changed[i1:i2] = b"\1" * (i2 - i1)
         new_changed[j1:j2] = b"\1" * (j2 - j1)
     old_texts, new_texts = texts or (None, None)
     _compact(_Groups(old, old_changed), _Groups(new, new_changed), old_texts)
     _compact(_Groups(new, new_changed), _Groups(old, old_changed), new_texts)
-    return _collected(_Groups(old, old_changed), _Groups(new, new_changed))
+    return _collect_hunks(_Groups(old, old_changed), _Groups(new, new_changed))
 
 
-def _collected(old: _Groups, new: _Groups) -> list[Hunk]:
+def _collect_hunks(old: _Groups, new: _Groups) -> list[Hunk]:
     hunks = []
     while True:
         if old.size or new.size:
             hunks.append(Hunk(old.start, old.end, new.start, new.end))
-        if not _on(old, new):
+        if not _advance(old, new):
             return hunks
 
 
@@ -117,17 +117,17 @@ def _compact(groups: _Groups, other: _Groups, texts: Sequence[bytes] | None) -> 
     while True:
         if groups.size:
             _settle(groups, other, texts)
-        if not _on(groups, other):
+        if not _advance(groups, other):
             return
 
 
-def _on(one: _Groups, other: _Groups) -> bool:
+def _advance(first: _Groups, second: _Groups) -> bool:
     """Advance both cursors to the next group that is not empty. Returns False at the end."""
-    count = min(one.unchanged(), other.unchanged())
+    count = min(first.unchanged(), second.unchanged())
     if not count:
         return False
-    one.skip(count)
-    other.skip(count)
+    first.skip(count)
+    second.skip(count)
     return True
 
 

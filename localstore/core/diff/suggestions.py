@@ -29,7 +29,7 @@ def applied(text: bytes, suggestions: Iterable[Suggested]) -> bytes:
     lines that the text does not have."""
     ordered = sorted(suggestions)
     parts: list[bytes] = []
-    kept = after = 0
+    copied = after = 0
     for first, last, new in ordered:
         if first <= after:
             raise SuggestionsOverlap(f"two suggestions replace line {first}; apply one of them")
@@ -37,12 +37,12 @@ def applied(text: bytes, suggestions: Iterable[Suggested]) -> bytes:
         if span is None:
             raise IndexError(last)
         end = _end(text, span.end)
-        made = new.replace("\r\n", "\n").removesuffix("\n")
+        replacement = new.replace("\r\n", "\n").removesuffix("\n")
         newline = text[span.end : end] or b"\n"
-        lines = made.encode().replace(b"\n", newline)
-        parts += [text[kept : span.start], lines + text[span.end : end] if new else b""]
-        kept, after = end, last
-    return b"".join([*parts, text[kept:]])
+        lines = replacement.encode().replace(b"\n", newline)
+        parts += [text[copied : span.start], lines + text[span.end : end] if new else b""]
+        copied, after = end, last
+    return b"".join([*parts, text[copied:]])
 
 
 def message(number: int, count: int, authors: Iterable[str], text: str | None = None) -> str:
@@ -53,7 +53,7 @@ def message(number: int, count: int, authors: Iterable[str], text: str | None = 
 
 
 def _end(text: bytes, at: int) -> int:
-    """Behind the end of the line."""
+    """The offset after the line break at `at`; `at` itself if there is none."""
     if text[at : at + 2] == b"\r\n":
         return at + 2
     return at + 1 if text[at : at + 1] == b"\n" else at

@@ -42,7 +42,7 @@ def edits(old: bytes, new: bytes) -> list[Edit]:
     if not a and not b:
         return []
     if not a or not b or len(a) * len(b) <= CELLS:
-        return _refined(a, b, start)
+        return _refine(a, b, start)
     units = _units(a, b)
     if units is None:
         return [Edit(start, len(a), b)]
@@ -51,12 +51,12 @@ def edits(old: bytes, new: bytes) -> list[Edit]:
 
 def apply(old: bytes, changes: list[Edit]) -> bytes:
     """`old` with these edits applied."""
-    kept = 0
+    copied = 0
     parts = []
     for offset, deleted, inserted in changes:
-        parts += [old[kept:offset], inserted]
-        kept = offset + deleted
-    return b"".join([*parts, old[kept:]])
+        parts += [old[copied:offset], inserted]
+        copied = offset + deleted
+    return b"".join([*parts, old[copied:]])
 
 
 def coarser(old: bytes, changes: list[Edit], most: int) -> list[Edit]:
@@ -71,8 +71,10 @@ def coarser(old: bytes, changes: list[Edit], most: int) -> list[Edit]:
             joined.append(Edit(offset, deleted, inserted))
         else:
             first = joined[-1]
-            kept = old[offset - gap : offset]
-            joined[-1] = Edit(first.offset, first.deleted + gap + deleted, first.inserted + kept + inserted)
+            between = old[offset - gap : offset]
+            joined[-1] = Edit(
+                first.offset, first.deleted + gap + deleted, first.inserted + between + inserted
+            )
     return joined
 
 
@@ -153,13 +155,13 @@ def _by_units(a: list[bytes], b: list[bytes], offset: int) -> list[Edit]:
     for hunk in hunks(old, new, CELLS):
         offset += sum(map(len, a[done : hunk.old_start]))
         before = b"".join(a[hunk.old_start : hunk.old_end])
-        changes += _refined(before, b"".join(b[hunk.new_start : hunk.new_end]), offset)
+        changes += _refine(before, b"".join(b[hunk.new_start : hunk.new_end]), offset)
         offset += len(before)
         done = hunk.old_end
     return changes
 
 
-def _refined(a: bytes, b: bytes, offset: int) -> list[Edit]:
+def _refine(a: bytes, b: bytes, offset: int) -> list[Edit]:
     """One changed run at `offset`: by characters if the sides are similar, else as a whole."""
     start, end = _common_ends(a, b)
     a, b, offset = a[start : len(a) - end], b[start : len(b) - end], offset + start

@@ -72,10 +72,10 @@ def merge(base: bytes, theirs: bytes, mine: bytes) -> Merged:
         return Merged(theirs, [])
     if theirs == base:
         return Merged(mine, [])
-    found = _resolved(base, theirs, mine)
-    if found.conflicts:
-        return Merged(theirs, found.conflicts)
-    return Merged(found.text(piece for piece in found.pieces if isinstance(piece, bytes)), [])
+    resolved = _resolve(base, theirs, mine)
+    if resolved.conflicts:
+        return Merged(theirs, resolved.conflicts)
+    return Merged(resolved.text(piece for piece in resolved.pieces if isinstance(piece, bytes)), [])
 
 
 def marked(base: bytes, theirs: bytes, mine: bytes, their_label: str, my_label: str) -> bytes:
@@ -83,12 +83,12 @@ def marked(base: bytes, theirs: bytes, mine: bytes, their_label: str, my_label: 
     conflicts, the text of `merge`."""
     if mine in (base, theirs) or theirs == base:
         return merge(base, theirs, mine).text
-    found = _resolved(base, theirs, mine)
+    resolved = _resolve(base, theirs, mine)
     labels = [label.split("\n")[0].strip().encode() for label in (their_label, my_label)]
-    mark_end = b"\r\n" if found.ending == b"\n" and b"\r\n" in theirs else b"\n"
-    return found.text(
-        piece if isinstance(piece, bytes) else _between_markers(piece, found.sides, labels, mark_end)
-        for piece in found.pieces
+    mark_end = b"\r\n" if resolved.ending == b"\n" and b"\r\n" in theirs else b"\n"
+    return resolved.text(
+        piece if isinstance(piece, bytes) else _between_markers(piece, resolved.sides, labels, mark_end)
+        for piece in resolved.pieces
     )
 
 
@@ -102,20 +102,20 @@ def has_markers(text: bytes) -> bool:
 # --- line endings
 
 
-def _resolved(base: bytes, theirs: bytes, mine: bytes) -> _Resolved:
+def _resolve(base: bytes, theirs: bytes, mine: bytes) -> _Resolved:
     """The merge with line endings apart from the text, and with the end of the last line apart if that leaves
     conflicts."""
     texts = [base, theirs, mine]
     ending = _merged_ending(*map(_ending, texts))
     if ending is not None:
         texts = [text.replace(b"\r\n", b"\n") for text in texts]
-    found = _by_lines(texts, ending or b"\n", False)
+    resolved = _by_lines(texts, ending or b"\n", False)
     ended = [text.endswith(b"\n") for text in texts]
-    if len(set(ended)) == 1 or not all(texts) or not found.conflicts:
-        return found
+    if len(set(ended)) == 1 or not all(texts) or not resolved.conflicts:
+        return resolved
     merged_ended = ended[1] if ended[1] != ended[0] else ended[2]
     texts = [text if text.endswith(b"\n") else text + b"\n" for text in texts]
-    return _by_lines(texts, found.ending, not merged_ended)
+    return _by_lines(texts, resolved.ending, not merged_ended)
 
 
 def _ending(text: bytes) -> bytes | None:
@@ -146,13 +146,13 @@ def _by_lines(texts: list[bytes], ending: bytes, unended: bool) -> _Resolved:
     done = 0
     for stretch in stretches(as_git(base, theirs), as_git(base, mine)):
         pieces += base[done : stretch.start]
-        pieces += _joined(stretch, base, theirs, mine)
+        pieces += _join(stretch, base, theirs, mine)
         done = stretch.end
     pieces += base[done:]
     return _Resolved(pieces, (theirs, mine), ending, unended)
 
 
-def _joined(
+def _join(
     stretch: Stretch, base: list[bytes], theirs: list[bytes], mine: list[bytes]
 ) -> list[bytes | Conflict]:
     """The merged lines of the stretch, or its conflict."""
@@ -169,10 +169,10 @@ def _joined(
         text = both_added(their_lines, my_lines, base[max(start - 1, 0) : start] + base[end : end + 1])
     else:
         text = both_changed(b"".join(base[start:end]), b"".join(their_lines), b"".join(my_lines))
-    return _narrowed(conflict, their_lines, my_lines) if text is None else [text]
+    return _narrow(conflict, their_lines, my_lines) if text is None else [text]
 
 
-def _narrowed(conflict: Conflict, theirs: list[bytes], mine: list[bytes]) -> list[bytes | Conflict]:
+def _narrow(conflict: Conflict, theirs: list[bytes], mine: list[bytes]) -> list[bytes | Conflict]:
     """The conflict without the equal lines at its ends, and those lines."""
     head, tail = common_ends(theirs, mine)
     (t1, t2), (m1, m2) = conflict.theirs, conflict.mine

@@ -38,14 +38,18 @@ def both_changed(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
         return None
     # The first line's indentation belongs to the line break before it, as that of the others.
     old, *sides = (tokens("\n" + text.decode()) for text in (base, theirs, mine))
-    there, here = (_changes(old, side) for side in sides)
-    alike = set(there) & set(here)
-    there, here = ([change for change in side if change not in alike] for side in (there, here))
-    if _both_touch_structure(old, there, here) or _both_write_a_word(old, there, here):
+    their_changes, my_changes = (_changes(old, side) for side in sides)
+    alike = set(their_changes) & set(my_changes)
+    their_changes, my_changes = (
+        [change for change in side if change not in alike] for side in (their_changes, my_changes)
+    )
+    if _both_touch_structure(old, their_changes, my_changes) or _both_write_a_word(
+        old, their_changes, my_changes
+    ):
         return None
-    if not _apart(old, there, here):
+    if not _are_apart(old, their_changes, my_changes):
         return None
-    text = "".join(_with(old, sorted([*there, *here, *alike])))
+    text = "".join(_apply_changes(old, sorted([*their_changes, *my_changes, *alike])))
     return text[1:].encode() if text.startswith("\n") else None
 
 
@@ -73,16 +77,19 @@ def _changes(old: list[str], new: list[str]) -> list[_Change]:
     return [_Change(i1, i2, tuple(new[j1:j2])) for i1, i2, j1, j2 in slid(a, b, hunks(a, b, CELLS), None)]
 
 
-def _both_touch_structure(old: list[str], there: list[_Change], here: list[_Change]) -> bool:
+def _both_touch_structure(old: list[str], their_changes: list[_Change], my_changes: list[_Change]) -> bool:
     """Whether both sides change brackets or quotes, or both change line breaks or indentation."""
-    touched = [{*_removed(old, side), *_added(side)} for side in (there, here)]
+    touched = [{*_removed_tokens(old, side), *_added_tokens(side)} for side in (their_changes, my_changes)]
     paired = all(not PAIRED.isdisjoint(side) for side in touched)
     return paired or all(any("\n" in token for token in side) for side in touched)
 
 
-def _both_write_a_word(old: list[str], there: list[_Change], here: list[_Change]) -> bool:
+def _both_write_a_word(old: list[str], their_changes: list[_Change], my_changes: list[_Change]) -> bool:
     """Whether both sides add the same word, so that the merge would have it twice."""
-    gains = [Counter(_added(side)) - Counter(_removed(old, side)) for side in (there, here)]
+    gains = [
+        Counter(_added_tokens(side)) - Counter(_removed_tokens(old, side))
+        for side in (their_changes, my_changes)
+    ]
     return any(_is_word(token) for token in gains[0].keys() & gains[1].keys())
 
 
@@ -90,25 +97,25 @@ def _is_word(token: str) -> bool:
     return token.isalnum() or (len(token) > 1 and not token.isspace())
 
 
-def _removed(old: list[str], changes: Iterable[_Change]) -> list[str]:
+def _removed_tokens(old: list[str], changes: Iterable[_Change]) -> list[str]:
     return [token for change in changes for token in old[change.start : change.end]]
 
 
-def _added(changes: Iterable[_Change]) -> list[str]:
+def _added_tokens(changes: Iterable[_Change]) -> list[str]:
     return [token for change in changes for token in change.new]
 
 
-def _apart(old: list[str], there: list[_Change], here: list[_Change]) -> bool:
+def _are_apart(old: list[str], their_changes: list[_Change], my_changes: list[_Change]) -> bool:
     """Whether enough tokens are unchanged between a change of one side and the next one of the other."""
-    tagged = sorted([(change, False) for change in there] + [(change, True) for change in here])
+    tagged = sorted([(change, False) for change in their_changes] + [(change, True) for change in my_changes])
     return all(
         sum(not token.isspace() for token in old[first.end : second.start]) >= SEPARATION
-        for (first, one), (second, other) in pairwise(tagged)
-        if one is not other
+        for (first, is_mine), (second, next_is_mine) in pairwise(tagged)
+        if is_mine is not next_is_mine
     )
 
 
-def _with(old: list[str], changes: Iterable[_Change]) -> Iterable[str]:
+def _apply_changes(old: list[str], changes: Iterable[_Change]) -> Iterable[str]:
     done = 0
     for change in changes:
         yield from old[done : change.start]

@@ -30,8 +30,8 @@ def object_id(kind: Kind, data: bytes) -> bytes:
 def person(name: str, email: str) -> str:
     """`NAME <EMAIL>` as a commit has it, without what git does not allow in either. A name of which nothing
     is left is `unknown`."""
-    kept = _NOT_IN_PERSON.sub(" ", name).strip(_TRIMMED) or "unknown"
-    return f"{kept} <{_NOT_IN_PERSON.sub('', email).replace(' ', '')}>"
+    clean_name = _NOT_IN_PERSON.sub(" ", name).strip(_TRIMMED) or "unknown"
+    return f"{clean_name} <{_NOT_IN_PERSON.sub('', email).replace(' ', '')}>"
 
 
 def signed(who: str, seconds: int) -> str:
@@ -53,7 +53,7 @@ def author(text: str, seconds: int) -> str:
 def commit(tree: bytes, parents: Sequence[bytes], author: str, committer: str, message: str) -> bytes:
     """The bytes of a commit. `tree` and `parents` are ids of 20 bytes; `author` and `committer` lines as
     `signed` makes them. The message ends with a line break."""
-    lines = [f"tree {tree.hex()}", *(f"parent {one.hex()}" for one in parents)]
+    lines = [f"tree {tree.hex()}", *(f"parent {parent.hex()}" for parent in parents)]
     lines += [f"author {author}", f"committer {committer}", "", message.replace("\0", " ")]
     raw = "\n".join(lines).encode("utf-8", "replace")
     return raw if raw.endswith(b"\n") else raw + b"\n"

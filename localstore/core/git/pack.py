@@ -42,12 +42,12 @@ def entry_header(kind: Kind, size: int) -> bytes:
     """The bytes before the compressed content of an object in a pack."""
     first = _TYPES[kind] << 4 | size & 15
     size >>= 4
-    found = bytearray()
+    encoded = bytearray()
     while size:
-        found.append(first | 0x80)
+        encoded.append(first | 0x80)
         first, size = size & 0x7F, size >> 7
-    found.append(first)
-    return bytes(found)
+    encoded.append(first)
+    return bytes(encoded)
 
 
 class PackWriter:
@@ -67,14 +67,14 @@ class PackWriter:
     def add(self, kind: Kind, data: bytes) -> bytes:
         """Write an object unless the pack has it. Returns its id."""
         started = header(kind, len(data))
-        found = hashlib.sha1(started + data, usedforsecurity=False).digest()
-        if found in self._ids:
-            return found
+        object_id = hashlib.sha1(started + data, usedforsecurity=False).digest()
+        if object_id in self._ids:
+            return object_id
         written = entry_header(kind, len(data)) + zlib.compress(data, LEVEL)
-        self._enter(found, zlib.crc32(written), self.size)
+        self._enter(object_id, zlib.crc32(written), self.size)
         self._put(written)
         self.raw += len(data)
-        return found
+        return object_id
 
     def begin(self, size: int) -> LargeBlob:
         """Begin a blob of `size` bytes that comes in pieces; nothing else is written until it is finished.
@@ -108,9 +108,9 @@ class LargeBlob:
     def finish(self) -> bytes:
         """The id of the blob, which is then complete."""
         self._out(self._packer.flush())
-        found = self._hash.digest()
-        self._writer._enter(found, self._crc, self._offset)
-        return found
+        object_id = self._hash.digest()
+        self._writer._enter(object_id, self._crc, self._offset)
+        return object_id
 
     def _out(self, data: bytes) -> None:
         self._crc = zlib.crc32(data, self._crc)
@@ -121,18 +121,18 @@ def pack_index(entries: Sequence[PackEntry], checksum: bytes) -> bytes:
     """The index of a pack with these objects; `checksum`: the last 20 bytes of the pack."""
     ordered = sorted(entries)
     counts = [0] * 256
-    for one in ordered:
-        counts[one.id[0]] += 1
-    far = [one.offset for one in ordered if one.offset >= _FAR]
+    for entry in ordered:
+        counts[entry.id[0]] += 1
+    far = [entry.offset for entry in ordered if entry.offset >= _FAR]
     numbers = iter(range(len(far)))
-    offsets = [one.offset if one.offset < _FAR else _FAR | next(numbers) for one in ordered]
+    offsets = [entry.offset if entry.offset < _FAR else _FAR | next(numbers) for entry in ordered]
     count = len(ordered)
     body = b"".join(
         [
             _INDEX_MAGIC,
             struct.pack(">256I", *accumulate(counts)),
-            *(one.id for one in ordered),
-            struct.pack(f">{count}I", *(one.crc for one in ordered)),
+            *(entry.id for entry in ordered),
+            struct.pack(f">{count}I", *(entry.crc for entry in ordered)),
             struct.pack(f">{count}I", *offsets),
             struct.pack(f">{len(far)}Q", *far),
             checksum,

@@ -28,15 +28,15 @@ Tree = dict[bytes, Entry]
 def encode(tree: Mapping[bytes, Entry]) -> bytes:
     """The bytes of a tree: its children in the order of git, which compares a directory as if its name ended
     with a slash."""
-    ordered = sorted((name + b"/" if one.directory else name, name, one) for name, one in tree.items())
+    ordered = sorted((name + b"/" if entry.directory else name, name, entry) for name, entry in tree.items())
     return b"".join(
-        b"%s %s\0%s" % (DIRECTORY if one.directory else FILE, name, one.id) for _, name, one in ordered
+        b"%s %s\0%s" % (DIRECTORY if entry.directory else FILE, name, entry.id) for _, name, entry in ordered
     )
 
 
 def decode(raw: bytes) -> Tree:
     """Inverse of `encode`. Raises Invalid for bytes that it did not write."""
-    found: Tree = {}
+    entries: Tree = {}
     at = 0
     while at < len(raw):
         end = raw.find(b"\0", at)
@@ -44,8 +44,8 @@ def decode(raw: bytes) -> Tree:
         at = end + 1 + ID_BYTES
         if end < 0 or at > len(raw) or not name or mode not in (FILE, DIRECTORY):
             raise Invalid("this is no tree of plain files and directories")
-        found[name] = Entry(mode == DIRECTORY, raw[end + 1 : at])
-    return found
+        entries[name] = Entry(mode == DIRECTORY, raw[end + 1 : at])
+    return entries
 
 
 class Trees:
@@ -80,9 +80,9 @@ class Trees:
                 del entries[path[0]]
         for name, inner in below.items():
             old = entries.pop(name, None)
-            left = self._update(old.id if old is not None and old.directory else None, inner)
-            if left is not None:
-                entries[name] = Entry(True, left)
+            directory_id = self._update(old.id if old is not None and old.directory else None, inner)
+            if directory_id is not None:
+                entries[name] = Entry(True, directory_id)
         for name, blob in files.items():  # last: a directory that became a file was emptied above
             entries[name] = Entry(False, blob)
         return self._made(entries) if entries else None
@@ -97,13 +97,13 @@ class Trees:
     def _read(self, tree: bytes) -> Tree:
         if tree == EMPTY_TREE:
             return {}
-        found = self._known.get(tree)
-        if found is None:
-            found = decode(self._load(tree))
-            self._remember(tree, found)
+        entries = self._known.get(tree)
+        if entries is None:
+            entries = decode(self._load(tree))
+            self._remember(tree, entries)
         else:
             self._known.move_to_end(tree)
-        return found
+        return entries
 
     def _remember(self, tree: bytes, entries: Tree) -> None:
         if tree in self._known:

@@ -116,8 +116,8 @@ class Token:
                 f"this session does not include {op!r}; do this where svc login signed you in, without "
                 f"SVC_TOKEN, or with a token that includes {op!r}: /settings?tab=tokens of the server"
             )
-        asked = (op, repo, ref, audience, request)
-        if asked in self._granted:
+        question = (op, repo, ref, audience, request)
+        if question in self._granted:
             return
         facts = {"op": op, "repo": repo, "ref": ref, "aud": audience, "req": request}
         given = {name: value for name, value in facts.items() if value is not None}
@@ -126,13 +126,13 @@ class Token:
             raise Forbidden(f"this session was narrowed and does not allow {op!r} here")
         if len(self._granted) >= GRANTED:
             self._granted.clear()
-        self._granted.add(asked)
+        self._granted.add(question)
 
     def _allows(self, source: str, parameters: dict[str, Any]) -> bool:
         """The library's verdict. Raises Unavailable if it was not given in time, after repeats."""
         for _ in range(AUTHORIZE_TRIES):
             try:
-                _guarded(lambda: self._run(source, parameters))
+                _guard(lambda: self._run(source, parameters))
                 return True
             except AuthorizationError as error:
                 if "limits" not in str(error):
@@ -162,9 +162,9 @@ class Guard:
         Raises Unauthorized for anything but a valid token, narrowed at most by harmless checks.
         """
         if len(raw) > TOKEN_RAW_MAX:
-            raise _refused(f"it is longer than {TOKEN_RAW_MAX} bytes")
+            raise _refusal(f"it is longer than {TOKEN_RAW_MAX} bytes")
         if b"check if" in raw:  # a name that would print as a statement
-            raise _refused("a name in it is not allowed")
+            raise _refusal("a name in it is not allowed")
         biscuit = _unauthorized_on_failure(lambda: Biscuit.from_bytes(raw, self._roots.__getitem__))
         return _unauthorized_on_failure(lambda: _inspect(biscuit))
 
@@ -276,12 +276,12 @@ def attenuate(
 def _inspect(biscuit: Biscuit) -> Token:
     blocks = biscuit.block_count()
     if blocks > TOKEN_BLOCKS_MAX:
-        raise _refused(f"it has more than {TOKEN_BLOCKS_MAX} blocks")
+        raise _refusal(f"it has more than {TOKEN_BLOCKS_MAX} blocks")
     if any(biscuit.block_external_key(index) is not None for index in range(blocks)):
-        raise _refused("it has a third-party block")
+        raise _refusal("it has a third-party block")
     authority = _AUTHORITY.fullmatch(biscuit.block_source(0))
     if authority is None:
-        raise _refused("its first block has another form")
+        raise _refusal("its first block has another form")
     ends = [authority["expires"]]
     for index in range(1, blocks):
         ends += _ends_of(biscuit.block_source(index))
@@ -301,10 +301,10 @@ def _ends_of(source: str) -> list[str]:
     """The ends that an appended block sets. Raises unless it has harmless checks only."""
     statements = source.removesuffix(";\n").split(";\n") if source else []
     if len(statements) > TOKEN_STATEMENTS_MAX:
-        raise _refused(f"a block has more than {TOKEN_STATEMENTS_MAX} statements")
+        raise _refusal(f"a block has more than {TOKEN_STATEMENTS_MAX} statements")
     matches = [_CHECK.fullmatch(statement) for statement in statements]
     if None in matches:
-        raise _refused("a block holds a statement that is not allowed")
+        raise _refusal("a block holds a statement that is not allowed")
     return [match["expires"] for match in matches if match is not None and match["expires"]]
 
 
@@ -313,27 +313,27 @@ def _revocation_ids(biscuit: Biscuit) -> list[str]:
     return list(ids)
 
 
-def _guarded(work: Callable[[], _T]) -> _T:
+def _guard(work: Callable[[], _T]) -> _T:
     """Run library code; a panic, which is not an Exception, becomes Unauthorized."""
     try:
         return work()
     except BaseException as error:
         if type(error).__name__ == "PanicException":
-            raise _refused("it cannot be read") from None
+            raise _refusal("it cannot be read") from None
         raise
 
 
 def _unauthorized_on_failure(work: Callable[[], _T]) -> _T:
     """Run library code on untrusted bytes; any error becomes Unauthorized."""
     try:
-        return _guarded(work)
+        return _guard(work)
     except Unauthorized:
         raise
     except Exception:
-        raise _refused("it is damaged or was not signed here") from None
+        raise _refusal("it is damaged or was not signed here") from None
 
 
-def _refused(why: str) -> Unauthorized:
+def _refusal(why: str) -> Unauthorized:
     return Unauthorized(f"the token was refused: {why}; run: svc login", reason="token")
 
 

@@ -91,7 +91,7 @@ def fingerprint(x25519: bytes, ed25519: bytes) -> str:
     code = base64.b32encode(
         hashlib.sha256(_FINGERPRINT_LABEL + x25519 + ed25519).digest()[:_FINGERPRINT_BYTES]
     )
-    return _grouped(code.decode("ascii"))
+    return _group(code.decode("ascii"))
 
 
 def new_user_code(random: Callable[[int], int] = secrets.randbelow) -> str:
@@ -101,7 +101,7 @@ def new_user_code(random: Callable[[int], int] = secrets.randbelow) -> str:
 
 def normalise_user_code(typed: str) -> str:
     """The code in the form of `new_user_code`, from any case, with or without dashes. Raises Invalid."""
-    return _normalised(typed, USER_CODE_CHARS)
+    return _normalise(typed, USER_CODE_CHARS)
 
 
 def new_pairing_code(random: Callable[[int], int] = secrets.randbelow) -> str:
@@ -111,7 +111,7 @@ def new_pairing_code(random: Callable[[int], int] = secrets.randbelow) -> str:
 
 def normalise_pairing_code(typed: str) -> str:
     """The code in the form of `new_pairing_code`, from any case, with or without dashes. Raises Invalid."""
-    return _normalised(typed, PAIRING_CODE_CHARS)
+    return _normalise(typed, PAIRING_CODE_CHARS)
 
 
 class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -161,17 +161,17 @@ def open_grant(sealed: bytes, key: TransportKey, *, origin: str, device_code: by
 
 
 def _new_code(chars: int, random: Callable[[int], int]) -> str:
-    return _grouped("".join(CODE_ALPHABET[random(len(CODE_ALPHABET))] for _ in range(chars)))
+    return _group("".join(CODE_ALPHABET[random(len(CODE_ALPHABET))] for _ in range(chars)))
 
 
-def _normalised(typed: str, chars: int) -> str:
+def _normalise(typed: str, chars: int) -> str:
     letters = typed[: 4 * chars].strip().upper().replace("-", "").replace(" ", "")
     if len(letters) != chars or not set(letters) <= set(CODE_ALPHABET):
         raise Invalid(
-            f"a code has {chars} letters of {CODE_ALPHABET}, such as {_grouped(CODE_ALPHABET[:chars])}"
+            f"a code has {chars} letters of {CODE_ALPHABET}, such as {_group(CODE_ALPHABET[:chars])}"
         )
-    return _grouped(letters)
+    return _group(letters)
 
 
-def _grouped(text: str) -> str:
+def _group(text: str) -> str:
     return "-".join(text[at : at + 4] for at in range(0, len(text), 4))

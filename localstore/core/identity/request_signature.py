@@ -187,11 +187,11 @@ def parse(headers: Headers) -> ParsedSignature:
     Raises NotBound if it is missing, if a relevant header appears twice, or if one is not exactly as `sign`
     writes it.
     """
-    found = _single(headers)
-    written = re.fullmatch(_INPUT, _required(found, "signature-input"))
+    fields = _collect_fields(headers)
+    written = re.fullmatch(_INPUT, _require_field(fields, "signature-input"))
     if written is None:
         raise _malformed("Signature-Input")
-    signature = _match(_SIGNATURE, _required(found, "signature"), "Signature")
+    signature = _match(_SIGNATURE, _require_field(fields, "signature"), "Signature")
     return ParsedSignature(
         params=written["params"],
         components=tuple(name.strip('"') for name in written["components"].split(" ")),
@@ -199,8 +199,8 @@ def parse(headers: Headers) -> ParsedSignature:
         nonce=written["nonce"],
         key_id=written["key_id"],
         signature=signature,
-        body=_body(found),
-        authorization=found.get("authorization"),
+        body=_body(fields),
+        authorization=fields.get("authorization"),
     )
 
 
@@ -286,33 +286,33 @@ def _unsignable(method: str, authority: str, path: str, query: str) -> str | Non
     return next((name for name, text in parts.items() if not _VISIBLE.fullmatch(text)), None)
 
 
-def _single(headers: Headers) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _collect_fields(headers: Headers) -> dict[str, str]:
+    fields: dict[str, str] = {}
     for raw_name, value in headers:
         name = raw_name.lower()
         if name not in _HEADERS_READ:
             continue
-        if name in found:
+        if name in fields:
             raise NotBound(f"{raw_name} appears twice; send it once", reason="malformed")
-        found[name] = value.strip(" \t")
-    if "authorization" in found and not _FIELD_VALUE.fullmatch(found["authorization"]):
+        fields[name] = value.strip(" \t")
+    if "authorization" in fields and not _FIELD_VALUE.fullmatch(fields["authorization"]):
         raise _malformed("Authorization")
-    return found
+    return fields
 
 
-def _required(found: dict[str, str], name: str) -> str:
-    if name not in found:
+def _require_field(fields: dict[str, str], name: str) -> str:
+    if name not in fields:
         raise NotBound(
             "this request must be signed by the device key its session is bound to; run: svc login",
             reason="missing",
         )
-    if len(found[name]) > _HEADER_CHARS_MAX:
+    if len(fields[name]) > _HEADER_CHARS_MAX:
         raise _malformed(name)
-    return found[name]
+    return fields[name]
 
 
-def _body(found: dict[str, str]) -> ContentDigest | None:
-    buffered, streamed = found.get("content-digest"), found.get("svc-content-blake3")
+def _body(fields: dict[str, str]) -> ContentDigest | None:
+    buffered, streamed = fields.get("content-digest"), fields.get("svc-content-blake3")
     if buffered is not None and streamed is not None:
         raise NotBound("a body has one digest header, this request has two", reason="malformed")
     if buffered is not None:
@@ -324,11 +324,11 @@ def _body(found: dict[str, str]) -> ContentDigest | None:
 
 def _match(pattern: str, text: str, header: str) -> bytes:
     """The decoded base64 group of `pattern`; only its canonical spelling matches."""
-    found = re.fullmatch(pattern, text)
-    if found is None:
+    match = re.fullmatch(pattern, text)
+    if match is None:
         raise _malformed(header)
-    raw = base64.b64decode(found[1])
-    if _b64(raw) != found[1]:
+    raw = base64.b64decode(match[1])
+    if _b64(raw) != match[1]:
         raise _malformed(header)
     return raw
 

@@ -118,7 +118,7 @@ class Scope:
         """Whether an entry of this folder is ignored. A symlink counts as a file."""
         if not self._screen.passes(name):
             return self._inherited
-        if self._closed or _reserved(name):
+        if self._closed or _is_reserved(name):
             return True
         text = octets(name)
         for at, inherited in enumerate(self._verdicts):
@@ -131,7 +131,7 @@ class Scope:
         """Whether a directory need not be entered: it is ignored, and no line includes anything below."""
         if self._silent and not self._screen.passes(name):
             return False
-        if self._closed or _reserved(name):
+        if self._closed or _is_reserved(name):
             return True
         verdicts = self._all_verdicts(name, is_dir=True)
         if not any(verdicts):
@@ -149,14 +149,14 @@ class Scope:
         path = _join(self.path, name)
         if self._silent and not files and not self._deeper and not self._screen.passes(name):
             return Scope(path, self._layers, self._verdicts, None, self._screen, False)
-        closed = self._closed or (_always(name, path) if _reserved(name) else None)
+        closed = self._closed or (_always(name, path) if _is_reserved(name) else None)
         verdicts = self._all_verdicts(name, is_dir=True)
         decided = next(filter(None, verdicts), None)
         added = {} if closed or not files or (decided and not decided.rule.negated) else files
         if not added and not self._deeper:
             return Scope(path, self._layers, verdicts, closed, self._screen, False)
         layers = tuple(
-            _own_layer(added, source, path) + tuple(_narrowed(layer, path) for layer in inherited)
+            _own_layer(added, source, path) + tuple(_narrow(layer, path) for layer in inherited)
             for source, inherited in zip((*SOURCES, BUILT_IN), self._layers, strict=True)
         )
         screen = _screen(layers) if added else self._screen
@@ -165,14 +165,14 @@ class Scope:
     def explain(self, name: str, is_dir: bool) -> Reason | None:
         """The line that decides about an entry of this folder; None if no line matches."""
         path = _join(self.path, name)
-        if self._closed or _reserved(name):
+        if self._closed or _is_reserved(name):
             return self._closed or _always(name, path)
-        found = next(filter(None, self._all_verdicts(name, is_dir)), None)
-        if found is None:
+        verdict = next(filter(None, self._all_verdicts(name, is_dir)), None)
+        if verdict is None:
             return None
-        rule = found.rule
-        shown = ("!" if rule.negated else "") + rule.pattern
-        return Reason(not rule.negated, rule.source, rule.base, rule.line, shown, found.path)
+        rule = verdict.rule
+        pattern = ("!" if rule.negated else "") + rule.pattern
+        return Reason(not rule.negated, rule.source, rule.base, rule.line, pattern, verdict.path)
 
     def _all_verdicts(self, name: str, is_dir: bool) -> _Verdicts:
         if not self._screen.passes(name):
@@ -250,7 +250,7 @@ def _own_layer(files: Mapping[str, str], source: str, base: str) -> tuple[_Layer
     return (_layer(Rules.parse(files[source], source, base)),) if source in files else ()
 
 
-def _narrowed(layer: _Layer, path: str) -> _Layer:
+def _narrow(layer: _Layer, path: str) -> _Layer:
     if not layer.reachable:
         return layer
     folders = _folders(path, layer.rules.base)
@@ -277,7 +277,7 @@ def _join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-def _reserved(name: str) -> bool:
+def _is_reserved(name: str) -> bool:
     return name[:1] == "." and (name.casefold() in RESERVED or TEMPORARY.fullmatch(name) is not None)
 
 

@@ -133,7 +133,7 @@ class Rules:
         dialect = _stignore_line if source == ".stignore" else _same
         rules: list[Rule] = []
         for number, raw in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
-            text_of_line = _trimmed(raw.removesuffix("\r").partition("\0")[0])
+            text_of_line = _trim(raw.removesuffix("\r").partition("\0")[0])
             line, any_case = dialect(text_of_line) if raw[:1] != "#" else ("", False)
             negated = line.startswith("!")
             pattern = line[negated:]
@@ -208,7 +208,7 @@ def _stignore_line(line: str) -> tuple[str, bool]:
     return ("!" if "!" in prefixes else "") + pattern, "(?i)" in prefixes
 
 
-def _trimmed(line: str) -> str:
+def _trim(line: str) -> str:
     """The line without trailing spaces, unless escaped by a backslash."""
     end = len(line.rstrip(" "))
     backslashes = end - len(line[:end].rstrip("\\"))

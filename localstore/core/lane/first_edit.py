@@ -43,16 +43,16 @@ def first_edit(
 
     `name`: the BLAKE3 of `text`, if known. Raises NotText unless both texts are UTF-8.
     """
-    if not (text and _plain(text) and _plain(new)):
+    if not (text and _is_plain(text) and _is_plain(new)):
         return None
     changes = text_edits.edits(text, new)
     if not _few_and_apart(changes):
         return None
-    made = genesis(branch_id, gen, epoch, text, name)
-    return FirstEdit(made, _update(_Places(made, text), replica, changes) if changes else None)
+    base = genesis(branch_id, gen, epoch, text, name)
+    return FirstEdit(base, _update(_Places(base, text), replica, changes) if changes else None)
 
 
-def _plain(text: bytes) -> bool:
+def _is_plain(text: bytes) -> bool:
     """Whether every character is one UTF-16 unit, and the text is short enough."""
     return len(text) <= MOST_BYTES and not update_format.has_pairs(text)
 
@@ -60,19 +60,19 @@ def _plain(text: bytes) -> bool:
 def _few_and_apart(changes: list[text_edits.Edit]) -> bool:
     ends = [offset + deleted for offset, deleted, _ in changes[:-1]]
     apart = all(end < after.offset for end, after in zip(ends, changes[1:], strict=True))
-    small = all(len(one.inserted) <= limits.GENESIS_PIECE for one in changes)
+    small = all(len(edit.inserted) <= limits.GENESIS_PIECE for edit in changes)
     return apart and small and len(changes) <= MOST_EDITS
 
 
 class _Places:
     """The positions of a genesis's characters; its pieces were written last to first."""
 
-    def __init__(self, made: Genesis, text: bytes) -> None:
-        self.writer, self._text, self._ascii = made.writer, text, text.isascii()
+    def __init__(self, base: Genesis, text: bytes) -> None:
+        self.writer, self._text, self._ascii = base.writer, text, text.isascii()
         self._starts: list[tuple[int, int]] = []  # of each piece: its first character, and that one's clock
-        first, self.count = 0, sum(made.units)
+        first, self.count = 0, sum(base.units)
         clock = self.count
-        for units in reversed(made.units):
+        for units in reversed(base.units):
             clock -= units
             self._starts.append((first, clock))
             first += units
@@ -82,7 +82,7 @@ class _Places:
         return offset if self._ascii else len(self._text[:offset].decode("utf-8"))
 
     def clock(self, character: int) -> int:
-        first, clock = next(one for one in reversed(self._starts) if one[0] <= character)
+        first, clock = next(start for start in reversed(self._starts) if start[0] <= character)
         return clock + character - first
 
     def stretches(self, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -104,7 +104,7 @@ def _update(places: _Places, replica: int, changes: list[text_edits.Edit]) -> by
         if inserted:
             structs.append(_insertion(places, end, inserted))
     written = [varints([1, len(structs), replica, 0]), *structs] if structs else [b"\0"]
-    return b"".join([*written, _deleted(places.writer, sorted(deletions))])
+    return b"".join([*written, _encode_deletions(places.writer, sorted(deletions))])
 
 
 def _insertion(places: _Places, at: int, inserted: bytes) -> bytes:
@@ -119,7 +119,7 @@ def _insertion(places: _Places, at: int, inserted: bytes) -> bytes:
     return bytes([info]) + points + varints([len(inserted)]) + inserted
 
 
-def _deleted(writer: int, stretches: list[tuple[int, int]]) -> bytes:
+def _encode_deletions(writer: int, stretches: list[tuple[int, int]]) -> bytes:
     if not stretches:
         return _NO_DELETIONS
     joined: list[tuple[int, int]] = []
@@ -127,4 +127,4 @@ def _deleted(writer: int, stretches: list[tuple[int, int]]) -> bytes:
         if joined and sum(joined[-1]) == clock:
             clock, length = joined[-1][0], joined.pop()[1] + length
         joined.append((clock, length))
-    return varints([1, writer, len(joined), *(number for one in joined for number in one)])
+    return varints([1, writer, len(joined), *(number for stretch in joined for number in stretch)])

@@ -58,8 +58,10 @@ def genesis(branch_id: str, gen: int, epoch: int, text: bytes, name: bytes | Non
 def genesis_id(branch_id: str, gen: int, epoch: int, name: bytes) -> int:
     """Client id that writes the text with the BLAKE3 `name`: 53 bits, the highest one set (replica ids have
     it clear)."""
-    said = length_prefixed(GENESIS_CONTEXT, branch_id.encode(), str(gen).encode(), str(epoch).encode(), name)
-    return int.from_bytes(digest(said)[:8], "big") & (GENESIS_BIT - 1) | GENESIS_BIT
+    preimage = length_prefixed(
+        GENESIS_CONTEXT, branch_id.encode(), str(gen).encode(), str(epoch).encode(), name
+    )
+    return int.from_bytes(digest(preimage)[:8], "big") & (GENESIS_BIT - 1) | GENESIS_BIT
 
 
 def pieces(text: bytes) -> list[str]:

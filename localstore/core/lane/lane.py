@@ -65,7 +65,7 @@ class Lane:
         lane._items = lane._counted = len(first.pieces)
         lane._known = {first.writer: sum(first.units)} if first.pieces else {}
         if update_format.has_pairs(text):
-            lane._halves = update_format.second_halves(lane._parsed())
+            lane._halves = update_format.second_halves(lane._parse_state())
         lane._bytes, lane._load = text, Load(longest=limits.GENESIS_PIECE)
         return lane
 
@@ -97,9 +97,9 @@ class Lane:
 
     def state_vector(self) -> bytes:
         """The encoded state vector (`update_format.encode_state_vector`)."""
-        known = self._seen()
+        vector = self._seen()
         if self._vector is None:
-            self._vector = update_format.encode_state_vector(known)
+            self._vector = update_format.encode_state_vector(vector)
         return self._vector
 
     def known(self) -> dict[int, int]:
@@ -151,19 +151,19 @@ class Lane:
         most = min(budget, limits.UPDATE_WORK)
         if sum([update_format.work(step, self._items) for step in steps]) > most and self._grown():
             self._recount()
-        worked, items, halves, known = 0, self._items, self._halves, self._seen()
+        worked, items, halves, vector = 0, self._items, self._halves, self._seen()
         for step in steps:
             worked += update_format.work(step, items)
             if worked > budget:
                 raise UpdateInvalid(
                     "the edits of this lane have too many parts for its size; send the file as a new version"
                 )
-            known, own = update_format.check(step, known, replica, items, halves)
-            items += _added(step)
+            vector, own = update_format.check(step, vector, replica, items, halves)
+            items += _count_added(step)
             halves = halves | own if own else halves
         added = items - self._items
-        load = self._loadable(steps)  # may count the items again
-        self._absorb(updates, known, reading)
+        load = self._measure_load(steps)  # may count the items again
+        self._absorb(updates, vector, reading)
         self._items, self._halves, self._load = self._items + added, halves, load
         return worked
 
@@ -195,26 +195,26 @@ class Lane:
         the lane is then unusable."""
         if not log:
             return
-        known = self._seen()
+        vector = self._seen()
         for start in range(0, len(log), AT_ONCE):
             part = log[start : start + AT_ONCE]
             for update in part:
                 parsed = update_format.parse(update)
-                known, own = update_format.check(parsed, known, None, 0, self._halves)
+                vector, own = update_format.check(parsed, vector, None, 0, self._halves)
                 self._grow(parsed, own)
-            self._absorb(part, known)
+            self._absorb(part, vector)
 
     def merge(self, state: bytes) -> None:
         """Merge another state of the same lane and epoch. Raises UpdateInvalid, also above LANE_WORK."""
-        known = self.known()
+        vector = self.known()
         parsed = update_format.validate_state(state)
         theirs = update_format.ends_of(parsed)
-        if known and theirs and update_format.genesis_ids(known) != update_format.genesis_ids(theirs):
+        if vector and theirs and update_format.genesis_ids(vector) != update_format.genesis_ids(theirs):
             raise UpdateInvalid("the state belongs to another lane or epoch")
-        load = load_of(self._parsed(), parsed) if known else load_of(parsed)
+        load = load_of(self._parse_state(), parsed) if vector else load_of(parsed)
         for client, clock in theirs.items():
-            known[client] = max(clock, known.get(client, 0))
-        self._absorb([state], known)
+            vector[client] = max(clock, vector.get(client, 0))
+        self._absorb([state], vector)
         self._load = load
         self._recount()
 
@@ -326,7 +326,7 @@ class Lane:
 
     def _grow(self, update: update_format.Update, halves: set[update_format.Point]) -> None:
         self._load = self._load.after([update], self._items)
-        self._items += _added(update)
+        self._items += _count_added(update)
         self._halves |= halves
 
     def _grown(self) -> bool:
@@ -334,23 +334,23 @@ class Lane:
         after every update."""
         return self._items - self._counted > self._counted // 8
 
-    def _loadable(self, steps: Sequence[update_format.Update]) -> Load:
+    def _measure_load(self, steps: Sequence[update_format.Update]) -> Load:
         """The cost of loading the lane after these updates. Raises UpdateInvalid above LANE_WORK."""
         load = self._load.after(steps, self._items)
         if load.steps <= limits.LANE_WORK:
             return load
-        whole = self._parsed()
+        whole = self._parse_state()
         self._items = self._counted = len(whole.structs)
         self.looked = exact_cost(self._items, limits.LANE_WORK)
         load = woven(update_format.joined([whole, *steps]))
         self.looked = exact_cost(self._items, load.steps)
         return load
 
-    def _parsed(self) -> update_format.Update:
+    def _parse_state(self) -> update_format.Update:
         return update_format.parse(self.state(), update_format.STATE_CAPS)
 
     def _recount(self) -> None:
-        update = self._parsed()
+        update = self._parse_state()
         self._items = self._counted = len(update.structs)
         self._halves = update_format.second_halves(update)
 
@@ -389,7 +389,7 @@ class _Library:
         raise UpdateInvalid(f"{self._lane._problem}; load the lane again from its log") from None
 
 
-def _added(update: update_format.Update) -> int:
+def _count_added(update: update_format.Update) -> int:
     """An upper bound of the items that an update adds to a lane."""
     return SPLITS * (len(update.structs) + len(update.deletions))
 

@@ -133,13 +133,13 @@ class Weave:
 
     def _pass_over(self, client: int, queue: list[Struct]) -> None:
         """Remove the known items from the end of a client's queue."""
-        known = self._known.get(client, 0)
-        while queue and queue[-1].clock + queue[-1].length <= known:
+        known_end = self._known.get(client, 0)
+        while queue and queue[-1].clock + queue[-1].length <= known_end:
             queue.pop()
-        if queue and queue[-1].clock < known:
+        if queue and queue[-1].clock < known_end:
             half = queue[-1]
             queue[-1] = half._replace(
-                clock=known, length=half.clock + half.length - known, origin=(client, known - 1)
+                clock=known_end, length=half.clock + half.length - known_end, origin=(client, known_end - 1)
             )
 
     def _spend(self, steps: int) -> None:
@@ -180,15 +180,15 @@ class Weave:
             passed[other] = closer
             its = origins[other]
             if its == origin:
-                found = clients[other] < client
-                if not found and self._right_origin[other] == right_origin:
+                is_closer = clients[other] < client
+                if not is_closer and self._right_origin[other] == right_origin:
                     break
             else:
                 before = passed.get(NOWHERE if its is None else self._at(its))
                 if before is None:
                     break
-                found = before != closer
-            if found:
+                is_closer = before != closer
+            if is_closer:
                 left, most, closer = other, max(most, len(passed)), closer + 1
                 room -= most // CLEARED_PER_STEP
             other = after[other]
@@ -276,7 +276,7 @@ class Weave:
         )
 
 
-def _missing(struct: Struct, known: dict[int, int]) -> int | None:
+def _missing(struct: Struct, ends: dict[int, int]) -> int | None:
     """The client whose item must be placed before this one."""
     for point in (struct.origin, struct.right_origin):
         if point is None:
@@ -284,6 +284,6 @@ def _missing(struct: Struct, known: dict[int, int]) -> int | None:
         if point[0] == struct.client:
             if point[1] >= struct.clock:
                 raise UpdateInvalid("parts of the lane are waiting for each other")
-        elif point[1] >= known.get(point[0], 0):
+        elif point[1] >= ends.get(point[0], 0):
             return point[0]
     return None

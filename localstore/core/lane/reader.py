@@ -75,27 +75,27 @@ class Reader:
         if at < len(self.data) and (number := self.data[at]) <= 0x7F:
             self.at = at + 1
             return number
-        found = _one_at(self.data, at)
-        if found is None:
+        match = _one_at(self.data, at)
+        if match is None:
             raise UpdateInvalid(self._fault())
-        self.at = found.end()
-        return _number(found[0])
+        self.at = match.end()
+        return _number(match[0])
 
     def point(self) -> tuple[int, int]:
         """The next client and clock."""
-        found = _two_at(self.data, self.at)
-        if found is None:
+        match = _two_at(self.data, self.at)
+        if match is None:
             return self.varint(), self.clock()  # one of them says what is wrong
-        self.at = found.end()
-        client, clock = self.numbers(found)
+        self.at = match.end()
+        client, clock = self.numbers(match)
         if clock >= CLOCK_END:
             raise UpdateInvalid("a clock is too large")
         return client, clock
 
     @staticmethod
-    def numbers(found: re.Match[bytes]) -> Iterator[int]:
+    def numbers(match: re.Match[bytes]) -> Iterator[int]:
         """The numbers in the groups of a match of several VARINTs."""
-        return map(_number, found.groups())
+        return map(_number, match.groups())
 
     def _fault(self) -> str:
         """The reason why no number begins here."""

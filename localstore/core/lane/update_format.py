@@ -181,9 +181,9 @@ def validate_state(data: bytes) -> Update:
     return update
 
 
-def genesis_ids(known: StateVector) -> set[int]:
+def genesis_ids(vector: StateVector) -> set[int]:
     """The client ids of genesis texts in a state vector; a sound lane has at most one."""
-    return {client for client in known if client & GENESIS_BIT}
+    return {client for client in vector if client & GENESIS_BIT}
 
 
 def ends_of(update: Update) -> dict[int, int]:
@@ -229,24 +229,24 @@ def joined(updates: Sequence[Update]) -> Update:
 def decode_state_vector(data: bytes) -> dict[int, int]:
     """Client → number of known units. Raises UpdateInvalid unless strictly encoded."""
     numbers = numbers_of(data)
-    known = dict(zip(numbers[1::2], numbers[2::2], strict=False))
-    if not numbers or numbers[0] != len(known) or len(numbers) != 1 + 2 * len(known):
+    vector = dict(zip(numbers[1::2], numbers[2::2], strict=False))
+    if not numbers or numbers[0] != len(vector) or len(numbers) != 1 + 2 * len(vector):
         raise UpdateInvalid("the state vector announces another number of clients, or one comes twice")
-    if known and (max(known) >> limits.REPLICA_BITS or max(known.values()) >= CLOCK_END):
+    if vector and (max(vector) >> limits.REPLICA_BITS or max(vector.values()) >= CLOCK_END):
         raise UpdateInvalid("a client id or a clock is too large")
-    return known
+    return vector
 
 
-def encode_state_vector(known: StateVector) -> bytes:
+def encode_state_vector(vector: StateVector) -> bytes:
     """The canonical encoding of a state vector: ascending clients, none with 0 units."""
-    return _vector(sorted([entry for entry in known.items() if entry[1]]))
+    return _vector(sorted([entry for entry in vector.items() if entry[1]]))
 
 
-def says(data: bytes, known: StateVector) -> bool:
+def says(data: bytes, vector: StateVector) -> bool:
     """Whether `data`, with clients in any order, encodes this state vector. Raises UpdateInvalid if it
     encodes none."""
-    descending = sorted(known.items(), reverse=True)
-    return data == _vector(descending) or decode_state_vector(data) == known
+    descending = sorted(vector.items(), reverse=True)
+    return data == _vector(descending) or decode_state_vector(data) == vector
 
 
 def _vector(entries: list[tuple[int, int]]) -> bytes:
@@ -274,12 +274,12 @@ def _pair_ends(text: bytes) -> Iterator[int]:
 def _insertion(reader: Reader, caps: Caps) -> list[Struct] | None:
     """Fast path: the items of an update that inserts one short plain text between two others, as most do.
     Returns None for any other update, without reading."""
-    found = _insertion_at(reader.data)
-    if found is None:
+    match = _insertion_at(reader.data)
+    if match is None:
         return None
-    client, clock, left, left_clock, right, right_clock, size = reader.numbers(found)
-    end = found.end() + size
-    text = reader.data[found.end() : end]
+    client, clock, left, left_clock, right, right_clock, size = reader.numbers(match)
+    end = match.end() + size
+    text = reader.data[match.end() : end]
     if client >> limits.REPLICA_BITS or max(left_clock, right_clock, clock + size) >= CLOCK_END:
         return None
     if not 0 < size == len(text) <= caps.string_bytes or not text.isascii():

@@ -41,9 +41,9 @@ def relation(ours: str, theirs: str) -> Walk:
     marks = {ours: _OURS}
     marks[theirs] = marks.get(theirs, 0) | _THEIRS
     nodes = yield list(marks)
-    heap = [(-nodes[one].rank, one) for one in marks]
+    heap = [(-nodes[tip].rank, tip) for tip in marks]
     heapq.heapify(heap)
-    known = dict(nodes)
+    loaded = dict(nodes)
     bases: list[str] = []
     undecided = len(heap)  # seals in the heap that are not ancestors of a common one
     while undecided:
@@ -53,15 +53,15 @@ def relation(ours: str, theirs: str) -> Walk:
         if mark == _BOTH:
             bases.append(seal)
             mark |= _STALE  # an ancestor of a common ancestor is not a nearest one
-        above = [one for one in known[seal].above if one not in known]
+        above = [parent for parent in loaded[seal].above if parent not in loaded]
         if above:
-            known.update((yield above))
-        for one in dict.fromkeys(known[seal].above):
-            before = marks.get(one)
-            marks[one] = (before or 0) | mark
+            loaded.update((yield above))
+        for parent in dict.fromkeys(loaded[seal].above):
+            before = marks.get(parent)
+            marks[parent] = (before or 0) | mark
             if before is None:
-                heapq.heappush(heap, (-known[one].rank, one))
+                heapq.heappush(heap, (-loaded[parent].rank, parent))
                 undecided += not mark & _STALE
             elif not before & _STALE and mark & _STALE:
                 undecided -= 1
-    return Relation(bases, frozenset(one for one, mark in marks.items() if mark & _BOTH == _BOTH))
+    return Relation(bases, frozenset(seal for seal, mark in marks.items() if mark & _BOTH == _BOTH))

@@ -48,7 +48,7 @@ class Search(msgspec.Struct):
     def digests(self) -> dict[bytes, int]:
         """Digest → bytes of the texts that `pairs` compares."""
         sides = [*(self.gone[path] for path in self.wanted), *self.came.values()] if self.wanted else []
-        return {one.digest: one.size for one in sides if _comparable(one)}
+        return {file.digest: file.size for file in sides if _is_comparable(file)}
 
     def pairs(self, texts: Mapping[bytes, bytes]) -> Ways:
         """All moves of this side. `texts`: by digest, of `digests`."""
@@ -61,16 +61,16 @@ class Search(msgspec.Struct):
 
     def finding(self, texts: Mapping[bytes, bytes]) -> Finding:
         """The same in small steps."""
-        ways, known = dict(self.exact), dict[bytes, Counter[bytes]]()
+        ways, counts = dict(self.exact), dict[bytes, Counter[bytes]]()
         for name in self.digests():
-            known[name] = pieces(texts[name])
+            counts[name] = pieces(texts[name])
             yield
-        if known:
-            ways |= self._by_name(known)
-            ways |= yield from self._alike(known, ways)
+        if counts:
+            ways |= self._by_name(counts)
+            ways |= yield from self._alike(counts, ways)
         return ways
 
-    def _by_name(self, known: Mapping[bytes, Counter[bytes]]) -> Ways:
+    def _by_name(self, counts: Mapping[bytes, Counter[bytes]]) -> Ways:
         sources, targets = _by_name(self.gone), _by_name(self.came)
         ways: Ways = {}
         for old in self.wanted:
@@ -78,23 +78,23 @@ class Search(msgspec.Struct):
             new = targets.get(name)
             if new is None or sources.get(name) != old:
                 continue
-            if _similarity(self.gone[old], self.came[new], known) >= LEAST_BY_NAME:
+            if _similarity(self.gone[old], self.came[new], counts) >= LEAST_BY_NAME:
                 ways[old] = new
         return ways
 
-    def _alike(self, known: Mapping[bytes, Counter[bytes]], done: Ways) -> Finding:
+    def _alike(self, counts: Mapping[bytes, Counter[bytes]], done: Ways) -> Finding:
         taken = set(done.values())
         scored: list[tuple[int, bool, str, str]] = []
         for new in sorted(self.came.keys() - taken):
             best = [
                 (score, _name(old) == _name(new), old, new)
                 for old in self.wanted
-                if old not in done and (score := _similarity(self.gone[old], self.came[new], known)) >= LEAST
+                if old not in done and (score := _similarity(self.gone[old], self.came[new], counts)) >= LEAST
             ]
-            scored += sorted(best, key=lambda one: (-one[0], not one[1]))[:KEPT]
+            scored += sorted(best, key=lambda candidate: (-candidate[0], not candidate[1]))[:KEPT]
             yield
         ways: Ways = {}
-        for _, _, old, new in sorted(scored, key=lambda one: (-one[0], not one[1])):
+        for _, _, old, new in sorted(scored, key=lambda candidate: (-candidate[0], not candidate[1])):
             if old not in ways and new not in taken:
                 ways[old] = new
                 taken.add(new)
@@ -124,16 +124,16 @@ def _search(side: Mapping[str, Change], other: Mapping[str, Change]) -> Search:
     news = set(exact.values())
     gone = {path: file for path, file in gone.items() if path not in exact}
     came = {path: file for path, file in came.items() if path not in news}
-    wanted = [path for path, file in gone.items() if path in other and _comparable(file)]
-    search = Search(exact, gone, came, wanted)
-    if len(wanted) * len(came) > RENAME_PAIRS or sum(search.digests().values()) > RENAME_BYTES:
+    relevant = [path for path, file in gone.items() if path in other and _is_comparable(file)]
+    search = Search(exact, gone, came, relevant)
+    if len(relevant) * len(came) > RENAME_PAIRS or sum(search.digests().values()) > RENAME_BYTES:
         search.wanted = []
     return search
 
 
 def _exact(gone: Mapping[str, File], came: Mapping[str, File]) -> Ways:
-    """Each new path takes the first old one of its bytes that is left, one of its own name before others.
-    Empty files do not move."""
+    """Old path → new path of files with equal bytes. Each new path takes the first old one that is not taken,
+    one of its own name before others. Empty files do not move."""
     by_bytes: dict[bytes, list[str]] = {}
     for path, file in gone.items():
         if file.size:
@@ -141,32 +141,36 @@ def _exact(gone: Mapping[str, File], came: Mapping[str, File]) -> Ways:
     ways: Ways = {}
     for path, file in came.items():
         if sources := by_bytes.get(file.digest):
-            source = next((one for one in sources if _name(one) == _name(path)), sources[0])
+            source = next((candidate for candidate in sources if _name(candidate) == _name(path)), sources[0])
             sources.remove(source)
             ways[source] = path
     return ways
 
 
-def _similarity(old: File, new: File, known: Mapping[bytes, Counter[bytes]]) -> int:
-    """What both have, of the larger one; 0 for files that are not compared."""
+def _similarity(old: File, new: File, counts: Mapping[bytes, Counter[bytes]]) -> int:
+    """How much of the larger file both have, from 0 to WHOLE; 0 for files that are not compared."""
     few, many = min(old.size, new.size), max(old.size, new.size)
-    if old.digest not in known or new.digest not in known or 2 * few < many:
+    if old.digest not in counts or new.digest not in counts or 2 * few < many:
         return 0
-    one, other = known[old.digest], known[new.digest]
-    common = sum(len(piece) * min(count, other[piece]) for piece, count in one.items() if piece in other)
+    old_pieces, new_pieces = counts[old.digest], counts[new.digest]
+    common = sum(
+        len(piece) * min(count, new_pieces[piece])
+        for piece, count in old_pieces.items()
+        if piece in new_pieces
+    )
     return common * WHOLE // max(many, 1)
 
 
 def _by_name(paths: Collection[str]) -> dict[str, str | None]:
     """Name → path, None if several have it."""
-    found: dict[str, str | None] = {}
+    by_name: dict[str, str | None] = {}
     for path in paths:
         name = _name(path)
-        found[name] = None if name in found else path
-    return found
+        by_name[name] = None if name in by_name else path
+    return by_name
 
 
-def _comparable(file: File) -> bool:
+def _is_comparable(file: File) -> bool:
     return file.text and 0 < file.size <= DIFF_BYTES
 
 

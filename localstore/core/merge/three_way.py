@@ -49,7 +49,7 @@ class Plan(msgspec.Struct):
 
     def digests(self) -> dict[bytes, int]:
         """Digest → bytes of the contents that `finish` reads."""
-        sides = [side for one in self.texts.values() for side in (one.base, one.ours, one.theirs)]
+        sides = [side for texts in self.texts.values() for side in (texts.base, texts.ours, texts.theirs)]
         return {side.digest: side.size for side in sides if side is not None}
 
 
@@ -69,22 +69,28 @@ def plan(ours: Mapping[str, Change], theirs: Mapping[str, Change], moves: Moves 
         path: _Path.of(path, ours.get(path), theirs.get(path)) for path in sorted(ours.keys() | theirs.keys())
     }
     _follow(table, moves)
-    found = Plan()
-    for path, one in table.items():
-        if (path in ours and path in theirs) or one.paths != (path, path, path):
-            found.both.append(path)
-        if one.conflict:
-            found.conflicts.append(path)
-        elif one.gone or one.ours == one.theirs or one.theirs == one.base:
-            one.record(found, path, None if one.gone else one.ours)
-        elif one.ours == one.base:
-            one.record(found, path, one.theirs)
-        elif one.ours is None or one.theirs is None or not _texts(one.base, one.ours, one.theirs):
-            found.conflicts.append(path)
+    planned = Plan()
+    for path, versions in table.items():
+        if (path in ours and path in theirs) or versions.paths != (path, path, path):
+            planned.both.append(path)
+        if versions.conflict:
+            planned.conflicts.append(path)
+        elif versions.gone or versions.ours == versions.theirs or versions.theirs == versions.base:
+            versions.record(planned, path, None if versions.gone else versions.ours)
+        elif versions.ours == versions.base:
+            versions.record(planned, path, versions.theirs)
+        elif (
+            versions.ours is None
+            or versions.theirs is None
+            or not _texts(versions.base, versions.ours, versions.theirs)
+        ):
+            planned.conflicts.append(path)
         else:
-            found.texts[path] = Texts(one.base, one.ours, one.theirs, one.here, one.paths)
-    _stand_in_the_way(found, table)
-    return found
+            planned.texts[path] = Texts(
+                versions.base, versions.ours, versions.theirs, versions.here, versions.paths
+            )
+    _stand_in_the_way(planned, table)
+    return planned
 
 
 class _Path(msgspec.Struct):
@@ -105,9 +111,9 @@ class _Path(msgspec.Struct):
         mine = ours[1] if ours is not None else base
         return _Path(base, mine, theirs[1] if theirs is not None else base, mine, (path, path, path))
 
-    def record(self, found: Plan, path: str, entry: TreeEntry | None) -> None:
+    def record(self, planned: Plan, path: str, entry: TreeEntry | None) -> None:
         if entry != self.here:
-            found.taken[path] = entry
+            planned.taken[path] = entry
 
 
 def _follow(table: dict[str, _Path], moves: Moves) -> None:
@@ -139,46 +145,46 @@ def _follow(table: dict[str, _Path], moves: Moves) -> None:
 def merged_texts(planned: Plan, contents: Mapping[bytes, bytes]) -> Iterator[tuple[str, bytes | None]]:
     """The merged bytes of each text of the plan, None for a conflict. `contents`: bytes by digest of
     `Plan.digests`."""
-    for path, one in planned.texts.items():
-        base = contents[one.base.digest] if one.base is not None else b""
-        text = merge_lines(base, contents[one.ours.digest], contents[one.theirs.digest])
+    for path, versions in planned.texts.items():
+        base = contents[versions.base.digest] if versions.base is not None else b""
+        text = merge_lines(base, contents[versions.ours.digest], contents[versions.theirs.digest])
         yield path, None if text is None or len(text) > TEXT_FILE else text
 
 
-def finish(planned: Plan, found: Mapping[str, bytes | None]) -> Merged:
+def finish(planned: Plan, results: Mapping[str, bytes | None]) -> Merged:
     """The merge, from its plan and the result of `merged_texts`."""
     changes, conflicts = dict(planned.taken), list(planned.conflicts)
     texts: dict[bytes, bytes] = {}
     merged: list[str] = []
-    for path, one in planned.texts.items():
-        text = found[path]
+    for path, versions in planned.texts.items():
+        text = results[path]
         if text is None:
             conflicts.append(path)
             continue
         entry = TreeEntry("text", digest(text), len(text))
         merged.append(path)
         texts[entry.digest] = text
-        if entry != one.here:
+        if entry != versions.here:
             changes[path] = entry
     return Merged(changes, texts, sorted(merged), sorted(set(conflicts)))
 
 
-def agreed(found: Sequence[Merged]) -> Merged:
+def agreed(merges: Sequence[Merged]) -> Merged:
     """The merge over several bases: paths whose results differ become conflicts."""
-    first, *others = found
+    first, *others = merges
     if not others:
         return first
-    conflicts = {path for one in found for path in one.conflicts}
-    for one in others:
-        for path in first.changes.keys() | one.changes.keys():
+    conflicts = {path for merge in merges for path in merge.conflicts}
+    for other in others:
+        for path in first.changes.keys() | other.changes.keys():
             if (
                 path not in first.changes
-                or path not in one.changes
-                or first.changes[path] != one.changes[path]
+                or path not in other.changes
+                or first.changes[path] != other.changes[path]
             ):
                 conflicts.add(path)
-    texts = {name: text for one in found for name, text in one.texts.items()}
-    merged = sorted({path for one in found for path in one.merged})
+    texts = {name: text for merge in merges for name, text in merge.texts.items()}
+    merged = sorted({path for merge in merges for path in merge.merged})
     return Merged(first.changes, texts, merged, sorted(conflicts))
 
 
@@ -195,19 +201,19 @@ def _texts(base: TreeEntry | None, *sides: TreeEntry) -> bool:
     return all(side.kind == "text" for side in sides) and (base is None or base.kind == "text")
 
 
-def _stand_in_the_way(found: Plan, table: Mapping[str, _Path]) -> None:
+def _stand_in_the_way(planned: Plan, table: Mapping[str, _Path]) -> None:
     """Add to the conflicts every file in the place of a directory of the other side."""
-    conflicts = set(found.conflicts)
+    conflicts = set(planned.conflicts)
     present = set()
-    for path, one in table.items():
-        if path in conflicts or path in found.texts:
-            there = one.ours or one.theirs
+    for path, versions in table.items():
+        if path in conflicts or path in planned.texts:
+            there = versions.ours or versions.theirs
         else:
-            there = found.taken.get(path, one.here)
+            there = planned.taken.get(path, versions.here)
         if there is not None:
             present.add(path)
     clashing = {above for path in present for above in parents(path) if above in present}
-    for path in sorted(clashing - set(found.conflicts)):
-        found.taken.pop(path, None)
-        found.texts.pop(path, None)
-        found.conflicts.append(path)
+    for path in sorted(clashing - set(planned.conflicts)):
+        planned.taken.pop(path, None)
+        planned.texts.pop(path, None)
+        planned.conflicts.append(path)

@@ -13,5 +13,5 @@ from localstore.core.rights.operation import CALLERS, RANK, Operation, Role, Who
 __all__ = ["CALLERS", "OPERATIONS", "RANK", "Operation", "Role", "Who"]
 
 OPERATIONS: dict[str, Operation] = {
-    one.name: one for one in (*repositories.OPERATIONS, *elsewhere.OPERATIONS)
+    operation.name: operation for operation in (*repositories.OPERATIONS, *elsewhere.OPERATIONS)
 }

@@ -38,4 +38,6 @@ class Policy:
 
     def _below(self, path: str, *what: Visibility) -> list[bool]:
         prefix = f"{path}/" if path else ""
-        return [True for one, kind in self._rules.items() if kind in what and one.startswith(prefix)]
+        return [
+            True for rule_path, kind in self._rules.items() if kind in what and rule_path.startswith(prefix)
+        ]

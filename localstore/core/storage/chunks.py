@@ -125,9 +125,9 @@ def manifest(blake3: bytes, rows: Iterable[tuple[bytes, int]]) -> ChunkManifest:
     return ChunkManifest(blake3=blake3.hex(), chunks=chunks, size=sum(chunk.size for chunk in chunks))
 
 
-def encode(made: ChunkManifest) -> bytes:
+def encode(chunk_manifest: ChunkManifest) -> bytes:
     """The canonical bytes of a manifest. Raises TooLarge for more chunks than a manifest may list."""
-    raw = msgspec.json.encode(made)
+    raw = msgspec.json.encode(chunk_manifest)
     _require_short(raw)
     return raw
 
@@ -138,16 +138,16 @@ def decode(raw: bytes) -> ChunkManifest:
     to CHUNK_MAX bytes, and the whole is over the blob cap and at most CHUNKED_FILE."""
     _require_short(raw)
     try:
-        found = msgspec.json.decode(raw, type=ChunkManifest)
+        chunk_manifest = msgspec.json.decode(raw, type=ChunkManifest)
     except (msgspec.MsgspecError, RecursionError):
         raise Invalid("this is not a manifest of chunks") from None
-    if msgspec.json.encode(found) != raw:
+    if msgspec.json.encode(chunk_manifest) != raw:
         raise Invalid("the manifest is not in canonical form (RFC 8785)")
-    if found.v != VERSION:
-        raise Invalid(f"unknown version {found.v} of a manifest of chunks")
-    _check_whole(found)
-    _check_chunks(found)
-    return found
+    if chunk_manifest.v != VERSION:
+        raise Invalid(f"unknown version {chunk_manifest.v} of a manifest of chunks")
+    _check_whole(chunk_manifest)
+    _check_chunks(chunk_manifest)
+    return chunk_manifest
 
 
 def _require_short(raw: bytes) -> None:
@@ -155,22 +155,22 @@ def _require_short(raw: bytes) -> None:
         raise TooLarge(f"a manifest of chunks has at most {limits.in_words(limits.CHUNK_MANIFEST)}")
 
 
-def _check_whole(found: ChunkManifest) -> None:
-    if not is_hex_digest(found.blake3):
+def _check_whole(chunk_manifest: ChunkManifest) -> None:
+    if not is_hex_digest(chunk_manifest.blake3):
         raise Invalid("a manifest names its file: blake3 is 64 lowercase hex digits", "/blake3")
-    if found.size > limits.CHUNKED_FILE:
+    if chunk_manifest.size > limits.CHUNKED_FILE:
         raise TooLarge(
-            f"a file has at most {limits.in_words(limits.CHUNKED_FILE)}; this one has {found.size}"
+            f"a file has at most {limits.in_words(limits.CHUNKED_FILE)}; this one has {chunk_manifest.size}"
         )
-    if found.size <= limits.BLOB_FILE:
+    if chunk_manifest.size <= limits.BLOB_FILE:
         raise Invalid(
             f"files of at most {limits.in_words(limits.BLOB_FILE)} are stored whole, not in chunks", "/size"
         )
 
 
-def _check_chunks(found: ChunkManifest) -> None:
-    last = len(found.chunks) - 1
-    for at, chunk in enumerate(found.chunks):
+def _check_chunks(chunk_manifest: ChunkManifest) -> None:
+    last = len(chunk_manifest.chunks) - 1
+    for at, chunk in enumerate(chunk_manifest.chunks):
         if not is_hex_digest(chunk.blake3):
             raise Invalid("a chunk is named by 64 lowercase hex digits", f"/chunks/{at}/blake3")
         least = limits.CHUNK_MIN if at < last else 1
@@ -178,5 +178,5 @@ def _check_chunks(found: ChunkManifest) -> None:
             raise Invalid(
                 f"a chunk has {least} to {limits.CHUNK_MAX} bytes, not {chunk.size}", f"/chunks/{at}/size"
             )
-    if sum(chunk.size for chunk in found.chunks) != found.size:
+    if sum(chunk.size for chunk in chunk_manifest.chunks) != chunk_manifest.size:
         raise Invalid("the chunks of this manifest do not add up to its size", "/size")

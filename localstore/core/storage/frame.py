@@ -91,7 +91,7 @@ def raw_bytes(stored: Bytes, codec: int, raw_len: int) -> memoryview:
     if codec == RAW:
         raw = memoryview(stored)
     elif codec == ZSTD:
-        raw = memoryview(_decompressed(stored, raw_len))
+        raw = memoryview(_decompress(stored, raw_len))
     else:
         raise Invalid(f"unknown codec {codec} in a pack")
     if len(raw) != raw_len:
@@ -99,7 +99,7 @@ def raw_bytes(stored: Bytes, codec: int, raw_len: int) -> memoryview:
     return raw
 
 
-def _decompressed(stored: Bytes, raw_len: int) -> bytes:
+def _decompress(stored: Bytes, raw_len: int) -> bytes:
     _require_length(stored, raw_len)
     try:
         return _local.decompressor.decompress(stored, allow_extra_data=False)

@@ -157,14 +157,14 @@ class PackWriter:
         parts = [data for _, data in objects]
         raw_len = sum(map(len, parts))
         codec, stored = RAW, b""
-        if not probe or self._promising(parts[0]):
-            codec, stored = ZSTD, self._compressed(parts, raw_len)
+        if not probe or self._is_promising(parts[0]):
+            codec, stored = ZSTD, self._compress(parts, raw_len)
         if codec == RAW or len(stored) > raw_len * WORTHWHILE:
             codec, stored = RAW, b"".join(parts)
         rows = [ObjectRow(digest, len(data)) for digest, data in objects]
         return Frame(FrameRow(codec, raw_len, len(stored), rows), stored)
 
-    def _compressed(self, parts: Sequence[Bytes], raw_len: int) -> bytes:
+    def _compress(self, parts: Sequence[Bytes], raw_len: int) -> bytes:
         """One zstd frame that declares its length. A block ends with the part that brings it to BLOCK_LEAST
         bytes."""
         if len(parts) == 1 or raw_len <= BLOCK_LEAST:
@@ -180,7 +180,7 @@ class PackWriter:
         stored.append(stream.flush())
         return b"".join(stored)
 
-    def _promising(self, raw: Bytes) -> bool:
+    def _is_promising(self, raw: Bytes) -> bool:
         """Whether one of three samples of long data compresses; True for short data. After many failures only
         one of the samples is tested, in turn."""
         if len(raw) < PROBE_LEAST:
@@ -188,11 +188,11 @@ class PackWriter:
         starts = [0, (len(raw) - PROBE) // 2, len(raw) - PROBE]
         if self._dull >= DULL:
             starts = [starts[self._dull % 3]]
-        found = any(
+        compressible = any(
             len(self._compressor.compress(raw[at : at + PROBE])) < PROBE * WORTHWHILE for at in starts
         )
-        self._dull = 0 if found else self._dull + 1
-        return found
+        self._dull = 0 if compressible else self._dull + 1
+        return compressible
 
     def _place(self, frame: Frame) -> list[Pack]:
         toc = _TOC_BYTES_PER_FRAME + _TOC_BYTES_PER_OBJECT * len(frame.row.objects)
@@ -354,11 +354,14 @@ def _check_row(row: FrameRow, seen: set[bytes]) -> None:
         raise Invalid("a compressed frame is shorter than what it holds")
     if not row.objects:
         raise Invalid("a frame of a pack holds at least one object")
-    if min(one.size for one in row.objects) < 0 or sum(one.size for one in row.objects) != row.raw_len:
+    if (
+        min(entry.size for entry in row.objects) < 0
+        or sum(entry.size for entry in row.objects) != row.raw_len
+    ):
         raise Invalid("the objects of a frame do not fill it")
-    for one in row.objects:
-        if len(one.digest) != DIGEST_SIZE:
+    for entry in row.objects:
+        if len(entry.digest) != DIGEST_SIZE:
             raise Invalid(f"a digest has {DIGEST_SIZE} bytes")
-        if one.digest in seen:
-            raise Invalid(f"object {one.digest.hex()[:12]} is in the pack twice")
-        seen.add(one.digest)
+        if entry.digest in seen:
+            raise Invalid(f"object {entry.digest.hex()[:12]} is in the pack twice")
+        seen.add(entry.digest)

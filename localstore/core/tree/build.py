@@ -66,12 +66,12 @@ def parent_of(path: str) -> str:
 
 def with_ancestors(directories: Iterable[str]) -> set[str]:
     """The directories and all directories above them, including the root ""."""
-    found = {""}
+    closure = {""}
     for directory in directories:
-        while directory not in found:
-            found.add(directory)
+        while directory not in closure:
+            closure.add(directory)
             directory = parent_of(directory)
-    return found
+    return closure
 
 
 def deepest_first(directories: Iterable[str]) -> list[str]:

@@ -75,7 +75,7 @@ def update(
     top = EMPTY_ROOT
     for path in deepest_first(touched):
         old = before.get(path, _NOTHING)
-        new = _changed(path, old, files.get(path, {}), subdirectories.pop(path, {}))
+        new = _apply_changes(path, old, files.get(path, {}), subdirectories.pop(path, {}))
         digest = alike.get(path, EMPTY_ROOT)
         if known is None or known.get(digest) != new:
             digest = directory_digest(new, path, key)
@@ -96,22 +96,22 @@ def _load(root: bytes, touched: set[str], known: Known | None) -> Steps[dict[str
     below: dict[str, list[str]] = {}
     for path in touched - {""}:
         below.setdefault(parent_of(path), []).append(path)
-    found: dict[str, Directory] = {}
+    directories: dict[str, Directory] = {}
     level = {} if root == EMPTY_ROOT else {"": root}
     while level:
         objects = yield from fetch(set(level.values()), known)
-        found.update({path: objects[digest] for path, digest in level.items()})
+        directories.update({path: objects[digest] for path, digest in level.items()})
         level = {
             join(path, child.name): child.digest
             for path in level
             if path in below
-            for child in found[path].children
+            for child in directories[path].children
             if child.kind == "dir" and join(path, child.name) in touched
         }
-    return found
+    return directories
 
 
-def _changed(
+def _apply_changes(
     path: str,
     old: Directory,
     files: Mapping[str, TreeEntry | None],

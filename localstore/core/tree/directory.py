@@ -170,7 +170,7 @@ def decode(raw: bytes) -> Directory:
         raise Invalid(f"directory object of version {directory.version}, expected {FORMAT}")
     _check_children(directory.children)
     hidden = directory.hidden
-    if any(len(one) != DIGEST_SIZE for one in hidden) or not _ascending(hidden):
+    if any(len(digest) != DIGEST_SIZE for digest in hidden) or not _ascending(hidden):
         raise Invalid("hidden entries of a directory must be sorted, unique digests")
     if not directory.children and not hidden:
         raise Invalid("an empty directory has no object")

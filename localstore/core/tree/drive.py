@@ -20,9 +20,9 @@ Known: TypeAlias = dict[bytes, Directory]
 def run(steps: Steps[Result], load: Callable[[list[bytes]], Objects]) -> Result:
     """Run `steps` with a synchronous loader and return their result."""
     try:
-        wanted = next(steps)
+        digests = next(steps)
         while True:
-            wanted = steps.send(load(wanted))
+            digests = steps.send(load(digests))
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]
 
@@ -31,13 +31,13 @@ def fetch(digests: set[bytes], known: Known | None = None) -> Steps[Known]:
     """Load directories by digest; `known` is a cache, into which whoever runs the steps may put some of those
     that they ask for instead of sending them. Raises PayloadMissing if one is missing, Invalid if one is
     damaged."""
-    found = {} if known is None else known
-    wanted = sorted(digests.difference(found))
-    if wanted:
-        raws = yield wanted
-        unread = [digest for digest in wanted if digest not in found]
+    directories = {} if known is None else known
+    unknown = sorted(digests.difference(directories))
+    if unknown:
+        raws = yield unknown
+        unread = [digest for digest in unknown if digest not in directories]
         missing = [digest.hex() for digest in unread if digest not in raws]
         if missing:
             raise PayloadMissing("directories of this tree are missing", missing=missing)
-        found.update({digest: decode(raws[digest]) for digest in unread})
-    return found
+        directories.update({digest: decode(raws[digest]) for digest in unread})
+    return directories

@@ -71,9 +71,9 @@ def part(root: bytes, key: bytes, parting: Parting) -> Steps[bytes]:
     `key`; `root` itself if that is all of it."""
     if root == EMPTY_ROOT:
         return root
-    found = yield from _part("", root, key, parting)
-    if found is not None:
-        return found.digest
+    remainder = yield from _part("", root, key, parting)
+    if remainder is not None:
+        return remainder.digest
     (top,) = (yield from fetch({root})).values()
     hidden = yield from _entry_digests("", top, key, parting)
     return _write(Directory(FORMAT, [], sorted(hidden)), parting)
@@ -85,24 +85,24 @@ def _part(path: str, digest: bytes, key: bytes, parting: Parting) -> Steps[Left 
     if at in parting.left:
         return parting.left[at]
     directory = (yield from fetch({digest}))[digest]
-    kept: list[Child] = []
+    visible: list[Child] = []
     gone: list[Child] = []
     for child in directory.children:
-        one = yield from _seen(join(path, child.name), child, key, parting)
-        if one is None:
+        seen = yield from _seen(join(path, child.name), child, key, parting)
+        if seen is None:
             gone.append(child)
         else:
-            kept.append(one)
-    found: Left | None = None
-    if kept == directory.children and kept:
-        found = Left(digest, sum(child.size for child in kept))
-    elif kept:
+            visible.append(seen)
+    remainder: Left | None = None
+    if visible == directory.children and visible:
+        remainder = Left(digest, sum(child.size for child in visible))
+    elif visible:
         hidden = yield from _entry_digests(path, Directory(FORMAT, gone, []), key, parting)
-        salted = [_salted(child, path, key) for child in kept]
-        made = Directory(FORMAT, salted, sorted(directory.hidden + hidden))
-        found = Left(_write(made, parting), sum(child.size for child in kept))
-    parting.left[at] = found
-    return found
+        salted = [_salt(child, path, key) for child in visible]
+        partial = Directory(FORMAT, salted, sorted(directory.hidden + hidden))
+        remainder = Left(_write(partial, parting), sum(child.size for child in visible))
+    parting.left[at] = remainder
+    return remainder
 
 
 def _seen(full: str, child: Child, key: bytes, parting: Parting) -> Steps[Child | None]:
@@ -113,22 +113,22 @@ def _seen(full: str, child: Child, key: bytes, parting: Parting) -> Steps[Child 
         return child
     if not sight.may_see_below(full):
         return None
-    left = yield from _part(full, child.digest, key, parting)
-    if left is None or left.digest == child.digest:
-        return None if left is None else child
-    return Child(child.name, "dir", left.digest, left.size, child.salt)
+    remainder = yield from _part(full, child.digest, key, parting)
+    if remainder is None or remainder.digest == child.digest:
+        return None if remainder is None else child
+    return Child(child.name, "dir", remainder.digest, remainder.size, child.salt)
 
 
 def _entry_digests(path: str, directory: Directory, key: bytes, parting: Parting) -> Steps[list[bytes]]:
     """The entry digests of all children, as they were signed, and of the hidden ones."""
-    found = list(directory.hidden)
+    digests = list(directory.hidden)
     for child in directory.children:
         as_signed = yield from _as_signed(child, parting.signed)
-        found.append(child_digest(as_signed, path, key))
-    return found
+        digests.append(child_digest(as_signed, path, key))
+    return digests
 
 
-def _salted(child: Child, path: str, key: bytes) -> Child:
+def _salt(child: Child, path: str, key: bytes) -> Child:
     salt = path_salt(join(path, child.name), key) if child.salt is None else child.salt
     return Child(child.name, child.kind, child.digest, child.size, salt)
 
@@ -164,8 +164,8 @@ def signed_children(
         return directory
     children: list[Child] = []
     for child in directory.children:
-        one = yield from _as_signed(child, known, read)
-        children.append(one)
+        signed_child = yield from _as_signed(child, known, read)
+        children.append(signed_child)
     return Directory(directory.version, children, directory.hidden)
 
 

@@ -43,9 +43,9 @@ def proven(proof: bytes, root: bytes) -> Proven:
         objects[directory_digest(directory, "")] = raw
     used: set[bytes] = set()
 
-    def load(wanted: list[bytes]) -> dict[bytes, bytes]:
-        used.update(wanted)
-        return {one: objects[one] for one in wanted if one in objects}
+    def load(digests: list[bytes]) -> dict[bytes, bytes]:
+        used.update(digests)
+        return {digest: objects[digest] for digest in digests if digest in objects}
 
     try:
         top = None if root == EMPTY_ROOT else root

@@ -24,8 +24,8 @@ def lookup(
     root: bytes | None, paths: Iterable[str], known: Known | None = None
 ) -> Steps[dict[str, TreeEntry]]:
     """Path → TreeEntry of those of the paths that are visible files. `known` caches directories."""
-    found = yield from find(root, paths, known)
-    return {path: child.entry for path, (_, child) in found.items() if child.kind != "dir"}
+    places = yield from find(root, paths, known)
+    return {path: child.entry for path, (_, child) in places.items() if child.kind != "dir"}
 
 
 def find(
@@ -33,9 +33,9 @@ def find(
 ) -> Steps[dict[str, tuple[int, Child]]]:
     """Path → (place, Child) of those of the paths that are visible files or directories. The place counts the
     children of a directory from 0. `known` caches directories."""
-    wanted = set(paths)
-    directories = with_ancestors(parent_of(path) for path in wanted)
-    found: dict[str, tuple[int, Child]] = {}
+    targets = set(paths)
+    directories = with_ancestors(parent_of(path) for path in targets)
+    places: dict[str, tuple[int, Child]] = {}
     level = _top(root)
     while level:
         objects = yield from fetch(set(level.values()), known)
@@ -43,26 +43,28 @@ def find(
         for path, digest in level.items():
             for place, child in enumerate(objects[digest].children):
                 full = join(path, child.name)
-                if full in wanted:
-                    found[full] = place, child
+                if full in targets:
+                    places[full] = place, child
                 if child.kind == "dir" and full in directories:
                     below[full] = child.digest
         level = below
-    return found
+    return places
 
 
 def directories(root: bytes | None) -> Steps[dict[str, list[Child]]]:
     """The visible children of every directory: path → children, sorted by name."""
-    found: dict[str, list[Child]] = {}
+    children: dict[str, list[Child]] = {}
     level = _top(root)
     while level:
         objects = yield from fetch(set(level.values()))
         below: dict[str, bytes] = {}
         for path, digest in level.items():
-            found[path] = objects[digest].children
-            below.update({join(path, one.name): one.digest for one in found[path] if one.kind == "dir"})
+            children[path] = objects[digest].children
+            below.update(
+                {join(path, child.name): child.digest for child in children[path] if child.kind == "dir"}
+            )
         level = below
-    return found
+    return children
 
 
 def count(roots: Iterable[bytes], known: Mapping[bytes, int]) -> Steps[dict[bytes, int]]:
@@ -79,17 +81,19 @@ def count(roots: Iterable[bytes], known: Mapping[bytes, int]) -> Steps[dict[byte
             own[digest] = len(children) - len(below), below
             deeper.update(below)
         level = deeper
-    found: dict[bytes, int] = {}
+    counts: dict[bytes, int] = {}
     waiting = list(own)
     while waiting:
         files, below = own[waiting[-1]]
-        open_ = [digest for digest in below if digest not in found and digest not in known]
+        open_ = [digest for digest in below if digest not in counts and digest not in known]
         if open_:
             waiting += open_
         else:
             at = waiting.pop()
-            found[at] = files + sum(found[one] if one in found else known[one] for one in below)
-    return found
+            counts[at] = files + sum(
+                counts[digest] if digest in counts else known[digest] for digest in below
+            )
+    return counts
 
 
 def walk(
@@ -100,7 +104,7 @@ def walk(
     With `verification`, raises DigestMismatch at the first directory with another digest.
     """
     above = with_ancestors([prefix])
-    found: dict[str, TreeEntry] = {}
+    entries: dict[str, TreeEntry] = {}
     level = _top(root)
     while level:
         objects = yield from fetch(set(level.values()))
@@ -116,25 +120,25 @@ def walk(
                 if child.kind == "dir":
                     below[full] = child.digest
                 elif inside or full == prefix:
-                    found[full] = child.entry
+                    entries[full] = child.entry
         level = below
-    return dict(sorted(found.items()))
+    return dict(sorted(entries.items()))
 
 
 def hidden_entries(root: bytes | None) -> Steps[dict[str, list[bytes]]]:
     """Directory path → hidden entry digests, sorted by path, as `build` takes them."""
-    found: dict[str, list[bytes]] = {}
+    hidden: dict[str, list[bytes]] = {}
     level = _top(root)
     while level:
         objects = yield from fetch(set(level.values()))
-        found.update({path: objects[digest].hidden for path, digest in level.items()})
+        hidden.update({path: objects[digest].hidden for path, digest in level.items()})
         level = {
             join(path, child.name): child.digest
             for path, digest in level.items()
             for child in objects[digest].children
             if child.kind == "dir"
         }
-    return {path: found[path] for path in sorted(found) if found[path]}
+    return {path: hidden[path] for path in sorted(hidden) if hidden[path]}
 
 
 def list_directory(root: bytes | None, path: str = "") -> Steps[list[Child]]:
@@ -143,13 +147,13 @@ def list_directory(root: bytes | None, path: str = "") -> Steps[list[Child]]:
     Raises NotFound unless it is a directory of this tree.
     """
     children = yield from _children(None if root == EMPTY_ROOT else root)
-    here = ""
+    prefix = ""
     for name in path.split("/") if path else ():
-        here = join(here, name)
-        found = [child.digest for child in children if child.name == name and child.kind == "dir"]
-        if not found:
-            raise NotFound(f"{here} is not a directory of this tree")
-        children = yield from _children(found[0])
+        prefix = join(prefix, name)
+        digests = [child.digest for child in children if child.name == name and child.kind == "dir"]
+        if not digests:
+            raise NotFound(f"{prefix} is not a directory of this tree")
+        children = yield from _children(digests[0])
     return children
 
 
@@ -173,8 +177,8 @@ def diff(root_a: bytes | None, root_b: bytes | None) -> Steps[dict[str, Change]]
 
     Equal subtrees are not read. Hidden children are not compared.
     """
-    (found,) = yield from diffs(root_a, [root_b])
-    return found.changes
+    (difference,) = yield from diffs(root_a, [root_b])
+    return difference.changes
 
 
 def diffs(
@@ -182,49 +186,52 @@ def diffs(
 ) -> Steps[list[Difference]]:
     """The difference of each side from the base, as `diff` finds it, in one walk: what several trees share is
     read once. `known` caches directories."""
-    found = [Difference({}, {}) for _ in sides]
+    differences = [Difference({}, {}) for _ in sides]
     level = {"": [base or EMPTY_ROOT, *(side or EMPTY_ROOT for side in sides)]}
     while level := {path: all_ for path, all_ in level.items() if all_.count(all_[0]) < len(all_)}:
-        objects = yield from fetch({one for all_ in level.values() for one in all_} - {EMPTY_ROOT}, known)
+        objects = yield from fetch({root for all_ in level.values() for root in all_} - {EMPTY_ROOT}, known)
         below: dict[str, list[bytes]] = {}
         for path, (own, *others) in level.items():
             before = {child.name: child for child in objects[own].children} if own in objects else {}
             for place, digest in enumerate(others):
                 if digest == own:
                     continue
-                difference = found[place]
+                difference = differences[place]
                 difference.directories[path] = digest
                 after = objects[digest].children if digest in objects else []
-                for name, old, new in _unequal(before, after):
+                for name, old, new in _unequal_children(before, after):
                     full = join(path, name)
                     _note(difference.changes, full, old, new)
-                    one, other = _directory(old), _directory(new)
-                    if one != other:
-                        below.setdefault(full, [one] * (1 + len(others)))[1 + place] = other
+                    old_digest, new_digest = _directory(old), _directory(new)
+                    if old_digest != new_digest:
+                        below.setdefault(full, [old_digest] * (1 + len(others)))[1 + place] = new_digest
         level = below
-    return [Difference(dict(sorted(one.changes.items())), one.directories) for one in found]
+    return [
+        Difference(dict(sorted(difference.changes.items())), difference.directories)
+        for difference in differences
+    ]
 
 
-def _unequal(
+def _unequal_children(
     before: Mapping[str, Child], after: Sequence[Child]
 ) -> Iterator[tuple[str, Child | None, Child | None]]:
     """Name, old and new of the children that differ."""
-    left = len(before)
+    unmatched = len(before)
     for child in after:
         old = before.get(child.name)
-        left -= old is not None
+        unmatched -= old is not None
         if old != child:
             yield child.name, old, child
-    if left:
+    if unmatched:
         for name in before.keys() - {child.name for child in after}:
             yield name, before[name], None
 
 
 def _note(changes: dict[str, Change], path: str, old: Child | None, new: Child | None) -> None:
-    one = None if old is None or old.kind == "dir" else old.entry
-    other = None if new is None or new.kind == "dir" else new.entry
-    if one != other:
-        changes[path] = (one, other)
+    before = None if old is None or old.kind == "dir" else old.entry
+    after = None if new is None or new.kind == "dir" else new.entry
+    if before != after:
+        changes[path] = (before, after)
 
 
 def _directory(child: Child | None) -> bytes:

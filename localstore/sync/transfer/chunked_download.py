@@ -68,12 +68,12 @@ def download(copy: WorkingCopy, digest: bytes, size: int, near: str | None = Non
 
 def clear(copy: WorkingCopy) -> None:
     """Remove partial downloads; every wanted file is in place."""
-    left = [intent.temp for intent in copy.db.intents() if intent.state == PARTIAL]
-    for temp in left:
+    temps = [intent.temp for intent in copy.db.intents() if intent.state == PARTIAL]
+    for temp in temps:
         copy.files.remove(temp)
-    if left:
+    if temps:
         with copy.db.step():
-            copy.db.drop_intents(left)
+            copy.db.drop_intents(temps)
     shutil.rmtree(copy.record / MANIFESTS, ignore_errors=True)
 
 
@@ -112,8 +112,8 @@ def _known(copy: WorkingCopy, digest: bytes, size: int, near: str | None) -> Ite
     if near is not None and info is not None and info.st_size > limits.BLOB_FILE:
         yield KnownFile(partial(copy.files.open, near), _cut)
     room = size // MANIFEST_SHARE
-    others = [one for one in copy.db.large_files() if one[1] != digest and one[0] != near]
-    for path, other, bytes_of_it in sorted(others, key=lambda one: abs(one[2] - size)):
+    others = [file for file in copy.db.large_files() if file[1] != digest and file[0] != near]
+    for path, other, bytes_of_it in sorted(others, key=lambda file: abs(file[2] - size)):
         listed = copy.fetched_lists.get(other)
         if listed is not None:
             yield KnownFile(partial(copy.files.open, path), partial(_listed, listed))
@@ -154,11 +154,11 @@ def _list_of(manifest: ChunkManifest) -> ChunkList:
 
 def _manifest(copy: WorkingCopy, digest: bytes, size: int) -> ChunkManifest:
     """The manifest of the file, kept in the record while the file arrives."""
-    kept = copy.record / MANIFESTS / digest.hex()
+    cached = copy.record / MANIFESTS / digest.hex()
     with contextlib.suppress(OSError, SvcError):
-        if kept.stat().st_size <= limits.CHUNK_MANIFEST:
-            return _checked(kept.read_bytes(), digest, size)
-    return _fetched_manifest(copy, digest, size, partial(_keep, kept))
+        if cached.stat().st_size <= limits.CHUNK_MANIFEST:
+            return _check_manifest(cached.read_bytes(), digest, size)
+    return _fetched_manifest(copy, digest, size, partial(_keep, cached))
 
 
 def _keep(path: Path, raw: bytes) -> None:
@@ -171,7 +171,7 @@ def _fetched_manifest(
 ) -> ChunkManifest:
     try:
         raw = copy.transport.manifest(digest)
-        manifest = _checked(raw, digest, size)
+        manifest = _check_manifest(raw, digest, size)
     except SvcError as error:
         if isinstance(error, ServerMisbehaved) or error.status not in (413, 422):
             raise
@@ -180,7 +180,7 @@ def _fetched_manifest(
     return manifest
 
 
-def _checked(raw: bytes, digest: bytes, size: int) -> ChunkManifest:
+def _check_manifest(raw: bytes, digest: bytes, size: int) -> ChunkManifest:
     manifest = chunks.decode(raw)
     if (manifest.blake3, manifest.size) != (digest.hex(), size):
         raise ServerMisbehaved(f"the server sent the manifest of another file than {digest.hex()[:12]}")

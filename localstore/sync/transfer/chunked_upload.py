@@ -26,7 +26,7 @@ def upload(copy: WorkingCopy, path: str, digest: bytes) -> int:
     listed = copy.chunk_lists.pop(digest) or _cut(copy, path, digest)
     if listed is None:
         return 0
-    raw = chunks.encode(chunks.manifest(digest, ((one.digest, one.size) for one in listed)))
+    raw = chunks.encode(chunks.manifest(digest, ((chunk.digest, chunk.size) for chunk in listed)))
     sent = 0
     for attempt in range(1, TRIES + 1):
         part = _send(copy, path, listed)
@@ -54,10 +54,10 @@ def _cut(copy: WorkingCopy, path: str, digest: bytes) -> ChunkList | None:
 
 def _send(copy: WorkingCopy, path: str, listed: ChunkList) -> int | None:
     """Send the chunks that the relay lacks. Returns the bytes sent, None if the file changed."""
-    asked = list(dict.fromkeys(one.digest for one in listed))
+    digests = list(dict.fromkeys(chunk.digest for chunk in listed))
     missing: list[bytes] = []
-    for start in range(0, len(asked), limits.HAVE_DIGESTS):
-        missing += copy.transport.have(asked[start : start + limits.HAVE_DIGESTS])
+    for start in range(0, len(digests), limits.HAVE_DIGESTS):
+        missing += copy.transport.have(digests[start : start + limits.HAVE_DIGESTS])
     sent = 0
     try:
         with os.fdopen(copy.files.open(path), "rb", buffering=0) as file:

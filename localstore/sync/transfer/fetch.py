@@ -31,30 +31,30 @@ def fetch(
 
 
 def _whole_group(
-    transport: Transport, keep: Objects | None, wanted: dict[bytes, None]
+    transport: Transport, keep: Objects | None, missing: dict[bytes, None]
 ) -> Iterator[tuple[bytes, bytes]]:
     """Ask until all have come, or an answer has none of those still missing: one answer may hold only a part
     of them."""
-    left = 0
-    while wanted and len(wanted) != left:
-        left = len(wanted)
-        yield from _one_answer(transport, keep, wanted)
+    before = 0
+    while missing and len(missing) != before:
+        before = len(missing)
+        yield from _one_answer(transport, keep, missing)
 
 
 def _one_answer(
-    transport: Transport, keep: Objects | None, wanted: dict[bytes, None]
+    transport: Transport, keep: Objects | None, missing: dict[bytes, None]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yields the objects that one answer brings, and removes them from `wanted`."""
+    """Yields the objects that one answer brings, and removes them from `missing`."""
     frames: list[Frame] = []
     reader = PackReader()
-    for piece in transport.fetch_pack(list(wanted)):
+    for piece in transport.fetch_pack(list(missing)):
         for frame in reader.feed(piece):
             objects = [(name, bytes(data)) for name, data in frame.objects()]
             if keep is not None:
                 frames.append(frame)
             for name, data in objects:
-                if name in wanted:
-                    del wanted[name]
+                if name in missing:
+                    del missing[name]
                     yield name, data
     reader.close()
     if keep is not None and frames:

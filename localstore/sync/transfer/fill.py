@@ -121,13 +121,13 @@ class _Filling:
 
     def _arrive(self, name: bytes, size: int, source: Iterator[tuple[bytes, bytes]], fetch: Fetch) -> bytes:
         """The chunk, when it has come and those before it in the stream are written."""
-        for found, data in source:
-            self._put(found, data, fetched=True)
-            if found == name:
+        for digest, data in source:
+            self._put(digest, data, fetched=True)
+            if digest == name:
                 return data
-        for found, data in fetch({name: size}):  # a copy of it on this machine has changed meanwhile
-            self._put(found, data, fetched=True)
-            if found == name:
+        for digest, data in fetch({name: size}):  # a copy of it on this machine has changed meanwhile
+            self._put(digest, data, fetched=True)
+            if digest == name:
                 return data
         raise ServerMisbehaved("the server did not send all chunks of a file; try again")
 
@@ -149,18 +149,18 @@ class _Filling:
 class _Copies:
     """Where files of this machine hold the chunks that are wanted."""
 
-    def __init__(self, known: Iterable[KnownFile], wanted: Mapping[bytes, object]) -> None:
+    def __init__(self, files: Iterable[KnownFile], digests: Mapping[bytes, object]) -> None:
         self._found: dict[bytes, tuple[int, ChunkPosition]] = {}
         self._opened: list[int] = []
-        for file in known if wanted else ():
-            if len(self._found) == len(wanted) or len(self._opened) == OPEN_FILES:
+        for file in files if digests else ():
+            if len(self._found) == len(digests) or len(self._opened) == OPEN_FILES:
                 break
             with suppress(OSError):
                 fd = file.open()
                 self._opened.append(fd)
-                for one in file.chunks(fd):
-                    if one.digest in wanted:
-                        self._found.setdefault(one.digest, (fd, one))
+                for chunk in file.chunks(fd):
+                    if chunk.digest in digests:
+                        self._found.setdefault(chunk.digest, (fd, chunk))
 
     def __enter__(self) -> _Copies:
         return self
@@ -176,9 +176,9 @@ class _Copies:
         """The chunk; None if no file has it, or not any more."""
         if name not in self._found:
             return None
-        fd, one = self._found[name]
+        fd, position = self._found[name]
         try:
-            data = os.pread(fd, one.size, one.offset)
+            data = os.pread(fd, position.size, position.offset)
         except OSError:
             return None
         return data if blake3_digest(data) == name else None

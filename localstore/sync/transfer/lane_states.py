@@ -17,9 +17,9 @@ def lane_states(transport: Transport, names: Sequence[LaneName]) -> Iterator[Lan
     brings nothing."""
     start = 0
     while start < len(names):
-        asked = list(names[start : start + LANES_PER_REQUEST])
-        answer = transport.lanes(LanesRequest(lanes=asked))
-        if answer.left >= len(asked):
+        batch = list(names[start : start + LANES_PER_REQUEST])
+        answer = transport.lanes(LanesRequest(lanes=batch))
+        if answer.left >= len(batch):
             raise ServerMisbehaved("the server left out every lane that was asked for; try again")
         yield from answer.lanes
-        start += len(asked) - answer.left
+        start += len(batch) - answer.left

@@ -98,15 +98,15 @@ def record_answers(copy: WorkingCopy, updates: list[LiveUpdate], answers: Update
 def _flights(copy: WorkingCopy) -> list[tuple[LiveUpdate, int]]:
     """Each update in flight with the bytes it takes, in the order in which they are sent."""
     flights = [(msgspec.json.decode(body, type=LiveUpdate), len(body)) for _, body in copy.db.flights()]
-    flights.sort(key=lambda one: (one[0].kind != "delete", one[0].path != MANIFEST, one[0].n))
-    return flights if len(flights) <= limits.UPDATES_PER_BATCH else _paired(copy, flights)
+    flights.sort(key=lambda flight: (flight[0].kind != "delete", flight[0].path != MANIFEST, flight[0].n))
+    return flights if len(flights) <= limits.UPDATES_PER_BATCH else _pair_renames(copy, flights)
 
 
-def _paired(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> list[tuple[LiveUpdate, int]]:
+def _pair_renames(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> list[tuple[LiveUpdate, int]]:
     """The same with the two halves of each rename beside each other, so that nobody who edits the file sees
     the removal in one batch and the new file in a later one. A text is made before it is removed at its old
     name. Bytes are removed first, for the cap of their sum."""
-    made = {update.blake3 for update, _ in flights if update.kind in NEW_FILES}
+    created = {update.blake3 for update, _ in flights if update.kind in NEW_FILES}
     news = {update.path for update, _ in flights if update.kind in NEW_FILES}
     folders = {above for path in news for above in parents(path)}
     halves: dict[str, list[tuple[LiveUpdate, int]]] = {}
@@ -116,13 +116,13 @@ def _paired(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> list[tu
         entry = copy.entries.get(update.path) if update.kind == "delete" else None
         name = entry.shadow.hex() if entry is not None and entry.shadow is not None else ""
         clashes = update.path in folders or any(above in news for above in parents(update.path))
-        if name in made and not clashes:
+        if name in created and not clashes:
             halves.setdefault(name, []).append(flight)
             continue
         half = halves.get(update.blake3 or "")
         removed = [half.pop()] if half else []
         ordered += [flight, *removed] if update.kind == "create_text" else [*removed, flight]
-    return [*(flight for left in halves.values() for flight in left), *ordered]
+    return [*(flight for pair in halves.values() for flight in pair), *ordered]
 
 
 def _batches(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> Iterator[list[LiveUpdate]]:
@@ -176,19 +176,19 @@ def upload_bytes(copy: WorkingCopy, updates: list[LiveUpdate]) -> int:
 def _stored_whole(copy: WorkingCopy, updates: list[LiveUpdate]) -> list[bytes]:
     """Digests of the large files of `updates` that the relay stores as one object, as earlier versions sent
     them. They must be sent again as chunks."""
-    found = []
+    digests = []
     for update in updates:
         digest = unhex(update.blake3 or "")
         if _is_large(copy, update):
             try:
                 copy.transport.manifest(digest)
             except NotFound:
-                found.append(digest)
-    return found
+                digests.append(digest)
+    return digests
 
 
 def _all_text(frame: Frame, sources: dict[bytes, LiveUpdate]) -> bool:
-    return all(sources[one.digest].kind == "create_text" for one in frame.row.objects)
+    return all(sources[entry.digest].kind == "create_text" for entry in frame.row.objects)
 
 
 def _is_large(copy: WorkingCopy, update: LiveUpdate) -> bool:
@@ -215,7 +215,7 @@ def _settle(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]], 
         raise ClockReused("the relay has answered a number this folder thinks is open; run: svc pull --merge")
     _keep_texts(copy, answered)
     states = _adopted_states(copy, answered)
-    made: dict[str, tuple[PathRecord, bytes | None]] = {}
+    created: dict[str, tuple[PathRecord, bytes | None]] = {}
     edited: list[PathRecord] = []
     differing: list[str] = []
     with copy.db.step():
@@ -226,7 +226,7 @@ def _settle(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]], 
                 continue
             sent.accepted.append(update.path)
             if update.kind in NEW_FILES:
-                made[update.path] = _made(copy, update, answer, states.get(update.path))
+                created[update.path] = _made(copy, update, answer, states.get(update.path))
             elif update.kind == "delete":
                 copy.forget(update.path)
             else:
@@ -234,7 +234,7 @@ def _settle(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]], 
                 if not _edit_accepted(copy, entry, update, answer) and not update.typed:
                     differing.append(update.path)
                 edited.append(entry)
-        copy.replace(made)
+        copy.replace(created)
         copy.save_all(edited)
         _follow_frontier(copy, answered)
     if differing:
@@ -266,8 +266,8 @@ def _follow_frontier(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateA
     rows: list[Row] = []
     for update, answer in answered:
         entry = copy.entries.get(update.path)
-        made = answer.result == "ok" and update.kind in NEW_FILES and answer.seq == answer.gen == since + 1
-        if not made or entry is None or entry.want is None:
+        is_new = answer.result == "ok" and update.kind in NEW_FILES and answer.seq == answer.gen == since + 1
+        if not is_new or entry is None or entry.want is None:
             break
         since = answer.seq
         rows.append(
@@ -287,7 +287,7 @@ def _edit_accepted(copy: WorkingCopy, entry: PathRecord, update: LiveUpdate, ans
         copy.db.put_lane_state(entry.path, edited.update, whole=False)
         text = entry.want
     else:
-        lane = _replayed(copy, entry, ops) if edited is None else edited
+        lane = _replay_edit(copy, entry, ops) if edited is None else edited
         copy.db.put_lane_state(entry.path, lane.state())
         text = entry.want if last else lane.digest()
     copy.db.drop_pending(entry.path, len(ops))
@@ -304,7 +304,7 @@ def _edit_accepted(copy: WorkingCopy, entry: PathRecord, update: LiveUpdate, ans
     return as_sent
 
 
-def _replayed(copy: WorkingCopy, entry: PathRecord, ops: list[bytes]) -> Lane:
+def _replay_edit(copy: WorkingCopy, entry: PathRecord, ops: list[bytes]) -> Lane:
     lane = copy.confirmed_lane(entry)
     lane.replay(ops)
     return lane
@@ -316,7 +316,7 @@ def _made(
     """The entry of a newly created file and its lane state, None if the lane is new."""
     digest = unhex(update.blake3 or "")
     kind: Kind = "text" if update.kind == "create_text" else kind_of_bytes(update.size or 0, copy.repo_kind)
-    made = PathRecord(
+    entry = PathRecord(
         path=update.path,
         kind=kind,
         gen=answer.gen,
@@ -328,22 +328,22 @@ def _made(
         size=update.size or 0,
         shadow=digest,
     )
-    return made, state
+    return entry, state
 
 
 def _keep_texts(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> None:
     """Store texts from the disk that the relay already had, so that they can be read offline."""
-    kept: dict[bytes, bytes] = {}
+    texts: dict[bytes, bytes] = {}
     for update, answer in answered:
         if answer.result == "ok" and update.kind == "create_text":
             digest = unhex(update.blake3 or "")
             data = None if copy.objects.has(digest) else _bytes_of(copy, update.path, digest)
             if data is not None and kind_of(data) == "text":
-                kept[digest] = data
-            if sum(map(len, kept.values())) > KEPT_AT_ONCE:
-                copy.objects.add(kept.items())
-                kept = {}
-    copy.objects.add(kept.items())
+                texts[digest] = data
+            if sum(map(len, texts.values())) > KEPT_AT_ONCE:
+                copy.objects.add(texts.items())
+                texts = {}
+    copy.objects.add(texts.items())
 
 
 def _adopted_states(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> dict[str, bytes]:
@@ -356,10 +356,10 @@ def _adopted_states(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAn
         for update, answer in answered
         if update.kind == "create_text" and answer.result == "ok" and answer.seq != answer.gen
     ]
-    found = {}
+    states = {}
     for state in lane_states(copy.transport, names):
         with suppress(Invalid):  # without a state, edits are sent as new versions of the file
             raw = state_bytes(state.state)
             if raw is not None and Lane.load(raw).digest().hex() == state.digest:
-                found[state.path] = raw
-    return found
+                states[state.path] = raw
+    return states

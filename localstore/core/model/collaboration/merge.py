@@ -32,8 +32,8 @@ class MergeConflict(Conflict):
     code = "merge_conflict"
 
     def __init__(self, files: list[str], way_out: str) -> None:
-        shown = ", ".join(files[:5]) + (f" and {len(files) - 5} more" if len(files) > 5 else "")
-        super().__init__(f"both sides changed {shown}; nothing was merged; {way_out}", files=files)
+        names = ", ".join(files[:5]) + (f" and {len(files) - 5} more" if len(files) > 5 else "")
+        super().__init__(f"both sides changed {names}; nothing was merged; {way_out}", files=files)
 
 
 class NotMergeable(Conflict):
