@@ -65,7 +65,7 @@ def test_the_file_is_its_owners_alone(outbox: Outbox, tmp_path: Path) -> None:
 
 def test_a_refused_action_moves_aside_and_returns_to_its_place(outbox: Outbox) -> None:
     first, second = add(outbox, "/a/+"), add(outbox, "/b/+")
-    outbox.mark_sent(first.id)
+    outbox.count_attempt(first.id)
     outbox.refuse(first.id, "forbidden", "no")
     assert outbox.next(ORIGIN, ANN) == second
     outbox.retry(first.id)
@@ -96,7 +96,7 @@ def test_values_of_one_field_fold_into_the_last(outbox: Outbox) -> None:
 
 def test_what_was_sent_or_adds_or_is_anothers_does_not_fold(outbox: Outbox) -> None:
     first = add(outbox, ISSUE, {"title": "one"})
-    outbox.mark_sent(first.id)
+    outbox.count_attempt(first.id)
     add(outbox, ISSUE, {"title": "two"})
     add(outbox, ISSUE, {"title": "of bob"}, BOB)
     add(outbox, ISSUE, {"title": "elsewhere"}, ANN, "https://other.example")
