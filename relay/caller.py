@@ -116,10 +116,10 @@ class Caller:
         """The address or network by which limits are counted; see `relay.http.address`."""
         return network(self.address)
 
-    def role_of(self, found: Row) -> Role | None:
+    def role_of(self, row: Row) -> Role | None:
         """The caller's role in the repository of this row, capped by what the credential includes: a token
         that only reads has the role `read`."""
-        role = repos.role(found)
+        role = repos.role(row)
         if role is None or self.principal is None or "admin" in self.principal.caps:
             return role
         most: Role = "write" if "write" in self.principal.caps else "read"
@@ -206,10 +206,10 @@ class Caller:
         the gate let the request in."""
         me = self.me
         statement = gate.LIVE_BY_KEY if me.via == "self" else gate.LIVE_BY_SESSION
-        found = await tx.one(statement, repo_id=repo_id, credential=me.session_id, account=me.account_id)
-        if found is None:
+        row = await tx.one(statement, repo_id=repo_id, credential=me.session_id, account=me.account_id)
+        if row is None:
             raise Unauthorized("the session has ended; run: svc login", reason="ended")
-        return found
+        return row
 
     def _require_proven(self) -> None:
         """Called before the commit: raise unless the checks that the gate leaves to the service were made."""
@@ -261,10 +261,10 @@ class View(Caller):
     async def _look_again(self, tx: Tx) -> None:
         """Set `repo` and `role` to their state in this transaction and refuse what the gate would refuse by
         now. A credential that merely expired while the request waited is accepted."""
-        found = await self.recheck(tx, self.repo.id)
-        if found[0] is None:
+        row = await self.recheck(tx, self.repo.id)
+        if row[0] is None:
             raise NotFound
-        self.repo, self.role = repos.row(found), self.role_of(found)
+        self.repo, self.role = repos.row(row), self.role_of(row)
         self.require_allowed()
         if (what := creation.COUNTED.get(self.operation.name)) is not None:
             await self.count_created(tx, what)

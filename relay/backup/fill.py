@@ -95,12 +95,12 @@ async def _events(connection: Any, table: Rows) -> None:
 
 async def _counters(connection: Any) -> None:
     """Set generated keys to continue after the highest existing one."""
-    found = await connection.fetch(
+    generated = await connection.fetch(
         "SELECT table_name::text, column_name::text, sequence FROM information_schema.columns,"
         " pg_get_serial_sequence(quote_ident(table_name), column_name) AS sequence"
         " WHERE table_schema = current_schema() AND sequence IS NOT NULL"
     )
-    for table, column, sequence in found:
+    for table, column, sequence in generated:
         await connection.execute(
             f"SELECT setval($1::text::regclass,"  # noqa: S608
             f" coalesce((SELECT max({_quoted(column)}) FROM {_quoted(table)}), 0) + 1, false)",

@@ -63,11 +63,11 @@ async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) 
     (target / OBJECTS).mkdir(mode=0o700, exist_ok=True)
     wanted, rows = await _database(db, target / made / DATABASE)
     say(f"the database is copied: {rows} rows")
-    found: list[Pack] = []
+    in_backup: list[Pack] = []
     copied = 0
     for name, size in wanted:
         one, fresh = await _pack(packs, target / OBJECTS, name, size, known)
-        found.append(one)
+        in_backup.append(one)
         copied += fresh
     manifest = BackupManifest(
         v=VERSION,
@@ -76,13 +76,13 @@ async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) 
         version=edition.VERSION,
         revision=migrations.HEAD,
         database=await apart(_described, target / made, DATABASE),
-        packs=found,
+        packs=in_backup,
         private=await apart(_private, data, target / made / PRIVATE),
     )
     await apart(_take_over, target, manifest)
     say(
-        f"{len(found)} packs, {manifest.size()} bytes in all, {copied + manifest.database.size} of them new, "
-        f"are in {target}"
+        f"{len(in_backup)} packs, {manifest.size()} bytes in all, "
+        f"{copied + manifest.database.size} of them new, are in {target}"
     )
     return manifest
 
@@ -120,7 +120,7 @@ async def _pack(packs: Packs, folder: Path, name: str, size: int, known: dict[st
 
 
 def _private(data: Path, to: Path) -> list[File]:
-    found = []
+    copies = []
     for name in KEPT:
         place = data / name
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
@@ -128,8 +128,8 @@ def _private(data: Path, to: Path) -> list[File]:
                 kept = path.relative_to(data).as_posix()
                 (to / kept).parent.mkdir(mode=0o700, exist_ok=True)
                 files.copy(path, to / kept)
-                found.append(_described(to, kept))
-    return found
+                copies.append(_described(to, kept))
+    return copies
 
 
 def _described(folder: Path, path: str) -> File:

@@ -25,10 +25,10 @@ class Recent(Generic[K, V]):
         self._known: OrderedDict[K, V] = OrderedDict()
 
     def get(self, key: K) -> V | None:
-        found = self._known.get(key)
-        if found is not None:
+        value = self._known.get(key)
+        if value is not None:
             self._known.move_to_end(key)
-        return found
+        return value
 
     def put(self, key: K, value: V) -> None:
         weight = self._weight(value)

@@ -76,19 +76,19 @@ async def count(tx: Tx, repo_id: str, objects: int, size: int, quota: Quota | No
         marked = await tx.one(rows.COUNT_REPO, of_repo=repo_id, **more)
     deleted = marked is not None and bool(marked[0])
     statement = rows.COUNT_DELETED if deleted else rows.COUNT
-    found = await tx.one(statement, of_repo=repo_id, **more)
-    if found is None:
+    usage = await tx.one(statement, of_repo=repo_id, **more)
+    if usage is None:
         await _ensure(tx, repo_id)
-        found = await tx.one(statement, of_repo=repo_id, **more)
-    if quota is not None and found is not None and (size > 0 or objects > 0):
-        quota.check(rows.row(found))
+        usage = await tx.one(statement, of_repo=repo_id, **more)
+    if quota is not None and usage is not None and (size > 0 or objects > 0):
+        quota.check(rows.row(usage))
 
 
 async def require(tx: Tx, repo_id: str, sizes: Sequence[tuple[bytes, int]], quota: Quota) -> None:
     """Raise QuotaExceeded, before anything is written, if these objects (digest, bytes) would exceed the
     quota."""
-    found = await tx.one(rows.OF_OWNER, of_repo=repo_id)
-    used = rows.row(found) if found else _nothing("")
+    usage = await tx.one(rows.OF_OWNER, of_repo=repo_id)
+    used = rows.row(usage) if usage else _nothing("")
     try:
         quota.check(_with(used, len(sizes), sum(size for _, size in sizes)))
     except QuotaExceeded:
@@ -104,9 +104,9 @@ async def count_repository(tx: Tx, account_id: str, repo_id: str, quota: Quota) 
     """Count a new repository. Raises QuotaExceeded when its owner has too many."""
     await tx.many(rows.ENSURE_ACCOUNT, [rows.unused(account_id)])
     await tx.many(rows.ENSURE_REPO, [rows.empty(repo_id)])
-    found = await tx.one(rows.COUNT_REPOSITORY, of_account=account_id)
-    if found is not None:
-        quota.check(rows.row(found))
+    usage = await tx.one(rows.COUNT_REPOSITORY, of_account=account_id)
+    if usage is not None:
+        quota.check(rows.row(usage))
 
 
 async def delete(tx: Tx, repo_id: str) -> None:
@@ -121,12 +121,12 @@ async def restore(tx: Tx, repo_id: str) -> None:
 
 async def transfer(tx: Tx, repo_id: str, old_owner: str, new_owner: str, quota: Quota) -> None:
     """Count a repository for its new owner. Raises QuotaExceeded when that is too much."""
-    found = await tx.one(rows.OF_REPO, of_repo=repo_id)
-    if found is None:
+    counts = await tx.one(rows.OF_REPO, of_repo=repo_id)
+    if counts is None:
         await _ensure(tx, repo_id)
-        found = (0, 0, False)
+        counts = (0, 0, False)
     await tx.many(rows.ENSURE_ACCOUNT, [rows.unused(new_owner)])
-    values = {"all_bytes": found[0], "all_objects": found[1]}
+    values = {"all_bytes": counts[0], "all_objects": counts[1]}
     await tx.run(rows.GIVEN_AWAY, of_account=old_owner, **values)
     used = await tx.one(rows.RECEIVED, of_account=new_owner, **values)
     if used is not None:
@@ -135,11 +135,11 @@ async def transfer(tx: Tx, repo_id: str, old_owner: str, new_owner: str, quota: 
 
 async def purge(tx: Tx, repo_id: str) -> None:
     """Remove the counts of a deleted repository whose rows are about to be deleted."""
-    found = await tx.one(rows.OF_REPO, of_repo=repo_id)
-    if found is not None:
-        if not found[2]:
+    counts = await tx.one(rows.OF_REPO, of_repo=repo_id)
+    if counts is not None:
+        if not counts[2]:
             await _move(tx, repo_id, True)
-        await tx.run(rows.PURGED, of_repo=repo_id, all_bytes=found[0], all_objects=found[1])
+        await tx.run(rows.PURGED, of_repo=repo_id, all_bytes=counts[0], all_objects=counts[1])
 
 
 async def count_account(tx: Tx, address: str, quota: Quota, guest: bool = False) -> None:
@@ -166,15 +166,15 @@ async def _ensure(tx: Tx, repo_id: str) -> None:
 
 
 async def _move(tx: Tx, repo_id: str, deleted: bool) -> None:
-    found = await tx.one(rows.OF_REPO, of_repo=repo_id)
-    if found is None:
+    counts = await tx.one(rows.OF_REPO, of_repo=repo_id)
+    if counts is None:
         await _ensure(tx, repo_id)
-        found = (0, 0, not deleted)
-    if bool(found[2]) == deleted:
+        counts = (0, 0, not deleted)
+    if bool(counts[2]) == deleted:
         return
     await tx.run(rows.MARK_DELETED, of_repo=repo_id, is_deleted=deleted)
     statement = rows.TO_DELETED if deleted else rows.FROM_DELETED
-    await tx.run(statement, of_repo=repo_id, all_bytes=found[0], all_objects=found[1])
+    await tx.run(statement, of_repo=repo_id, all_bytes=counts[0], all_objects=counts[1])
 
 
 def _nothing(account_id: str) -> UsageRow:

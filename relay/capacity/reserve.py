@@ -41,9 +41,9 @@ class Reserve:
 
     def require(self) -> None:
         """Raise NoSpace when the reserve is touched."""
-        if found := self.lacking():
+        if lack := self.lacking():
             raise NoSpace(
-                f"this node is nearly full: {found}; nothing was stored. Reading and deleting still work; "
+                f"this node is nearly full: {lack}; nothing was stored. Reading and deleting still work; "
                 "ask its operator to make room (relay gc, relay quota, a larger disk)"
             )
 

@@ -104,8 +104,8 @@ class Followers:
         return await self._between(tx, kinds, at, last, limit)
 
     async def _between(self, tx: Tx, kinds: Iterable[str], at: int, last: int, limit: int) -> list[Logged]:
-        found = await tx.all(rows.OF_KINDS, since=at, last=last, kinds=list(kinds), limit=limit)
-        return [log.row(one) for one in found]
+        logged = await tx.all(rows.OF_KINDS, since=at, last=last, kinds=list(kinds), limit=limit)
+        return [log.row(one) for one in logged]
 
     async def _end(self, tx: Tx) -> int:
         """The last id before which no new event can appear."""

@@ -156,12 +156,12 @@ class Hub:
         while True:
             before = self._handed_out
             async with self._db.read() as tx:
-                found = await tx.all(rows.OF_REPO, repo_id=repo_id, since=cursor, limit=BATCH)
-            behind += map(log.row, found)
+                older = await tx.all(rows.OF_REPO, repo_id=repo_id, since=cursor, limit=BATCH)
+            behind += map(log.row, older)
             cursor = behind[-1].id if behind else cursor
             if len(behind) >= BACKLOG:
                 return await self._resync(peer, repo_id)
-            if len(found) < BATCH and before == self._handed_out:
+            if len(older) < BATCH and before == self._handed_out:
                 break  # nothing was delivered while we read: the log continues where this backlog ends
         self._listen(peer, repo_id, behind[0].id - 1 if behind else cursor)
         for event in behind:
@@ -191,8 +191,8 @@ class Hub:
         if await self._is_lost(since):
             return [], last, False, True
         async with self._db.read() as tx:
-            found = await tx.all(rows.OF_REPOS, repo_ids=list(levels), since=since, last=last, limit=BATCH)
-        logged = [log.row(one) for one in found]
+            newer = await tx.all(rows.OF_REPOS, repo_ids=list(levels), since=since, last=last, limit=BATCH)
+        logged = [log.row(one) for one in newer]
         heard = [to_wire(one) for one in logged if LEVEL[one.audience] <= LEVEL[levels[one.repo_id or ""]]]
         if len(logged) < BATCH:
             return heard, max(last, since), False, False
@@ -215,8 +215,8 @@ class Hub:
 
     async def _rights_of(self, accounts: Collection[str], repo_ids: Collection[str]) -> Seen:
         async with self._db.read() as tx:
-            found = await tx.all(listeners.SEEN_BY, ids=list(repo_ids))
-        return _seen(found, accounts)
+            rights = await tx.all(listeners.SEEN_BY, ids=list(repo_ids))
+        return _seen(rights, accounts)
 
     async def _ask_again(self, repo_ids: Collection[str]) -> None:
         """Read the levels of all peers of these repositories again, in one query."""
@@ -297,17 +297,17 @@ class Hub:
                 LOG.exception("the event log could not be read; trying again")
 
     async def _hand_out(self) -> None:
-        at, found = self._position, BATCH
+        at, count = self._position, BATCH
         async with self._db.read() as tx:
             horizon = await self._db.horizon(tx)  # read before the events, so that all below it are visible
-        while found == BATCH:
+        while count == BATCH:
             async with self._db.read() as tx:
                 logged = [log.row(one) for one in await tx.all(rows.AFTER, since=at, limit=BATCH)]
             for event in logged:
                 await self._hand_to_peers(event)
                 at = event.id
-            found = len(logged)
-            self._handed_out += found
+            count = len(logged)
+            self._handed_out += count
         self._position = at if horizon is None else max(self._position, horizon - 1)
 
     async def _hand_to_peers(self, event: Logged) -> None:
@@ -337,9 +337,9 @@ class Hub:
                 self.channels.end_branch(event.repo_id, name)
 
 
-def _seen(found: Iterable[Row], accounts: Collection[str]) -> dict[tuple[str, str], Audience]:
+def _seen(rights: Iterable[Row], accounts: Collection[str]) -> dict[tuple[str, str], Audience]:
     seen: dict[tuple[str, str], Audience] = {}
-    for repo_id, owner_id, public, account_id, role in found:
+    for repo_id, owner_id, public, account_id, role in rights:
         if public:
             for one in accounts:
                 seen.setdefault((one, repo_id), "reader")

@@ -177,8 +177,8 @@ class Jobs:
         async with self._db.write() as tx:
             now = now_ms()
             for kind in due:
-                found = await self._claim(tx, kind, free[kind], now)
-                claimed += [(row, now + LEASE) for row in found]
+                jobs = await self._claim(tx, kind, free[kind], now)
+                claimed += [(row, now + LEASE) for row in jobs]
         return [self._run(row, lease) for row, lease in claimed]
 
     async def _claim(self, tx: Tx, kind: str, slots: int, now: int) -> list[Row]:
@@ -191,9 +191,9 @@ class Jobs:
         more = True
         while more and len(ids) < slots:  # each round but the last fills a lane
             full = [NOBODY, *(lane for lane, n in taken.items() if n >= each)]
-            found = await tx.all(rows.DUE_IN_LANES, of_kind=kind, now=now, full=full, limit=slots)
+            due = await tx.all(rows.DUE_IN_LANES, of_kind=kind, now=now, full=full, limit=slots)
             more = False
-            for job_id, lane in found:
+            for job_id, lane in due:
                 if job_id in ids:
                     continue
                 if taken[lane] >= each:

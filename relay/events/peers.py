@@ -70,11 +70,11 @@ class Shared:
         self._texts: dict[int, bytes] = {}
 
     def text(self, channel: int) -> bytes:
-        found = self._texts.get(channel)
-        if found is None:
-            found = b'{"type":"%s","channel":%d,' % (self._tag.encode(), channel) + self._body[1:]
-            self._texts[channel] = found
-        return found
+        text = self._texts.get(channel)
+        if text is None:
+            text = b'{"type":"%s","channel":%d,' % (self._tag.encode(), channel) + self._body[1:]
+            self._texts[channel] = text
+        return text
 
 
 class Frame:
@@ -270,31 +270,31 @@ class Peer:
     def drain(self) -> list[bytes]:
         """What waits (`ready`), as JSON texts: what it sees no more, events and frames in order, and what was
         lost. No more than AT_ONCE; `ready` stays where there is more."""
-        found = [_encode(one) for one in self.ended]
-        found += [_encode(Hidden(repo_id=one)) for one in self.hidden]
+        texts = [_encode(one) for one in self.ended]
+        texts += [_encode(Hidden(repo_id=one)) for one in self.hidden]
         self.ended, self.hidden = [], []
         taken = 0
         while self.queue and taken < AT_ONCE:
-            found.append(text := self.queue.popleft().text)
+            texts.append(text := self.queue.popleft().text)
             taken += len(text)
         self.queued -= taken
         if self.queue:
-            return found
-        found += [_encode(Resync(repo_id=one, id=self.cursors[one])) for one in sorted(self.lost)]
-        found += [_encode(Gap(channel=one.number, seq=one.seq)) for one in self.gaps]
-        found += [_encode(_news(one)) for one in self.meeting]
+            return texts
+        texts += [_encode(Resync(repo_id=one, id=self.cursors[one])) for one in sorted(self.lost)]
+        texts += [_encode(Gap(channel=one.number, seq=one.seq)) for one in self.gaps]
+        texts += [_encode(_news(one)) for one in self.meeting]
         self.lost, self.gaps, self.meeting, self.queued = set(), {}, {}, 0
         self.ready.clear()
-        return found
+        return texts
 
     def take_frames(self) -> list[bytes]:
         """The queued frames of channels; queued events are dropped."""
         self._keep(lambda one: not isinstance(one, Told))
         self.lost, self.hidden = set(), []
-        found: list[bytes] = []
+        frames: list[bytes] = []
         while self.ready.is_set() and not self.closed:
-            found += self.drain()
-        return found
+            frames += self.drain()
+        return frames
 
     @property
     def over(self) -> bool:

@@ -109,10 +109,10 @@ class Credentials:
 
     async def _by_key(self, caller: Caller, request: Request, incoming: Incoming, body: bytes) -> None:
         parsed = request_signature.parse(request.headers.items())
-        found = await self._node.db.lookup(device_keys.SELF, id=parsed.key_id)
-        if found is None:
+        row = await self._node.db.lookup(device_keys.SELF, id=parsed.key_id)
+        if row is None:
             raise Unauthorized("this device key is not registered here, or was revoked; run: svc login")
-        public, words, used_at, account_id, kind, handle, phase = found
+        public, words, used_at, account_id, kind, handle, phase = row
         await self._verify(caller, request, incoming, body, parsed, public)
         caps = frozenset(words.split())
         needed = required(self._op, caps)
@@ -170,17 +170,17 @@ class Credentials:
         db, capability, now = self._node.db, verdict.token.capability, now_ms()
         session_id, account = verdict.session_id, verdict.account_id
         if self._seen:
-            found = await db.lookup(
+            session_row = await db.lookup(
                 gate.LIVE_AND_VISIBLE, repo_id=params["id"], session_id=session_id, account=account, now=now
             )
         else:
-            found = await db.lookup(sessions.LIVE, session_id=session_id, account=account, now=now)
-        if found is None:
+            session_row = await db.lookup(sessions.LIVE, session_id=session_id, account=account, now=now)
+        if session_row is None:
             raise Unauthorized("the session has ended; run: svc login", reason="ended")
         if self._seen:
-            found, row = gate.parts(found)
+            session_row, row = gate.parts(session_row)
             caller.sight = Sight(row)
-        live = sessions.live(found)
+        live = sessions.live(session_row)
         bound = verdict.device_key_id
         if bound is not None and not hmac.compare_digest(bound, live.device_key_id or ""):
             raise Unauthorized("the token does not belong to its session; run: svc login", reason="token")

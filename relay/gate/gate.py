@@ -320,17 +320,17 @@ def _query(request: Request, shape: type[msgspec.Struct], strict: bool) -> msgsp
     """The query. `strict`: it has no parameters that its route does not know, so that a misspelt filter or
     guard is not taken for none. Pages are linked to with parameters of others."""
     known = shape.__struct_encode_fields__ if strict else None
-    found: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     for name, value in request.get_query_args(keep_blank_values=True):
-        if name in found:
+        if name in parameters:
             raise Invalid(f"the query parameter {name[:40]!r} is given twice")
         if known is not None and name not in known:
             raise Invalid(f"the query has no parameter {name[:40]!r}; it has {', '.join(known)}")
         if "\ufffd" in value:
             raise Invalid(f"the query parameter {name[:40]!r} is not UTF-8")
-        found[name] = value
+        parameters[name] = value
     try:
-        query = msgspec.convert(found, shape, strict=False)
+        query = msgspec.convert(parameters, shape, strict=False)
         require_storable(msgspec.structs.asdict(query))
         return query
     except msgspec.ValidationError as error:

@@ -148,10 +148,10 @@ class _Entry:
 
     def _find(self, request: Request) -> tuple[Handle, dict[str, str]]:
         """The handler of a request. A path whose routes are all switched off counts as unknown."""
-        found = self._router.find(request.path)
-        if found is None:
+        match = self._router.find(request.path)
+        if match is None:
             raise NotFound
-        methods, params = found
+        methods, params = match
         method = "GET" if request.method == "HEAD" and "HEAD" not in methods else request.method
         if method not in methods:
             raise _WrongMethod(allowed(methods))

@@ -130,8 +130,8 @@ def _responses(route: Route, schema: dict[str, Any]) -> dict[str, Any]:
     good: dict[str, Any] = {"description": route.summary}
     if route.returns is not None:
         shapes = [schema[repr(shape)] for shape in _either(route.returns)]
-        found = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
-        good["content"] = {"application/json": {"schema": found}}
+        content = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
+        good["content"] = {"application/json": {"schema": content}}
     elif status < 300 and status != 204:
         good["content"] = {route.media.partition(";")[0]: {}}
     answers = {str(status): good}

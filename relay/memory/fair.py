@@ -104,12 +104,12 @@ class Share:
         async with self._turns.turn(who):
             running = asyncio.get_running_loop().run_in_executor(self._thread, partial(_timed, work))
             try:
-                found, seconds = await asyncio.shield(running)
+                result, seconds = await asyncio.shield(running)
             finally:
                 await asyncio.gather(running, return_exceptions=True)  # the turn lasts until it has ended
             if seconds > LONG:
                 await asyncio.sleep(seconds)
-        return found, self.spent(who, seconds)
+        return result, self.spent(who, seconds)
 
     async def finish(self, who: str, work: Callable[[float], bool]) -> None:
         """Run a whole job in slices. `work` receives the seconds that a slice may take and returns whether it

@@ -60,11 +60,11 @@ class Joins(Recent[Joined, tuple[bytes | None]]):
     """What texts were joined to, None for a conflict."""
 
     def __init__(self) -> None:
-        super().__init__(TEXTS_BYTES, lambda found: EACH + len(found[0] or b""), TEXTS_BYTES // 8)
+        super().__init__(TEXTS_BYTES, lambda outcome: EACH + len(outcome[0] or b""), TEXTS_BYTES // 8)
 
 
 class FoundMoves(Recent[bytes, Mapping[str, str]]):
     """The moves of one side, old path → new path, by the digest of what was searched."""
 
     def __init__(self) -> None:
-        super().__init__(TEXTS_BYTES, lambda found: EACH * (1 + len(found)))
+        super().__init__(TEXTS_BYTES, lambda outcome: EACH * (1 + len(outcome)))

@@ -48,13 +48,13 @@ class Files:
         known = {root: self._known[root] for root in roots if root in self._known}
         known[tree.EMPTY_ROOT] = 0
         if not all(root in known for root in roots):
-            found = await drive(tree.count(roots, dict(self._known)), load)
-            self._keep(found)
-            known |= found
+            counts = await drive(tree.count(roots, dict(self._known)), load)
+            self._keep(counts)
+            known |= counts
         return known
 
-    def _keep(self, found: Mapping[bytes, int]) -> None:
-        for digest, files in found.items():
+    def _keep(self, counts: Mapping[bytes, int]) -> None:
+        for digest, files in counts.items():
             self._known[digest] = files
             self._known.move_to_end(digest)
         while len(self._known) > self._most:
@@ -69,11 +69,11 @@ class Directories(Recent[bytes, tree.Directory]):
 
     def among(self, wanted: Iterable[bytes]) -> Known:
         """Those of these directories that are kept."""
-        found = ((one, self.get(one)) for one in wanted)
-        return {digest: directory for digest, directory in found if directory is not None}
+        pairs = ((one, self.get(one)) for one in wanted)
+        return {digest: directory for digest, directory in pairs if directory is not None}
 
-    def learn(self, found: Known) -> None:
-        for digest, directory in found.items():
+    def learn(self, directories: Known) -> None:
+        for digest, directory in directories.items():
             self.put(digest, directory)
 
 

@@ -54,19 +54,19 @@ class Workers:
         budget itself."""
         if size <= LITTLE:
             began = time.thread_time()
-            found = await asyncio.to_thread(call, *arguments)
+            result = await asyncio.to_thread(call, *arguments)
             self._share.spent(who, time.thread_time() - began)
-            return found
+            return result
         async with self._turns.turn(who):
             asking = asyncio.ensure_future(self._ask(call, arguments))
             try:
-                found, error, seconds = await asyncio.shield(asking)
+                result, error, seconds = await asyncio.shield(asking)
             finally:
                 await asyncio.gather(asking, return_exceptions=True)  # the turn lasts until it has ended
         self._share.spent(who, seconds)
         if error is not None:
             raise error
-        return found
+        return result
 
     async def _ask(self, call: Callable[..., R], arguments: tuple[object, ...]) -> Said[R]:
         sent = await asyncio.to_thread(frame, (call, arguments))
@@ -88,8 +88,8 @@ class Workers:
         except asyncio.CancelledError:
             await self._end()  # its answer would be taken for the next one's
             raise
-        found: Said[R] = await asyncio.to_thread(pickle.loads, raw)
-        return found
+        answer: Said[R] = await asyncio.to_thread(pickle.loads, raw)
+        return answer
 
     async def _started(self) -> Process:
         if self._process is None or self._process.returncode is not None:

@@ -78,8 +78,8 @@ async def compact(db: Database, store: ObjectStore, before: int, pause: float = 
 
 async def _page(db: Database, after: int) -> list[tuple[int, str, int]]:
     async with db.read() as tx:
-        found = await tx.all(rows.PACKS, after=after, limit=_NAMES)
-    return [(int(one[0]), str(one[1]), int(one[2])) for one in found]
+        packs = await tx.all(rows.PACKS, after=after, limit=_NAMES)
+    return [(int(one[0]), str(one[1]), int(one[2])) for one in packs]
 
 
 async def _tidy(db: Database, store: ObjectStore, pack_id: int, name: str, size: int, freed: Freed) -> None:
@@ -112,9 +112,9 @@ async def _rewrite(db: Database, store: ObjectStore, pack_id: int, name: str, le
 
 async def _move(db: Database, store: ObjectStore, pack_id: int, name: str, lot: list[_Old]) -> None:
     async with db.read() as tx:
-        found = await tx.all(rows.FRAME_OBJECTS, pack_id=pack_id, frames=[one.offset for one in lot])
+        objects = await tx.all(rows.FRAME_OBJECTS, pack_id=pack_id, frames=[one.offset for one in lot])
     held: dict[int, list[_Object]] = {one.offset: [] for one in lot}
-    for row in found:
+    for row in objects:
         held[row[0]].append(_Object(row[0], row[1], row[2], bytes(row[3]), bool(row[4])))
     stored = await store.packs.read(name, [(one.offset, one.stored_len) for one in lot])
     frames = await asyncio.to_thread(_framed, lot, stored, held)
@@ -179,11 +179,11 @@ def _digest(moved: tuple[ObjectRow, int, FrameAt]) -> bytes:
 
 
 def _offsets(row: FrameRow) -> list[tuple[int, ObjectRow]]:
-    found, offset = [], 0
+    offsets, offset = [], 0
     for one in row.objects:
-        found.append((offset, one))
+        offsets.append((offset, one))
         offset += one.size
-    return found
+    return offsets
 
 
 def _frame_row(pack_id: int, one: FrameAt) -> dict[str, int]:

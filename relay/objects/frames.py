@@ -28,15 +28,15 @@ def unpacked(
     """The objects of these groups (one group for each frame, with its stored bytes), and the raw bytes of
     frames of at most `keep` bytes for the cache. Larger frames are decompressed only as far as needed, one
     buffer serving all. Raises Unavailable for damaged ones; `verify` compares digests."""
-    found: dict[bytes, bytes] = {}
+    objects: dict[bytes, bytes] = {}
     whole: dict[FrameKey, bytes] = {}
     for group, data in zip(groups, stored, strict=True):
         frame = group[0]
         raw = _raw(frame, data, reach(group, keep))
-        found |= cut(group, raw, verify)
+        objects |= cut(group, raw, verify)
         if frame.raw_len <= keep:
             whole[frame.frame] = raw
-    return found, whole
+    return objects, whole
 
 
 def reach(group: Sequence[Located], keep: int) -> int:
@@ -47,14 +47,14 @@ def reach(group: Sequence[Located], keep: int) -> int:
 
 def cut(group: Sequence[Located], raw: bytes, verify: bool) -> dict[bytes, bytes]:
     """The objects of one frame out of its raw bytes."""
-    found = {one.digest: raw[one.offset : one.offset + one.size] for one in group}
+    objects = {one.digest: raw[one.offset : one.offset + one.size] for one in group}
     if verify:
         for one in group:
-            if not one.directory and digest(found[one.digest]) != one.digest:
+            if not one.directory and digest(objects[one.digest]) != one.digest:
                 raise Unavailable(
                     f"the stored bytes of {one.digest.hex()[:12]} are damaged; run: relay audit"
                 )
-    return found
+    return objects
 
 
 def _raw(frame: Located, stored: Stored, end: int) -> bytes:

@@ -42,10 +42,10 @@ class Marks:
         return fresh
 
     def _among(self, digests: list[bytes]) -> set[bytes]:
-        found: set[bytes] = set()
+        marked: set[bytes] = set()
         for start in range(0, len(digests), _LOT):
             lot = digests[start : start + _LOT]
             places = ",".join("?" * len(lot))
             rows = self._file.execute(f"SELECT digest FROM mark WHERE digest IN ({places})", lot)  # noqa: S608
-            found.update(row[0] for row in rows)
-        return found
+            marked.update(row[0] for row in rows)
+        return marked

@@ -109,8 +109,8 @@ class PackFiles:
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], run: Run
     ) -> R:
         with _reading(name):
-            found: R = await run(_use_ranges, self.folder, name, ranges, use)
-            return found
+            result: R = await run(_use_ranges, self.folder, name, ranges, use)
+            return result
 
     async def show(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]
@@ -299,12 +299,12 @@ def _write_all(fd: int, pieces: Sequence[bytes]) -> None:
 
 
 def _listed(folder: Path) -> list[PackInfo]:
-    found = []
+    infos = []
     for path in folder.glob(f"*{SUFFIX}"):
         with contextlib.suppress(FileNotFoundError):
             stat = path.stat()
-            found.append(PackInfo(path.stem, stat.st_size, stat.st_mtime_ns // 1_000_000))
-    return found
+            infos.append(PackInfo(path.stem, stat.st_size, stat.st_mtime_ns // 1_000_000))
+    return infos
 
 
 def _delete(folder: Path, names: Collection[str]) -> None:

@@ -109,14 +109,14 @@ class S3Packs:
         starts = [offset for offset, _ in ranges]
         lengths = [length for _, length in ranges]
         try:
-            found = await obstore.get_ranges_async(
+            pieces = await obstore.get_ranges_async(
                 self._store, PREFIX + name, starts=starts, lengths=[max(one, 1) for one in lengths]
             )
         except (NotFoundError, FileNotFoundError):
             raise PackGone(f"pack {name} of the object store is gone; try again") from None
         except (BaseError, OSError) as error:
             raise _unavailable(error) from None
-        data = [bytes(one)[:length] for one, length in zip(found, lengths, strict=True)]
+        data = [bytes(one)[:length] for one, length in zip(pieces, lengths, strict=True)]
         if [len(one) for one in data] != lengths:
             raise PackGone(f"pack {name} of the object store ends before a frame that the index speaks of")
         return data
@@ -198,23 +198,23 @@ class S3Packs:
         """A random name exists already: accept it if it holds our bytes, since our request was repeated after
         a lost answer."""
         try:
-            found = await obstore.head_async(self._store, PREFIX + name)
+            stat = await obstore.head_async(self._store, PREFIX + name)
         except (BaseError, OSError) as error:
             raise _unavailable(error) from None
-        if found["size"] != size:
+        if stat["size"] != size:
             raise Unavailable("the object store holds other bytes under a new name; nothing was stored")
 
     async def _require_owner(self, owner: str) -> None:
         once = _connect(self._where, {"max_retries": 0})
         try:
             answer = await obstore.get_async(once, OWNER)
-            found = bytes(await answer.bytes_async()).decode("utf-8", "replace")
+            holder = bytes(await answer.bytes_async()).decode("utf-8", "replace")
         except (NotFoundError, FileNotFoundError):
             await obstore.put_async(once, OWNER, owner.encode(), use_multipart=False)
             return
-        if found != owner:
+        if holder != owner:
             raise StartRefused(
-                f"bucket {self._where.bucket} belongs to the node {found[:200]!r}, this one is {owner!r}; "
+                f"bucket {self._where.bucket} belongs to the node {holder[:200]!r}, this one is {owner!r}; "
                 f"use another bucket, or delete its object `{OWNER}` if the node has moved"
             )
 

@@ -138,10 +138,10 @@ class ObjectStore:
         """Make stored objects reachable from a repository, and count them. The caller has checked that this
         is allowed. Raises QuotaExceeded."""
         unique = sorted(set(digests))
-        found = await tx.all(usage.FRESH, of_repo=repo_id, digests=unique) if unique else []
-        if objects := sum(row[0] for row in found):
+        fresh = await tx.all(usage.FRESH, of_repo=repo_id, digests=unique) if unique else []
+        if objects := sum(row[0] for row in fresh):
             await tx.many(rows.SCOPE_INSERT, [{"repo_id": repo_id, "digest": one} for one in unique])
-            await quotas.count(tx, repo_id, objects, sum(row[1] for row in found), self._quota)
+            await quotas.count(tx, repo_id, objects, sum(row[1] for row in fresh), self._quota)
 
     async def put(self, repo_id: str | None, data: bytes, tx: Tx | None = None) -> bytes:
         """Store one object; returns its digest. See `put_many`."""
@@ -249,10 +249,10 @@ class ObjectStore:
                 return await self.locate(digests, repo_id, own)
         unique = list(dict.fromkeys(digests))
         if repo_id is None:
-            found = await tx.all(rows.LOCATE, digests=unique)
+            places = await tx.all(rows.LOCATE, digests=unique)
         else:
-            found = await tx.all(rows.LOCATE_IN_REPO, repo_id=repo_id, digests=unique)
-        return {row[0]: rows.located(row) for row in found}
+            places = await tx.all(rows.LOCATE_IN_REPO, repo_id=repo_id, digests=unique)
+        return {row[0]: rows.located(row) for row in places}
 
     # --- reading
 
@@ -271,10 +271,10 @@ class ObjectStore:
     ) -> dict[bytes, bytes]:
         """The bytes of all; each frame is read and decompressed once. Raises NotFound unless all exist. See
         `read_located`."""
-        found = await self.locate(digests, repo_id, tx)
-        if len(found) < len(set(digests)):
+        located = await self.locate(digests, repo_id, tx)
+        if len(located) < len(set(digests)):
             raise NotFound
-        return await self.read_located(list(found.values()), tx, cache=cache, heavy=heavy)
+        return await self.read_located(list(located.values()), tx, cache=cache, heavy=heavy)
 
     async def read_located(
         self, located: Sequence[Located], tx: Tx | None = None, *, cache: bool = True, heavy: bool = False
@@ -292,15 +292,15 @@ class ObjectStore:
         groups: dict[FrameKey, list[Located]] = {}
         for one in located:
             groups.setdefault(one.frame, []).append(one)
-        found: dict[bytes, bytes] = {}
+        objects: dict[bytes, bytes] = {}
         unread: list[list[Located]] = []
         for key, group in groups.items():
             raw = self._cache.get(key)
             if raw is None:
                 unread.append(group)
             else:
-                found |= cut(group, raw, self._verify)
-        return found | await self._load(unread, self._cache.largest if cache else 0, heavy)
+                objects |= cut(group, raw, self._verify)
+        return objects | await self._load(unread, self._cache.largest if cache else 0, heavy)
 
     async def _load(self, groups: Sequence[list[Located]], keep: int, heavy: bool) -> dict[bytes, bytes]:
         """Objects, grouped by frame, from their packs, one portion of a pack at a time: tiny objects may be
@@ -308,11 +308,11 @@ class ObjectStore:
         by_pack: dict[str, list[list[Located]]] = {}
         for group in groups:
             by_pack.setdefault(group[0].pack, []).append(group)
-        found: dict[bytes, bytes] = {}
+        objects: dict[bytes, bytes] = {}
         for name, here in by_pack.items():
             for part in batches(here, PORTION, lambda group: _weight(group, keep)):
-                found |= await self._unpack(name, part, keep, heavy)
-        return found
+                objects |= await self._unpack(name, part, keep, heavy)
+        return objects
 
     async def _unpack(
         self, name: str, part: list[list[Located]], keep: int, heavy: bool

@@ -129,12 +129,12 @@ class Outbound:
         OutboundFailed."""
         loop = asyncio.get_running_loop()
         try:
-            found = await loop.run_in_executor(
+            resolved = await loop.run_in_executor(
                 self._threads, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
             )
         except (OSError, UnicodeError):
             raise OutboundFailed(f"the name {host} has no address") from None
-        addresses = [ipaddress.ip_address(sockaddr[0]) for *_, sockaddr in found]
+        addresses = [ipaddress.ip_address(sockaddr[0]) for *_, sockaddr in resolved]
         self._require(host, addresses)
         return list(dict.fromkeys(map(str, addresses)))
 

@@ -61,8 +61,8 @@ async def usages(url: str, handle: str | None) -> list[tuple[str, UsageRow]]:
     """Usage of accounts, highest first, or of one account. Raises NotFound for an unknown handle."""
     async with _opened(url) as db, db.read() as tx:
         if handle is None:
-            found = await tx.all(usage.LISTED, limit=LISTED)
-            return [(str(row[0]), usage.row(row[1:])) for row in found]
+            listed = await tx.all(usage.LISTED, limit=LISTED)
+            return [(str(row[0]), usage.row(row[1:])) for row in listed]
         account_id = await tx.value(usage.ACCOUNT_ID, handle=handle)
         if account_id is None:
             raise NotFound(f"there is no account {handle}")

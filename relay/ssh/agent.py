@@ -193,10 +193,10 @@ def _taken(content: bytes) -> tuple[bytes, bytes]:
 
 async def read_request(sock: Any) -> bytes:
     """What is to be signed: everything until the other end stops writing. Raises OSError, TimeoutError."""
-    loop, found = asyncio.get_running_loop(), bytearray()
+    loop, received = asyncio.get_running_loop(), bytearray()
     async with asyncio.timeout(10):
         while piece := await loop.sock_recv(sock, 65536):
-            found += piece
-            if len(found) > SIGN_BYTES:
+            received += piece
+            if len(received) > SIGN_BYTES:
                 raise OSError("too long")
-    return bytes(found)
+    return bytes(received)

@@ -64,8 +64,8 @@ class ProposalRow:
     head_repo_id: str | None  # of another repository
 
 
-def row(found: Row) -> ProposalRow:
-    return ProposalRow(*found)
+def row(columns: Row) -> ProposalRow:
+    return ProposalRow(*columns)
 
 
 # The current base branch, if it was not deleted.

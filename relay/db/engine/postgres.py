@@ -87,8 +87,8 @@ class PostgresTx:
     async def all(self, statement: ClauseElement, **params: Any) -> list[Row]:
         form = compiled(statement)
         with _translated():
-            found: list[Row] = await self._connection.fetch(form.sql, *form.values(params))
-        return found
+            rows: list[Row] = await self._connection.fetch(form.sql, *form.values(params))
+        return rows
 
     async def one(self, statement: ClauseElement, **params: Any) -> Row | None:
         rows = await self.all(statement, **params)
@@ -277,8 +277,8 @@ class PostgresDatabase:
             with _translated():
                 if await tx._connection.fetchval("SELECT to_regclass('alembic_version') IS NULL"):
                     return None
-                found = await tx._connection.fetchval("SELECT version_num FROM alembic_version")
-        return None if found is None else str(found)
+                version = await tx._connection.fetchval("SELECT version_num FROM alembic_version")
+        return None if version is None else str(version)
 
 
 def _begin(names: Iterable[str]) -> str:

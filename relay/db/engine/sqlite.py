@@ -90,8 +90,8 @@ class _Connection(aiosqlite.Connection):
     ) -> tuple[list[Row], int]:
         """Run the waiting statements, then this one. Returns its rows and the number of changed rows."""
         in_thread: Any = self._execute
-        found: tuple[list[Row], int] = await in_thread(self._carried_out, waiting, sql, values)
-        return found
+        outcome: tuple[list[Row], int] = await in_thread(self._carried_out, waiting, sql, values)
+        return outcome
 
     def _carried_out(
         self, waiting: Sequence[Waiting], sql: str, values: Sequence[Any]
@@ -141,8 +141,8 @@ class SqliteTx:
     async def all(self, statement: ClauseElement, **params: Any) -> list[Row]:
         rows: list[Row] = []
         for sql, values in _expand(statement, params):
-            found, _ = await self._carry_out(sql, values)
-            rows += found
+            more, _ = await self._carry_out(sql, values)
+            rows += more
         return rows
 
     async def one(self, statement: ClauseElement, **params: Any) -> Row | None:
@@ -237,11 +237,11 @@ class SqliteDatabase:
         form = compiled(statement)
         values = {**form.defaults, **params}
         try:
-            found: list[Row] = self._near.execute(form.sql, [values[name] for name in form.order]).fetchall()
+            rows: list[Row] = self._near.execute(form.sql, [values[name] for name in form.order]).fetchall()
         except sqlite3.OperationalError:
             async with self.read() as tx:
                 return await tx.one(statement, **params)
-        return found[0] if found else None
+        return rows[0] if rows else None
 
     @contextlib.asynccontextmanager
     async def read(self, snapshot: bool = False) -> AsyncIterator[SqliteTx]:
@@ -322,17 +322,17 @@ class SqliteDatabase:
     def _damages(self) -> list[str]:
         with contextlib.closing(self._opened()) as connection:
             try:
-                found = connection.execute("PRAGMA quick_check(20)").fetchall()
+                lines = connection.execute("PRAGMA quick_check(20)").fetchall()
             except sqlite3.DatabaseError as error:
                 return [str(error)]
-        return [line for (said,) in found if said != "ok" for line in str(said).splitlines()]
+        return [line for (said,) in lines if said != "ok" for line in str(said).splitlines()]
 
     async def schema_version(self) -> str | None:
         async with self.read() as tx:
-            found = await tx._connection.execute_fetchall(
+            tables = await tx._connection.execute_fetchall(
                 "SELECT name FROM sqlite_master WHERE type='table' AND name='alembic_version'"
             )
-            if not found:
+            if not tables:
                 return None
             rows = await tx._connection.execute_fetchall("SELECT version_num FROM alembic_version")
             return next((str(row[0]) for row in rows), None)

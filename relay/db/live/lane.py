@@ -230,8 +230,8 @@ QUIET = select(ref.c.seq).where(
 )
 
 
-def row(found: Row) -> LaneRow:
-    path, kind, gen, epoch, ver, digest, size, genesis, edited, replica_id, last, second = found
+def row(columns: Row) -> LaneRow:
+    path, kind, gen, epoch, ver, digest, size, genesis, edited, replica_id, last, second = columns
     return LaneRow(
         path, kind, gen, epoch, ver, digest, size, genesis or digest, bool(edited), replica_id, last, second
     )

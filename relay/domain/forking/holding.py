@@ -57,8 +57,8 @@ async def gather(
     """What `target` lacks of the history that leads to these seals of `source`, as far as `policy` shows it.
     Seals never change, so that it holds in every later transaction."""
     async with node.db.read(snapshot=True) as tx:
-        found = await tx.all(rows.FRESH, of_repo=source, to_repo=target, ids=sorted(set(heads)))
-        taken = Taken(source, [row[0] for row in found])
+        fresh = await tx.all(rows.FRESH, of_repo=source, to_repo=target, ids=sorted(set(heads)))
+        taken = Taken(source, [row[0] for row in fresh])
         named: set[bytes] = set()
         chunked: set[bytes] = set()
         for ids in _lots(taken.seals):
@@ -66,9 +66,9 @@ async def gather(
                 if policy is None or policy.sees(path):
                     (chunked if kind == "chunked" else named).add(bytes(digest))
         load = trees.stored(node.objects, tx)
-        here = {row[0]: (bytes(row[2]), bytes(row[3])) for row in found}
+        here = {row[0]: (bytes(row[2]), bytes(row[3])) for row in fresh}
         taken.trees = await parting.part(tx, load, source, here, policy)
-        first = {taken.trees.roots.get(row[0], bytes(row[2])) for row in found if row[1] == FIRST}
+        first = {taken.trees.roots.get(row[0], bytes(row[2])) for row in fresh if row[1] == FIRST}
         load = taken.trees.load(load)
         for root in first - {tree.EMPTY_ROOT}:
             for entry in (await trees.drive(tree.walk(root), load)).values():

@@ -47,18 +47,18 @@ class Parts:
 
 
 async def part(
-    tx: Tx, load: Load, source: str, found: Mapping[str, tuple[bytes, bytes]], policy: Policy | None
+    tx: Tx, load: Load, source: str, roots: Mapping[str, tuple[bytes, bytes]], policy: Policy | None
 ) -> Parts:
     """The trees of these seals (id → root that `source` has, signed root) as far as `policy` shows them.
     Raises TooLarge where they need too many directories."""
-    made = Parts({one: root for one, (root, signed) in found.items() if root != signed})
+    made = Parts({one: root for one, (root, signed) in roots.items() if root != signed})
     if policy is None:
         return made
     keys = {one: bytes(key) for one, key in await tx.all(repos.KEYS, repo_id=source)}
     parting = tree.Parting(policy)
-    for ids in batches(list(found), LOT, lambda _: 1):
+    for ids in batches(list(roots), LOT, lambda _: 1):
         for seal_id, payload in await tx.all(rows.PAYLOADS, ids=ids):
-            root, signed = found[seal_id]
+            root, signed = roots[seal_id]
             key = keys[seals.decode(bytes(payload)).tree_key_id]
             left = await trees.drive(tree.part(root, key, parting), load)
             if left != signed:

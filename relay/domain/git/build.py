@@ -161,16 +161,20 @@ class _Builder:
     async def _parents(self, tx: Tx, ids: list[str], window: int) -> dict[str, tuple[str, ...]]:
         """The parents in git of seals and of their ancestors, some generations back."""
         top = await tx.value(walks.TOP_GENERATION, ids=ids)
-        found: dict[str, list[str]] = {}
+        parents_of: dict[str, list[str]] = {}
         for seal_id, _, parent in await tx.all(walks.GRAPH, ids=ids, floor=max(0, top - window)):
             if seal_id not in self._done:
-                found.setdefault(seal_id, []).extend([parent] if parent is not None else [])
-        merged = sorted({row[0] for row in await tx.all(seals.SOURCES, ids=list(found))}) if found else []
+                parents_of.setdefault(seal_id, []).extend([parent] if parent is not None else [])
+        merged = (
+            sorted({row[0] for row in await tx.all(seals.SOURCES, ids=list(parents_of))})
+            if parents_of
+            else []
+        )
         for part in batches(merged, LOT, lambda _: 1):
-            await self._add_sources(tx, part, found)
-        return {seal_id: tuple(parents) for seal_id, parents in found.items()}
+            await self._add_sources(tx, part, parents_of)
+        return {seal_id: tuple(parents) for seal_id, parents in parents_of.items()}
 
-    async def _add_sources(self, tx: Tx, ids: list[str], found: dict[str, list[str]]) -> None:
+    async def _add_sources(self, tx: Tx, ids: list[str], parents_of: dict[str, list[str]]) -> None:
         """Add what these were merged from to their parents, in the order of the payload. What the repository
         does not hold, as a fork may not, is left out."""
         named: dict[str, list[str]] = {}
@@ -183,7 +187,7 @@ class _Builder:
             return
         held = {row[0] for row in await tx.all(seals.HEADS, repo_id=self._view.repo.id, ids=every)}
         for seal_id, sources in named.items():
-            found[seal_id] += [one for one in sources if one in held and one not in found[seal_id]]
+            parents_of[seal_id] += [one for one in sources if one in held and one not in parents_of[seal_id]]
 
     # --- exporting
 
@@ -245,9 +249,9 @@ class _Builder:
             self._ids.popitem(last=False)
 
     def _add_blobs(self, data: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-        found = {digest: self._writer().add("blob", content) for digest, content in data.items()}
+        ids = {digest: self._writer().add("blob", content) for digest, content in data.items()}
         self._require_room()
-        return found
+        return ids
 
     async def _add_large(self, file: TreeEntry) -> bytes:
         """Write a large file as a pack of its own, a piece at a time. Returns its id."""
@@ -258,9 +262,9 @@ class _Builder:
             blob = writer.begin(file.size)
             async for piece in chunked.read(self._view, file.digest):
                 await process.in_build(blob.feed, piece)
-            found = await process.in_build(blob.finish)
+            blob_id = await process.in_build(blob.finish)
             self._count(await process.in_build(self._cache.add_pack, opened, writer.entries))
-        return found
+        return blob_id
 
     def _add_commits(self, group: Sequence[_Seal], ids: Mapping[bytes, bytes]) -> None:
         """Write the trees and commits of seals whose blobs are written. `ids`: of blobs that are new."""

@@ -131,12 +131,12 @@ class Cache:
             raw = (self.folder / "seals").read_bytes()
         except FileNotFoundError:
             return {}
-        found = {}
+        by_seal = {}
         for at in range(0, len(raw) - _RECORD + 1, _RECORD):  # a record that was cut off counts for nothing
             tree = at + SEAL_BYTES + ID_BYTES
             commit = raw[at + SEAL_BYTES : tree]
-            found[raw[at : at + SEAL_BYTES].hex()] = Exported(commit, raw[tree : at + _RECORD])
-        return found
+            by_seal[raw[at : at + SEAL_BYTES].hex()] = Exported(commit, raw[tree : at + _RECORD])
+        return by_seal
 
     def new_pack(self) -> IO[bytes]:
         """A file for a pack that is being written."""

@@ -75,13 +75,13 @@ async def view(caller: Caller, owner: str, name: str) -> View:
     encrypted end to end, or not shown as a whole: what is left out of a commit changes its id. Without
     credentials that is Unauthorized, for all of these alike."""
     try:
-        found = await view_at(_READS, caller, owner, name.removesuffix(".git"))
-        _require_readable(found)
+        readable = await view_at(_READS, caller, owner, name.removesuffix(".git"))
+        _require_readable(readable)
     except NotFound:
         if caller.principal is None:
             raise Unauthorized(SIGN_IN) from None
         raise
-    return found
+    return readable
 
 
 async def list_refs(view: View, protocol: str) -> PackStream:
@@ -156,8 +156,8 @@ async def carry_on(node: Node, repo_id: str) -> None:
     finished in time is work for another job, which goes on there."""
     cache = _cache(node, repo_id)
     try:
-        found = await whole_view(node, repo_id)
-        added = await build(found, cache, node.config.git_cache)
+        view = await whole_view(node, repo_id)
+        added = await build(view, cache, node.config.git_cache)
     except Unfinished:
         await _add_job(node, repo_id)
     except TooLarge as error:
@@ -175,20 +175,20 @@ async def whole_view(node: Node, repo_id: str) -> View:
     row = await node.db.lookup(repos.ALIVE_ONE, id=repo_id, account="")
     if row is None:
         raise NotFound
-    found = View(node=node, principal=None, address="", repo=repos.row(row), operation=_READS)
-    _require_readable(found)
-    return found
+    readable = View(node=node, principal=None, address="", repo=repos.row(row), operation=_READS)
+    _require_readable(readable)
+    return readable
 
 
 async def sweep(node: Node) -> None:
     """Delete the caches of repositories that git may no longer read, and those that were read longest ago
     while all together have more than they may."""
-    found = {one.repo_id: one for one in await process.in_build(caches, node.config.data)}
+    by_repo = {one.repo_id: one for one in await process.in_build(caches, node.config.data)}
     async with node.db.read() as tx:
-        kept = {row[0] for row in await tx.all(rows.READABLE, ids=list(found))} if found else set()
-    for repo_id in found.keys() - kept:
-        if await process.in_build(found[repo_id].evict):
-            await process.in_build(found[repo_id].forget)
+        kept = {row[0] for row in await tx.all(rows.READABLE, ids=list(by_repo))} if by_repo else set()
+    for repo_id in by_repo.keys() - kept:
+        if await process.in_build(by_repo[repo_id].evict):
+            await process.in_build(by_repo[repo_id].forget)
     await process.in_build(_make_room, node, "")
 
 

@@ -29,14 +29,14 @@ async def page(view: View, query: PageQuery) -> Page[AuditEntry]:
     Events hold no paths; those of path rules are read from their changes.
     """
     async with view.read() as tx:
-        found = await paging.page(tx, rows.PAGE, query, _to_wire, of_repo=view.repo.id)
+        entries = await paging.page(tx, rows.PAGE, query, _to_wire, of_repo=view.repo.id)
         ids = {
-            str(one.data["change"]) for one in found.items if one.action in _PATHS and "change" in one.data
+            str(one.data["change"]) for one in entries.items if one.action in _PATHS and "change" in one.data
         }
         if not ids:
-            return found
+            return entries
         changes = {row[0]: row[1:] for row in await tx.all(CHANGES_OF, of_repo=view.repo.id, ids=sorted(ids))}
-    return replace(found, items=[_with_path(one, changes) for one in found.items])
+    return replace(entries, items=[_with_path(one, changes) for one in entries.items])
 
 
 def _with_path(one: AuditEntry, changes: Mapping[str, Sequence[Any]]) -> AuditEntry:

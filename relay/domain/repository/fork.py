@@ -32,11 +32,11 @@ async def page(view: View, query: PageQuery) -> Page[Repo]:
     me = view.principal.account_id if view.principal else ""
     parent = ParentRepo(id=view.repo.id, full_name=view.repo.full_name)
     async with view.read() as tx:
-        found = await paging.page(
+        forks = await paging.page(
             tx, rows.LIST, query, lambda row: repos.shown_row(view, row), of_repo=view.repo.id, account=me
         )
-        items = await social.of_several(tx, view, found.items)
-    return replace(found, items=[replace(one, parent=parent) for one in items])
+        items = await social.of_several(tx, view, forks.items)
+    return replace(forks, items=[replace(one, parent=parent) for one in items])
 
 
 async def create(view: View, body: ForkCreate) -> Repo:
@@ -50,8 +50,8 @@ async def create(view: View, body: ForkCreate) -> Repo:
     owner_id, owner = await repos.owner_of(view, body.owner) if body.owner else (me.account_id, me.handle)
     made = _forked(view, owner_id, owner, body.name)
     async with view.read(snapshot=True) as tx:
-        found = await tx.all(rows.REFS, of_repo=view.repo.id)
-    listed = [row for row in found if not body.default_branch_only or _is_default(view.repo, row)]
+        refs = await tx.all(rows.REFS, of_repo=view.repo.id)
+    listed = [row for row in refs if not body.default_branch_only or _is_default(view.repo, row)]
     if len(listed) > limits.FORK_REFS:
         raise Conflict(
             f"{view.repo.full_name} has {len(listed)} branches and tags; a fork takes at most "

@@ -109,13 +109,13 @@ def _require_path(path: str) -> None:
         raise Invalid(error.detail, pointer="/path") from None
 
 
-def _rule(found: Row) -> PathRule:
-    path, visibility = found
+def _rule(columns: Row) -> PathRule:
+    path, visibility = columns
     return PathRule(path=path, visibility=visibility)
 
 
-def _change(found: Row) -> PathChange:
-    _, path, was, became, created_at, author, handle, kind = found
+def _change(columns: Row) -> PathChange:
+    _, path, was, became, created_at, author, handle, kind = columns
     return PathChange(
         at=rfc3339(created_at), by=actor(author, handle, kind), path=path, was=was, became=became
     )

@@ -26,10 +26,10 @@ async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> tuple
     if kind not in (*KINDS, ANY):
         raise NotFound
     async with caller.read() as tx:
-        found = await repos.find(tx, caller, owner.lower(), name.lower())
-        if found is None:
+        visible = await repos.find(tx, caller, owner.lower(), name.lower())
+        if visible is None:
             raise NotFound
-        row, role = found
+        row, role = visible
         listing_id = await tx.value(listings.ID, of_repo=row.id)
         ref = await tx.one(refs.ONE, repo_id=row.id, type="branch", name=row.default_branch)
         parent = await parent_of(tx, caller, row)

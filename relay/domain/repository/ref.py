@@ -36,19 +36,19 @@ async def page(view: View, type: str | None, cursor: str | None, limit: int | No
     start_kind, after = Cursor.read(cursor, kinds[0], "")
     if start_kind not in kinds:
         raise Invalid("this cursor does not belong to this list; start again without it", pointer="/cursor")
-    found: list[RefRow] = []
+    refs: list[RefRow] = []
     async with view.read() as tx:
         rules = await protection.of_repo(tx, view.repo.id)
         for kind in kinds[kinds.index(start_kind) :]:
             after = after if kind == start_kind else ""
-            left = size + 1 - len(found)
-            found += map(
+            left = size + 1 - len(refs)
+            refs += map(
                 rows.row, await tx.all(rows.PAGE, repo_id=view.repo.id, type=kind, after=after, limit=left)
             )
-    more = len(found) > size
-    found = found[:size]
-    next_cursor = Cursor.write(found[-1].type, found[-1].name) if more else None
-    return Page(items=[to_wire(view, item, rules) for item in found], next_cursor=next_cursor)
+    more = len(refs) > size
+    refs = refs[:size]
+    next_cursor = Cursor.write(refs[-1].type, refs[-1].name) if more else None
+    return Page(items=[to_wire(view, item, rules) for item in refs], next_cursor=next_cursor)
 
 
 async def get(view: View, type: str, name: str) -> Ref:

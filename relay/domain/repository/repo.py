@@ -100,15 +100,15 @@ async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
         if query.owner is None:
             if query.name is not None:
                 raise Invalid("name is only read together with owner", pointer="/name")
-            found = await paging.page(tx, rows.MINE if query.mine else rows.ALL, query, to_wire, account=me)
+            repos = await paging.page(tx, rows.MINE if query.mine else rows.ALL, query, to_wire, account=me)
         elif query.name is not None:  # under a former handle of the owner's too
             one = await _named(tx, caller, query.owner, query.name)
-            found = Page(items=[one] if one else [])
+            repos = Page(items=[one] if one else [])
         elif owner_id is None:
             return Page(items=[])
         else:
-            found = await paging.page(tx, rows.OF_OWNER, query, to_wire, account=me, owner_id=owner_id)
-        return replace(found, items=await social.of_several(tx, caller, found.items))
+            repos = await paging.page(tx, rows.OF_OWNER, query, to_wire, account=me, owner_id=owner_id)
+        return replace(repos, items=await social.of_several(tx, caller, repos.items))
 
 
 async def edit(view: View, patch: RepoPatch) -> Repo:
@@ -357,8 +357,8 @@ async def _owner_id(caller: Caller, owner: str | None) -> str | None:
         return None
     if owner == "@me":
         return caller.me.account_id
-    found = await caller.node.db.lookup(rows.OWNER_ID, handle=owner.removeprefix("@").lower())
-    return found[0] if found else None
+    row = await caller.node.db.lookup(rows.OWNER_ID, handle=owner.removeprefix("@").lower())
+    return row[0] if row else None
 
 
 async def _deleted(tx: Tx, caller: Caller, owner_id: str | None, query: RepoQuery) -> Page[Repo]:
@@ -372,10 +372,10 @@ async def _deleted(tx: Tx, caller: Caller, owner_id: str | None, query: RepoQuer
 
 async def _named(tx: Tx, caller: Caller, owner: str, name: str) -> Repo | None:
     handle = (caller.me.handle or "") if owner == "@me" else owner.removeprefix("@").lower()
-    found = await find(tx, caller, handle, name.lower())
-    if found is None:
+    visible = await find(tx, caller, handle, name.lower())
+    if visible is None:
         return None
-    row, role = found
+    row, role = visible
     return await _shown_with_parent(tx, caller, row, role)
 
 

@@ -46,10 +46,10 @@ serves(path.TIMELINE, operation="path.timeline", name="path.path_timeline")(path
 )
 async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> Coordinates | Reply:
     """Public coordinates of a repository; a wrong kind is redirected"""
-    found, right = await public.coordinates(caller, kind, owner, name)
+    named, right = await public.coordinates(caller, kind, owner, name)
     if right is not None:
-        return Reply(status=307, headers={"location": f"/api/v1/public/{right}/{found.full_name}"})
-    return found
+        return Reply(status=307, headers={"location": f"/api/v1/public/{right}/{named.full_name}"})
+    return named
 
 
 @serves(ref.LIST, operation="ref.list", name="ref.list_refs")

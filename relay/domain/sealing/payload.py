@@ -119,10 +119,10 @@ async def bytes_rest(view: View, prepare_id: str) -> bool:
     if size is None or size[0] < LARGE:
         return False
     async with view.read() as tx:
-        found = await tx.one(rows.PREPARED, prepare_id=prepare_id)
-        if found is None:
+        row = await tx.one(rows.PREPARED, prepare_id=prepare_id)
+        if row is None:
             return False
-        made = _DRAFTS.decode(rows.prepared(found).seals)[-1]
+        made = _DRAFTS.decode(rows.prepared(row).seals)[-1]
         files = {(kind, digest, size) for _, kind, digest, size in made.changes if kind}
         return await content.rests(view.node, tx, view.repo.id, files)
 

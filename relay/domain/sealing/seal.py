@@ -70,8 +70,8 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
         await protection.check(tx, view, ref.name, "write")
         _require_head(ref, body)
         parent = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
-        found = await tx.all(lanes.SINCE, branch_id=ref.id, since=ref.sealed_seq)
-        changed = [lanes.row(one) for one in found]
+        lane_rows = await tx.all(lanes.SINCE, branch_id=ref.id, since=ref.sealed_seq)
+        changed = [lanes.row(one) for one in lane_rows]
         load, known = trees.stored(view.node.objects, tx), dict[bytes, tree.Directory]()
         changes = await _changes(load, parent, changed, known)
         if not changes and not body.merged:
@@ -188,10 +188,10 @@ async def take_prepared(
 
 async def prepared_for(purpose: Purpose, tx: Tx, prepare_id: str) -> PrepareRow:
     """Raise NotFound unless something was prepared under this id for this purpose."""
-    found = await tx.one(rows.PREPARED, prepare_id=prepare_id)
-    if found is None or rows.prepared(found).purpose != purpose:
+    row = await tx.one(rows.PREPARED, prepare_id=prepare_id)
+    if row is None or rows.prepared(row).purpose != purpose:
         raise NotFound
-    return rows.prepared(found)
+    return rows.prepared(row)
 
 
 async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
@@ -201,8 +201,8 @@ async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
     if await tx.one(live_batch.RANGE_OF, seal_id=row.id, repo_id=row.repo_id) is not None:
         landed: str = "seal"
     else:
-        found = await tx.one(rows.PREPARED, prepare_id=row.id)
-        landed = rows.prepared(found).purpose if found else "seals"
+        prepare = await tx.one(rows.PREPARED, prepare_id=row.id)
+        landed = rows.prepared(prepare).purpose if prepare else "seals"
     if landed != purpose:
         raise NotFound
 
@@ -282,8 +282,8 @@ async def _require_budget(tx: Tx, load: trees.Load, view: View, ref: RefRow, bui
         here = {one: built.directories[one] for one in wanted if one in built.directories}
         return {**await load([one for one in wanted if one not in here]), **here}
 
-    found = await trees.drive(tree.walk(built.root), either)
-    require_budget(view, len(found), sum(one.size for one in found.values() if one.kind != "text"))
+    entries = await trees.drive(tree.walk(built.root), either)
+    require_budget(view, len(entries), sum(one.size for one in entries.values() if one.kind != "text"))
 
 
 def require_budget(view: View, files: int, blobs: int) -> None:

@@ -146,8 +146,8 @@ async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Wor
             await seal.require_landed_by("seals", tx, known[0])
             drafts = await _remembered(tx, body.prepare_id)
             seal.require_same(view, known[0], body.device_key_id)
-            found = await seal.find(tx, view.repo.id, [one.id for one in drafts]) or known
-            return Page(items=[to_wire(one) for one in found])
+            landed = await seal.find(tx, view.repo.id, [one.id for one in drafts]) or known
+            return Page(items=[to_wire(one) for one in landed])
         ref = await _prepared_branch(tx, view, body.prepare_id)
         prepared = await seal.take_prepared("seals", tx, view, ref, body.prepare_id, body.device_key_id)
         key = await seal.signing_key(tx, view, body.device_key_id)
@@ -169,8 +169,8 @@ async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Wor
             await record(tx, view, ref, made, signature, key)
         await heard.announce(tx, view, ref, drafts[-1].id, prepared.expected_head)
         await view.node.landings.landed(tx, view, prepared.subject, drafts[-1].id)
-        found = await seal.find(tx, view.repo.id, [one.id for one in drafts])
-        return Page(items=[to_wire(one) for one in found])
+        landed = await seal.find(tx, view.repo.id, [one.id for one in drafts])
+        return Page(items=[to_wire(one) for one in landed])
 
 
 async def _drafts(
@@ -212,12 +212,12 @@ def _entries(view: View, delta: TreeDelta) -> dict[str, TreeEntry | None]:
     check_message(delta.message)
     if (delta.git_id is None) != (delta.git_raw is None):
         raise Invalid("git_id and git_raw come together")
-    found: dict[str, TreeEntry | None] = {}
+    entries: dict[str, TreeEntry | None] = {}
     for change in delta.changes:
-        if change.path in found:
+        if change.path in entries:
             raise Invalid(f"{change.path} is changed twice in one seal")
-        found[paths.check(change.path)] = _entry(view, change)
-    return found
+        entries[paths.check(change.path)] = _entry(view, change)
+    return entries
 
 
 def _entry(view: View, change: SealChange) -> TreeEntry | None:
@@ -251,8 +251,8 @@ async def _require_caps(chain: Chain, root: bytes | None, changes: dict[str, Tre
     manifest = changes.get(MANIFEST, before.get(MANIFEST))
     text = None
     if manifest is not None and manifest.kind == "text" and manifest.size <= limits.MANIFEST_BYTES:
-        found = await content.read(chain.view.node, chain.tx, chain.view.repo.id, [manifest.digest])
-        text = found[manifest.digest]
+        payloads = await content.read(chain.view.node, chain.tx, chain.view.repo.id, [manifest.digest])
+        text = payloads[manifest.digest]
     cap = await asyncio.to_thread(file_cap, text, kind)  # the longest manifest takes most of a second
     for path, entry in large.items():
         if entry.size > cap and entry != before.get(path):
@@ -307,5 +307,5 @@ async def _prepared_branch(tx: Tx, view: View, prepare_id: str) -> RefRow:
 
 
 async def _remembered(tx: Tx, prepare_id: str) -> list[SealDraft]:
-    found = await tx.one(rows.PREPARED, prepare_id=prepare_id)
-    return _DRAFTS.decode(rows.prepared(found).seals) if found else []
+    row = await tx.one(rows.PREPARED, prepare_id=prepare_id)
+    return _DRAFTS.decode(rows.prepared(row).seals) if row else []

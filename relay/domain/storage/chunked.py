@@ -70,10 +70,10 @@ async def put(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, boo
 async def manifest(view: View, name: str) -> bytes:
     """The manifest of a large file that this repository holds, by the file's own digest."""
     async with view.read() as tx:
-        found = await tx.value(rows.MANIFEST, repo_id=view.repo.id, digest=unhex(name))
-    if found is None:
+        digest = await tx.value(rows.MANIFEST, repo_id=view.repo.id, digest=unhex(name))
+    if digest is None:
         raise NotFound
-    return await view.node.objects.read(bytes(found))
+    return await view.node.objects.read(bytes(digest))
 
 
 # --- what is here
@@ -83,8 +83,8 @@ async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, 
     """Which of these are files that the repository holds as chunks, and their sizes in bytes."""
     if not digests:
         return {}
-    found = await tx.all(rows.SIZES, repo_id=repo_id, digests=sorted(digests))
-    return {bytes(digest): size for digest, size in found}
+    sizes = await tx.all(rows.SIZES, repo_id=repo_id, digests=sorted(digests))
+    return {bytes(digest): size for digest, size in sizes}
 
 
 async def any_held(tx: Tx, repo_id: str) -> bool:
@@ -105,8 +105,8 @@ async def listed(db: Database, objects: ObjectStore) -> AsyncIterator[list[bytes
     async with db.read() as tx:
         manifests = [bytes(name) for (name,) in await tx.all(rows.MANIFESTS)]
     for name in manifests:
-        found = await asyncio.to_thread(kernel.decode, await objects.read(name))
-        yield [name, *(bytes.fromhex(chunk.blake3) for chunk in found.chunks)]
+        chunk_manifest = await asyncio.to_thread(kernel.decode, await objects.read(name))
+        yield [name, *(bytes.fromhex(chunk.blake3) for chunk in chunk_manifest.chunks)]
 
 
 # --- taking one in
@@ -145,18 +145,18 @@ async def _located(node: Node, repo_id: str, part: Sequence[ChunkRow]) -> dict[b
     """The places of these chunks. Raises PayloadMissing for those that the repository does not hold, Invalid
     for one of another size than the manifest says."""
     sizes = {bytes.fromhex(chunk.blake3): chunk.size for chunk in part}
-    found = await node.objects.locate(list(sizes), repo_id)
-    missing = [one for one in sizes if one not in found or found[one].directory]
+    located = await node.objects.locate(list(sizes), repo_id)
+    missing = [one for one in sizes if one not in located or located[one].directory]
     if missing:
         raise PayloadMissing(
             "the repository does not hold all chunks of this file; send them first",
             missing=[one.hex() for one in missing[:MISSING_TOLD]],
         )
     for chunk in part:
-        stored = found[bytes.fromhex(chunk.blake3)].size
+        stored = located[bytes.fromhex(chunk.blake3)].size
         if stored != chunk.size:
             raise Invalid(f"chunk {chunk.blake3[:12]} has {stored} bytes, not {chunk.size}")
-    return found
+    return located
 
 
 def _portions(listed: Sequence[ChunkRow], count: int) -> Iterator[Sequence[ChunkRow]]:
@@ -189,9 +189,9 @@ async def read(view: View, digest: bytes, start: int = 0, end: int | None = None
     """Bytes [start, end) of a large file, a few MiB in memory. Raises NotFound unless the repository holds
     it."""
     raw = await manifest(view, digest.hex())
-    found = await asyncio.to_thread(kernel.decode, raw)
-    end = found.size if end is None else end
-    wanted, skip = _between(found.chunks, start, end)
+    chunk_manifest = await asyncio.to_thread(kernel.decode, raw)
+    end = chunk_manifest.size if end is None else end
+    wanted, skip = _between(chunk_manifest.chunks, start, end)
     left = end - start
     for part in _portions(wanted, READ_CHUNKS):
         located = await _located(view.node, view.repo.id, part)

@@ -99,11 +99,11 @@ async def reply(view: View, digest: bytes, size: int, media: str, headers: Mappi
     """An answer with the file or the requested range. Raises NotFound unless the repository holds it."""
     if size > BLOB_FILE:
         return chunked.reply(view, digest, size, headers, media)
-    found = await view.node.objects.locate([digest], view.repo.id)
-    if digest not in found:
+    located = await view.node.objects.locate([digest], view.repo.id)
+    if digest not in located:
         raise NotFound
     await view.lease.wait(size)
-    data = (await view.node.objects.read_located([found[digest]], cache=False))[digest]
+    data = (await view.node.objects.read_located([located[digest]], cache=False))[digest]
     return Reply(data, content_type=media, etag=f'"{digest.hex()}"', headers=headers)
 
 

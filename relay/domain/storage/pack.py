@@ -75,14 +75,14 @@ async def fetch(view: View, digests: Sequence[bytes], require_named: RequireName
     async with _turn(view, digests):
         await require_named(digests)
         asked = list(dict.fromkeys(digests))
-        found = await view.node.objects.locate(asked, view.repo.id)
-        missing = [one for one in asked if one not in found or found[one].directory]
+        located = await view.node.objects.locate(asked, view.repo.id)
+        missing = [one for one in asked if one not in located or located[one].directory]
         if missing:
             raise PayloadMissing(
                 f"{view.repo.full_name} holds no object {missing[0].hex()[:12]}",
                 missing=[one.hex() for one in missing[:100]],
             )
-        made = await export(view.node.objects, [found[one] for one in asked], view.lease)
+        made = await export(view.node.objects, [located[one] for one in asked], view.lease)
     view.lease.give_back(held)
     return made
 

@@ -41,10 +41,10 @@ async def get(view: View, name: str, require_named: RequireNamed) -> Reply:
     digest = unhex(name)
     await require_named([digest])
     store = view.node.objects
-    found = await store.locate([digest], view.repo.id)
-    if digest in found and not found[digest].directory:
-        await view.lease.wait(found[digest].size)
-        data = (await store.read_located([found[digest]]))[digest]
+    located = await store.locate([digest], view.repo.id)
+    if digest in located and not located[digest].directory:
+        await view.lease.wait(located[digest].size)
+        data = (await store.read_located([located[digest]]))[digest]
         return Reply(data, content_type=BYTES, etag=f'"{name}"')
     async with view.read() as tx:
         sizes = await chunked.held(tx, view.repo.id, [digest])

@@ -58,13 +58,13 @@ async def node_ready(node: Node) -> Health:
     }
     if _e2ee(node).status != "disabled":
         checks["e2ee"] = _e2ee_processes
-    found = await _checked(node, checks)
+    health = await _checked(node, checks)
     with contextlib.suppress(OSError):
         low = node.reserve.lacking() is not None
-        found.checks["space"] = "low" if low else "ok"
-        if low and found.status == "ok":
-            return replace(found, status="degraded")
-    return found
+        health.checks["space"] = "low" if low else "ok"
+        if low and health.status == "ok":
+            return replace(health, status="degraded")
+    return health
 
 
 def version(node: Node) -> Version:
@@ -142,16 +142,16 @@ async def gauges(caller: Caller, loopback: bool, secret: str | None) -> dict[str
 
 
 async def _checked(node: Node, checks: dict[str, Check]) -> Health:
-    found = {}
+    states = {}
     for name, check in checks.items():
         try:
             await check(node)
-            found[name] = "ok"
+            states[name] = "ok"
         except Exception:
             logger().warning("check failed", check=name, exc_info=True)
-            found[name] = "down"
-    well = not node.stopping and "down" not in found.values()
-    return Health(status="ok" if well else "unavailable", checks=found)
+            states[name] = "down"
+    well = not node.stopping and "down" not in states.values()
+    return Health(status="ok" if well else "unavailable", checks=states)
 
 
 async def _database(node: Node) -> None:

@@ -128,13 +128,13 @@ async def sweep_live(db: Database) -> int:
     gone = 0
     while gone < SWEPT:
         async with db.write("sweep events") as tx:
-            found = await tx.all(events.OLD_LIVE, before=now_ms() - LIVE_KEPT, limit=SWEPT_AT_ONCE)
-            if not found:
+            old = await tx.all(events.OLD_LIVE, before=now_ms() - LIVE_KEPT, limit=SWEPT_AT_ONCE)
+            if not old:
                 break
-            await tx.run(events.DROP, ids=[row[0] for row in found])
+            await tx.run(events.DROP, ids=[row[0] for row in old])
             await tx.many(events.CURSOR_FIRST, [{"name": events.SWEPT, "at": 0}])
-            await tx.run(events.CURSOR_TO, follower=events.SWEPT, to=found[-1][0])
-        gone += len(found)
+            await tx.run(events.CURSOR_TO, follower=events.SWEPT, to=old[-1][0])
+        gone += len(old)
         await asyncio.sleep(0)
     return gone
 
@@ -145,12 +145,12 @@ async def take_over_audit(db: Database) -> int:
     taken = 0
     while True:
         async with db.write("sweep events") as tx:
-            found = await tx.all(events.AUDIT, limit=SWEPT_AT_ONCE)
-            if not found:
+            entries = await tx.all(events.AUDIT, limit=SWEPT_AT_ONCE)
+            if not entries:
                 return taken
-            await tx.many(events.INSERT_MANY, [_from_audit(row) for row in found])
-            await tx.run(events.AUDIT_DROP, upto=found[-1][0])
-        taken += len(found)
+            await tx.many(events.INSERT_MANY, [_from_audit(row) for row in entries])
+            await tx.run(events.AUDIT_DROP, upto=entries[-1][0])
+        taken += len(entries)
         await asyncio.sleep(0)
 
 

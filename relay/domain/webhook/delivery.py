@@ -152,8 +152,8 @@ async def attempt(node: Node, delivery: str, number: int) -> None:
     """Send the message once, and write down what came of it. `number`: how many attempts there were before;
     where there were more, this one is done already."""
     async with node.db.read() as tx:
-        found = await tx.one(rows.TO_SEND, of_delivery=delivery)
-    one = ToSend(*found) if found is not None else None
+        row = await tx.one(rows.TO_SEND, of_delivery=delivery)
+    one = ToSend(*row) if row is not None else None
     if one is None or one.state != rows.WAITING or one.attempts != number:
         return
     if one.alive is None or not one.active:

@@ -119,17 +119,17 @@ async def _seals(tx: Tx, repo_id: str, before: str | None, after: str) -> tuple[
     """`more`: there are older ones that are not listed."""
     base = await _seal(tx, repo_id, before)
     floor = base[1] if base is not None else 0
-    found: list[Data] = []
+    listed: list[Data] = []
     at: str | None = after
     while at is not None and at != before:
         row = await _seal(tx, repo_id, at)
         if row is None or row[1] <= floor:
             break
-        if len(found) == WEBHOOK_SEALS:
-            return found[::-1], True
-        found.append({"id": row[0], "message": row[2][:MESSAGE_CHARS]})
+        if len(listed) == WEBHOOK_SEALS:
+            return listed[::-1], True
+        listed.append({"id": row[0], "message": row[2][:MESSAGE_CHARS]})
         at = row[3]
-    return found[::-1], False
+    return listed[::-1], False
 
 
 async def _seal(tx: Tx, repo_id: str, seal_id: str | None) -> Row | None:
@@ -159,14 +159,14 @@ async def _proposal(tx: Tx, repo_id: str, number: int | None, said: Data) -> Dat
     told = await _subject(tx, repo_id, number)
     row = await tx.one(proposals.ONE, of_repo=repo_id, of_number=number)
     if told is not None and row is not None:
-        found = proposals.row(row)
+        proposal = proposals.row(row)
         told |= {
-            "draft": bool(found.draft),
-            "head": found.head,
-            "base": found.base,
-            "head_seal": found.head_seal,
-            "version": found.version,
-            "merged_seal": found.merged_seal,
+            "draft": bool(proposal.draft),
+            "head": proposal.head,
+            "base": proposal.base,
+            "head_seal": proposal.head_seal,
+            "version": proposal.version,
+            "merged_seal": proposal.merged_seal,
         }
     return {"proposal": told, **await _touched(tx, said)}
 

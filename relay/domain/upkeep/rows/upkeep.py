@@ -53,8 +53,8 @@ _EXPIRING = (
 def _some(table: Table, over: Any) -> Delete:
     """Delete at most `limit` rows that match `over`, so that each transaction is short."""
     key = [*table.primary_key.columns]
-    found = select(*key).where(over).limit(bindparam("limit"))
-    return delete(table).where((tuple_(*key) if len(key) > 1 else key[0]).in_(found))
+    matching = select(*key).where(over).limit(bindparam("limit"))
+    return delete(table).where((tuple_(*key) if len(key) > 1 else key[0]).in_(matching))
 
 
 # Rows with an expiry.
@@ -140,23 +140,23 @@ STILL_PURGEABLE = _DUE.where(repo.c.id == bindparam("repo_id"))
 def hanging() -> dict[Table, ColumnElement[bool]]:
     """Every table whose rows depend on a repository by foreign keys, directly or not, with the condition for
     the rows of `repo_id`; parents first."""
-    found: dict[Table, ColumnElement[bool]] = {repo: repo.c.id == bindparam("repo_id")}
+    conditions: dict[Table, ColumnElement[bool]] = {repo: repo.c.id == bindparam("repo_id")}
     for table in metadata.sorted_tables:
-        if table is not repo and (ways := [_way(key, found) for key in _keys_into(table, found)]):
-            found[table] = or_(*ways)
-    return found
+        if table is not repo and (ways := [_way(key, conditions) for key in _keys_into(table, conditions)]):
+            conditions[table] = or_(*ways)
+    return conditions
 
 
-def _keys_into(table: Table, found: dict[Table, ColumnElement[bool]]) -> list[Any]:
-    return [key for key in table.foreign_key_constraints if key.referred_table in found]
+def _keys_into(table: Table, conditions: dict[Table, ColumnElement[bool]]) -> list[Any]:
+    return [key for key in table.foreign_key_constraints if key.referred_table in conditions]
 
 
-def _way(key: Any, found: dict[Table, ColumnElement[bool]]) -> ColumnElement[bool]:
+def _way(key: Any, conditions: dict[Table, ColumnElement[bool]]) -> ColumnElement[bool]:
     (element,) = key.elements  # a key of several columns into a repository's rows is not known here
     parent = element.column.table
     if parent is repo:
         return element.parent == bindparam("repo_id")  # type: ignore[no-any-return]
-    return element.parent.in_(select(element.column).where(found[parent]))  # type: ignore[no-any-return]
+    return element.parent.in_(select(element.column).where(conditions[parent]))  # type: ignore[no-any-return]
 
 
 # Everything of one repository, children first. Its bytes are left to the collector.

@@ -40,15 +40,15 @@ async def _branch(tx: Tx, store: ObjectStore, ref: RefRow) -> list[str]:
     except SvcError as error:
         return [f"the tree that it began with cannot be read ({error.detail})"]
     changed = [lanes.row(one) for one in await tx.all(lanes.ALL, branch_id=branch_id)]
-    found = [one for one in changed if one.living]
+    living = [one for one in changed if one.living]
     wrong = [
         f"{one.path} is of change {max(one.ver, one.last_seq)}, the branch has {seq}"
-        for one in found
+        for one in living
         if max(one.ver, one.last_seq) > seq
     ]
     wrong += await _wrong_directories(tx, branch_id, changed, base)
-    wrong += await _wrong_files(tx, repo_id, found)
-    edited = [one for one in found if one.kind == "text" and one.edited]
+    wrong += await _wrong_files(tx, repo_id, living)
+    edited = [one for one in living if one.kind == "text" and one.edited]
     for lot in _lots(edited):
         wrong += await _wrong_lanes(tx, store, branch_id, lot)
     for final in await tx.all(rows.FINALS, branch_id=branch_id):
@@ -72,13 +72,13 @@ async def _wrong_directories(
     ]
 
 
-async def _wrong_files(tx: Tx, repo_id: str, found: list[LaneRow]) -> list[str]:
+async def _wrong_files(tx: Tx, repo_id: str, living: list[LaneRow]) -> list[str]:
     """What a row names is held: the bytes of a file, the genesis of an edited text."""
-    plain = {one.digest for one in found if one.kind != "chunked" and not one.edited}
-    named = sorted(plain | {one.genesis for one in found if one.kind == "text"})
+    plain = {one.digest for one in living if one.kind != "chunked" and not one.edited}
+    named = sorted(plain | {one.genesis for one in living if one.kind == "text"})
     held = {bytes(d): s for d, s in await tx.all(rows.HELD, repo_id=repo_id, digests=named)} if named else {}
     wrong: list[str] = []
-    for one in found:
+    for one in living:
         if one.kind == "text" and one.genesis not in held:
             wrong.append(f"{one.path}: its genesis {one.genesis.hex()} is missing")
         if one.digest in plain and not one.edited and one.kind != "chunked":

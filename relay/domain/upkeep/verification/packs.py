@@ -47,9 +47,9 @@ async def _check_frames(
     db: Database, store: ObjectStore, pack_id: int, name: str, lot: list[Row]
 ) -> AsyncIterator[str]:
     async with db.read() as tx:
-        found = await tx.all(rows.FRAME_OBJECTS, pack_id=pack_id, frames=[one[0] for one in lot])
+        objects = await tx.all(rows.FRAME_OBJECTS, pack_id=pack_id, frames=[one[0] for one in lot])
     held: dict[int, list[Row]] = {}
-    for one in found:
+    for one in objects:
         held.setdefault(one[0], []).append(one)
     try:
         stored = await store.packs.read(name, [(one[0], one[1]) for one in lot])

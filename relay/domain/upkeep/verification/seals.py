@@ -25,7 +25,7 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
             if not page:
                 break
             parents = await _parents(tx, [one[0] for one in page])
-            generations = await _generations(tx, {one for found in parents.values() for one in found})
+            generations = await _generations(tx, {one for ids in parents.values() for one in ids})
             lineages = await _lineages(tx, {one[1] for one in page})
         after = page[-1][0]
         for line in await asyncio.to_thread(_wrong, page, parents, generations, lineages):
@@ -36,10 +36,10 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
 
 
 async def _parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {one: [] for one in ids}
+    parents: dict[str, list[str]] = {one: [] for one in ids}
     for child, parent in await tx.all(rows.PARENTS, ids=ids):
-        found[child].append(parent)
-    return found
+        parents[child].append(parent)
+    return parents
 
 
 async def _generations(tx: Tx, ids: set[str]) -> dict[str, int]:
@@ -48,10 +48,10 @@ async def _generations(tx: Tx, ids: set[str]) -> dict[str, int]:
 
 async def _lineages(tx: Tx, ids: set[str]) -> dict[str, set[str]]:
     """Repositories whose seals each of these may have taken over."""
-    found = {one: {one} for one in ids}
+    lineages = {one: {one} for one in ids}
     for repo_id, of_id in await tx.all(rows.LINEAGES, ids=sorted(ids)):
-        found[repo_id].add(of_id)
-    return found
+        lineages[repo_id].add(of_id)
+    return lineages
 
 
 def _wrong(
@@ -60,7 +60,7 @@ def _wrong(
     generations: dict[str, int],
     lineages: dict[str, set[str]],
 ) -> list[str]:
-    found: list[str] = []
+    faults: list[str] = []
     for row in page:
         above = parents[row[0]]
         try:
@@ -71,8 +71,8 @@ def _wrong(
         known = [generations[one] for one in above if one in generations]
         if len(known) == len(above) and row[3] != 1 + max(known, default=0):
             wrong.append(f"generation {row[3]} does not follow its parents")
-        found += [f"seal {row[0]}: {one}" for one in wrong]
-    return found
+        faults += [f"seal {row[0]}: {one}" for one in wrong]
+    return faults
 
 
 def _wrong_members(row: Row, parents: list[str], lineage: set[str]) -> list[str]:
@@ -97,10 +97,10 @@ def _wrong_members(row: Row, parents: list[str], lineage: set[str]) -> list[str]
 
 
 async def _lost_heads(tx: Tx) -> list[str]:
-    found = await tx.all(rows.LOST_HEADS)
+    lost = await tx.all(rows.LOST_HEADS)
     return [
         f"{kind} {name} of repository {repo}: its head {head} is not a seal"
-        for repo, kind, name, head in found
+        for repo, kind, name, head in lost
     ]
 
 

@@ -76,20 +76,20 @@ def _parts(lot: list[_Wanted], located: Mapping[bytes, Located]) -> Iterator[lis
     if missing := [one for one in lot if one.digest not in located]:
         yield missing
     for part in batches(located.values(), DIRECTORY_BYTES, attrgetter("size")):
-        yield [one for found in part for one in by_digest[found.digest]]
+        yield [one for place in part for one in by_digest[place.digest]]
 
 
 async def _read(store: ObjectStore, digests: list[bytes]) -> dict[bytes, bytes]:
-    found: dict[bytes, bytes] = {}
+    raws: dict[bytes, bytes] = {}
     try:
         return await store.read_many(digests)
     except SvcError:
         for digest in digests:  # find the ones that cannot be read
             try:
-                found[digest] = await store.read(digest)
+                raws[digest] = await store.read(digest)
             except SvcError:
                 continue
-    return found
+    return raws
 
 
 def _look(
@@ -102,7 +102,7 @@ def _look(
     for one in lot:
         name = f"tree {one.digest.hex()[:12]} of repository {one.repo_id}, {one.path or 'root'}"
         try:
-            found, partial, directory = _verified(one, raws.get(one.digest))
+            keys, partial, directory = _verified(one, raws.get(one.digest))
         except SvcError as error:
             wrong.append(f"{name}: {error.detail}")
             continue
@@ -112,7 +112,7 @@ def _look(
         for child in directory.children:
             path = join(one.path, child.name)
             if child.kind == "dir":
-                below.append(_Wanted(child.digest, path, one.repo_id, found, partial))
+                below.append(_Wanted(child.digest, path, one.repo_id, keys, partial))
             else:
                 files.setdefault(one.repo_id, {})[path] = child.entry
     return below, files, wrong
@@ -162,5 +162,5 @@ async def _sizes(
     tx: Tx, statement: Statement, repo_id: str, named: dict[str, TreeEntry], *, large: bool
 ) -> dict[bytes, int]:
     digests = sorted({entry.digest for entry in named.values() if (entry.kind == "chunked") is large})
-    found = await tx.all(statement, repo_id=repo_id, digests=digests) if digests else []
-    return {bytes(digest): size for digest, size in found}
+    sizes = await tx.all(statement, repo_id=repo_id, digests=digests) if digests else []
+    return {bytes(digest): size for digest, size in sizes}

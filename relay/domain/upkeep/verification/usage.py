@@ -71,12 +71,12 @@ async def _repair(tx: Tx, account_id: str, repo_ids: list[str]) -> None:
 
 async def _read(tx: Tx, only: Collection[str] | None) -> dict[str, Repo]:
     """The repositories, or `only` these."""
-    found: dict[str, Repo] = {}
+    repos: dict[str, Repo] = {}
     every = tx.all(rows.REAL) if only is None else tx.all(rows.REAL_OF, ids=sorted(only))
     for repo_id, owner_id, deleted, size, objects, said, said_objects, said_deleted in await every:
         counted = None if said is None else (int(said), int(said_objects), bool(said_deleted))
-        found[repo_id] = Repo(owner_id, (int(size), int(objects), bool(deleted)), counted)
-    return found
+        repos[repo_id] = Repo(owner_id, (int(size), int(objects), bool(deleted)), counted)
+    return repos
 
 
 async def _counted(tx: Tx) -> dict[str, Sums]:
@@ -85,10 +85,10 @@ async def _counted(tx: Tx) -> dict[str, Sums]:
 
 def _of_accounts(repos: Mapping[str, Repo]) -> dict[str, Sums]:
     """The sums of each owner's repositories, by account id."""
-    found: dict[str, list[int]] = defaultdict(lambda: [0] * len(NAMES))
+    sums_of: dict[str, list[int]] = defaultdict(lambda: [0] * len(NAMES))
     for one in repos.values():
         size, objects, deleted = one.real
         start = NAMES.index("deleted bytes") if deleted else 0
         for at, more in enumerate((size, objects, 1), start):
-            found[one.owner_id][at] += more
-    return {account_id: tuple(sums) for account_id, sums in found.items()}
+            sums_of[one.owner_id][at] += more
+    return {account_id: tuple(sums) for account_id, sums in sums_of.items()}

@@ -265,9 +265,9 @@ SEAL = (
 )
 
 
-def webhook_row(found: Row) -> WebhookRow:
-    return WebhookRow(*found)
+def webhook_row(columns: Row) -> WebhookRow:
+    return WebhookRow(*columns)
 
 
-def delivery_row(found: Row) -> DeliveryRow:
-    return DeliveryRow(*found)
+def delivery_row(columns: Row) -> DeliveryRow:
+    return DeliveryRow(*columns)
