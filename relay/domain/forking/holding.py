@@ -66,8 +66,8 @@ async def gather(
                 if policy is None or policy.sees(path):
                     (chunked if kind == "chunked" else named).add(bytes(digest))
         load = trees.stored(node.objects, tx)
-        here = {row[0]: (bytes(row[2]), bytes(row[3])) for row in fresh}
-        taken.trees = await parting.part(tx, load, source, here, policy)
+        roots = {row[0]: (bytes(row[2]), bytes(row[3])) for row in fresh}
+        taken.trees = await parting.part(tx, load, source, roots, policy)
         first = {taken.trees.roots.get(row[0], bytes(row[2])) for row in fresh if row[1] == FIRST}
         load = taken.trees.load(load)
         for root in first - {tree.EMPTY_ROOT}:

@@ -38,10 +38,10 @@ class Parts:
     def load(self, stored: Load) -> Load:
         """A function that loads directories, of `written` too."""
 
-        async def either(wanted: list[bytes]) -> Mapping[bytes, bytes]:
-            here = {one: self.written[one] for one in wanted if one in self.written}
-            rest = [one for one in wanted if one not in here]
-            return {**await stored(rest), **here} if rest else here
+        async def either(digests: list[bytes]) -> Mapping[bytes, bytes]:
+            in_memory = {one: self.written[one] for one in digests if one in self.written}
+            rest = [one for one in digests if one not in in_memory]
+            return {**await stored(rest), **in_memory} if rest else in_memory
 
         return either
 
@@ -51,22 +51,22 @@ async def part(
 ) -> Parts:
     """The trees of these seals (id → root that `source` has, signed root) as far as `policy` shows them.
     Raises TooLarge where they need too many directories."""
-    made = Parts({one: root for one, (root, signed) in roots.items() if root != signed})
+    parts = Parts({one: root for one, (root, signed) in roots.items() if root != signed})
     if policy is None:
-        return made
+        return parts
     keys = {one: bytes(key) for one, key in await tx.all(repos.KEYS, repo_id=source)}
     parting = tree.Parting(policy)
     for ids in batches(list(roots), LOT, lambda _: 1):
         for seal_id, payload in await tx.all(rows.PAYLOADS, ids=ids):
             root, signed = roots[seal_id]
             key = keys[seals.decode(bytes(payload)).tree_key_id]
-            left = await trees.drive(tree.part(root, key, parting), load)
-            if left != signed:
-                made.roots[seal_id] = left
+            visible_root = await trees.drive(tree.part(root, key, parting), load)
+            if visible_root != signed:
+                parts.roots[seal_id] = visible_root
         if sum(map(len, parting.written.values())) > WRITTEN_MOST:
             raise TooLarge(
                 f"a fork of what you see of this history needs more than {WRITTEN_MOST} bytes of "
                 "directories; ask its owner to let you write there, then fork it"
             )
-    made.written = parting.written
-    return made
+    parts.written = parting.written
+    return parts

@@ -145,17 +145,17 @@ class _Builder:
     async def _graph(self, tx: Tx, heads: Iterable[str]) -> dict[str, tuple[str, ...]]:
         """The seals that lead to these and are not exported yet, with their parents in git."""
         graph: dict[str, tuple[str, ...]] = {}
-        wanted = list(dict.fromkeys(heads))
+        queue = list(dict.fromkeys(heads))
         window = NEAR
-        while wanted:
-            part = [one for one in wanted[:STARTS] if one not in graph and one not in self._done]
-            wanted = wanted[STARTS:]
+        while queue:
+            part = [one for one in queue[:STARTS] if one not in graph and one not in self._done]
+            queue = queue[STARTS:]
             if not part:
                 continue
             parents = await self._parents(tx, part, window)
             graph |= parents
             window = FAR
-            wanted += [one for several in parents.values() for one in several if one not in graph]
+            queue += [one for several in parents.values() for one in several if one not in graph]
         return graph
 
     async def _parents(self, tx: Tx, ids: list[str], window: int) -> dict[str, tuple[str, ...]]:
@@ -277,9 +277,9 @@ class _Builder:
             tree = self._trees.update(base, changes)
             parents = [self._done[parent].commit for parent in one.parents]
             commit = self._writer().add("commit", self._commit(one, tree, parents))
-            made = Exported(commit, tree)
-            self._done[one.row.id] = made
-            self._unrecorded.append((one.row.id, made))
+            exported = Exported(commit, tree)
+            self._done[one.row.id] = exported
+            self._unrecorded.append((one.row.id, exported))
         self._remember(ids)
         writer = self._writer()
         self._require_room()
@@ -289,8 +289,8 @@ class _Builder:
     def _commit(self, one: _Seal, tree: bytes, parents: Sequence[bytes]) -> bytes:
         seconds = one.row.created_at // 1000
         person = self._persons[one.row.account_id]
-        said, committer = one.payload.provenance.author, objects.signed(person, seconds)
-        author = objects.author(said, seconds) if said else committer
+        named_author, committer = one.payload.provenance.author, objects.signed(person, seconds)
+        author = objects.author(named_author, seconds) if named_author else committer
         return objects.commit(tree, parents, author, committer, one.payload.message)
 
     async def _name(self, accounts: set[str]) -> None:

@@ -91,13 +91,13 @@ def end(process: subprocess.Popen[bytes]) -> int:
 def run(*words: str, locks: tuple[int, ...] = ()) -> None:
     """Run git to its end. Raises OSError when it fails."""
     process = start(*words, locks=locks, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    _, said = process.communicate()
+    _, stderr = process.communicate()
     if process.returncode != 0:
         logger().error(
             "git failed",
             words=list(words),
             code=process.returncode,
-            said=said[-2000:].decode("utf-8", "replace"),
+            said=stderr[-2000:].decode("utf-8", "replace"),
         )
         raise OSError(f"git {' '.join(words[:2])} ended with {process.returncode}")
 
@@ -132,9 +132,9 @@ class ObjectReader:
 
     def read(self, object_id: bytes) -> bytes | None:
         """The bytes of an object; None if the repository lacks it. Raises OSError when the process ended."""
-        asked, answers = self._pipes
-        asked.write(object_id.hex().encode() + b"\n")
-        asked.flush()
+        requests, answers = self._pipes
+        requests.write(object_id.hex().encode() + b"\n")
+        requests.flush()
         line = answers.readline()
         if line.endswith(b" missing\n"):
             return None

@@ -53,9 +53,9 @@ class PackStream:
         if self._first:
             first, self._first = self._first, b""
             return first
-        left = self._began + GRACE + self._sent / SLOWEST - time.monotonic()
+        seconds_left = self._began + GRACE + self._sent / SLOWEST - time.monotonic()
         try:
-            async with asyncio.timeout(min(SILENCE, left)):
+            async with asyncio.timeout(min(SILENCE, seconds_left)):
                 await asyncio.sleep(0)  # others have their turn where git and its reader are both fast
                 piece = await self._piece()
         except TimeoutError:
@@ -141,10 +141,10 @@ async def _readable(descriptor: int) -> None:
 
 
 def _start(words: tuple[str, ...], body: bytes, protocol: str, hold: int) -> subprocess.Popen[bytes]:
-    with tempfile.TemporaryFile() as asked:
-        asked.write(body)
-        asked.seek(0)
-        files: dict[str, Any] = {"stdin": asked, "stdout": subprocess.PIPE, "bufsize": 0}
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(body)
+        stdin.seek(0)
+        files: dict[str, Any] = {"stdin": stdin, "stdout": subprocess.PIPE, "bufsize": 0}
         started = process.start(*words, protocol=protocol, locks=(hold,), **files)
     assert started.stdout is not None  # noqa: S101  # a pipe
     os.set_blocking(started.stdout.fileno(), False)

@@ -185,8 +185,8 @@ async def sweep(node: Node) -> None:
     while all together have more than they may."""
     by_repo = {one.repo_id: one for one in await process.in_build(caches, node.config.data)}
     async with node.db.read() as tx:
-        kept = {row[0] for row in await tx.all(rows.READABLE, ids=list(by_repo))} if by_repo else set()
-    for repo_id in by_repo.keys() - kept:
+        readable = {row[0] for row in await tx.all(rows.READABLE, ids=list(by_repo))} if by_repo else set()
+    for repo_id in by_repo.keys() - readable:
         if await process.in_build(by_repo[repo_id].evict):
             await process.in_build(by_repo[repo_id].forget)
     await process.in_build(_make_room, node, "")

@@ -42,14 +42,14 @@ async def put(view: View, body: PathRuleSet) -> PathRule:
             raise Invalid("an open path has no price", pointer="/price_cents")
         raise EditionLacks("this node does not sell paths: a price needs an edition that bills")
     async with view.write() as tx:
-        here = {"of_repo": view.repo.id, "of_path": body.path}
-        was = await tx.value(rows.ONE, **here)
+        key = {"of_repo": view.repo.id, "of_path": body.path}
+        was = await tx.value(rows.ONE, **key)
         if was is None:
             used = await tx.value(rows.COUNT, of_repo=view.repo.id)
             view.require_room(used, limits.PATH_RULES, "path rules")
             await tx.run(rows.INSERT, repo_id=view.repo.id, path=body.path, visibility=body.visibility)
         elif was != body.visibility:
-            await tx.run(rows.SET, **here, new_visibility=body.visibility)
+            await tx.run(rows.SET, **key, new_visibility=body.visibility)
         if was != body.visibility:
             await _changed(tx, view, "path.set", body.path, was, body.visibility)
         return PathRule(path=body.path, visibility=body.visibility)
@@ -58,11 +58,11 @@ async def put(view: View, body: PathRuleSet) -> PathRule:
 async def remove(view: View, path: str) -> None:
     """Remove the rule for this path, so that the rules above it apply. Raises NotFound if it has none."""
     async with view.write() as tx:
-        here = {"of_repo": view.repo.id, "of_path": path}
-        was = await tx.value(rows.ONE, **here)
+        key = {"of_repo": view.repo.id, "of_path": path}
+        was = await tx.value(rows.ONE, **key)
         if was is None:
             raise NotFound
-        await tx.run(rows.DELETE, **here)
+        await tx.run(rows.DELETE, **key)
         await _changed(tx, view, "path.remove", path, was, None)
 
 

@@ -34,9 +34,9 @@ async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> tuple
         ref = await tx.one(refs.ONE, repo_id=row.id, type="branch", name=row.default_branch)
         parent = await parent_of(tx, caller, row)
     head = refs.row(ref).head if ref is not None else None
-    shown = _to_wire(caller, row, head, listing_id, parent)
-    shown = replace(shown, clone_url=repos.clone_url(caller.node, row, role))
-    return shown, row.kind if kind not in (row.kind, ANY) else None
+    answer = _to_wire(caller, row, head, listing_id, parent)
+    answer = replace(answer, clone_url=repos.clone_url(caller.node, row, role))
+    return answer, row.kind if kind not in (row.kind, ANY) else None
 
 
 def _to_wire(

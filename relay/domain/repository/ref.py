@@ -41,9 +41,10 @@ async def page(view: View, type: str | None, cursor: str | None, limit: int | No
         rules = await protection.of_repo(tx, view.repo.id)
         for kind in kinds[kinds.index(start_kind) :]:
             after = after if kind == start_kind else ""
-            left = size + 1 - len(refs)
+            room = size + 1 - len(refs)
             refs += map(
-                rows.row, await tx.all(rows.PAGE, repo_id=view.repo.id, type=kind, after=after, limit=left)
+                rows.row,
+                await tx.all(rows.PAGE, repo_id=view.repo.id, type=kind, after=after, limit=room),
             )
     more = len(refs) > size
     refs = refs[:size]
@@ -68,17 +69,17 @@ async def create(view: View, body: RefCreate) -> Ref:
     async with view.write() as tx:
         if body.type == "branch":
             await protection.check(tx, view, body.name, "create")
-        made = await _made(tx, view, body)
+        new = await _made(tx, view, body)
         try:
-            values = dataclasses.asdict(made)
+            values = dataclasses.asdict(new)
             await tx.run(rows.INSERT, **values, created_at=now, updated_at=now, deleted_at=None)
         except UniqueViolation:
             exists = TagExists if body.type == "tag" else RefExists
             raise exists(f"there is already a {body.type} {body.name}") from None
         await view.node.hub.announce(
-            tx, view.repo.id, "ref.create", type=made.type, name=made.name, head=made.head
+            tx, view.repo.id, "ref.create", type=new.type, name=new.name, head=new.head
         )
-        return to_wire(view, made, await protection.of_repo(tx, view.repo.id))
+        return to_wire(view, new, await protection.of_repo(tx, view.repo.id))
 
 
 async def update(view: View, type: str, name: str, body: RefUpdate) -> Ref:
@@ -188,19 +189,19 @@ async def _made(tx: Tx, view: View, body: RefCreate) -> RefRow:
     """The new ref. The live frontier of a branch is the tree of its head: no rows are written for its
     files."""
     head = await _start(tx, view, body)
-    made = RefRow(new_branch_id(), view.repo.id, body.type, body.name, head, 0, 0)
+    new = RefRow(new_branch_id(), view.repo.id, body.type, body.name, head, 0, 0)
     if body.type == "tag" and head is None:
         raise Invalid("a tag needs a seal; push first", pointer="/head")
     if head is not None:
         await holding.adopt(tx, view.node, view.repo.id, [head])
     if body.type == "tag" or head is None:
-        return made
+        return new
     root = await seals.root_of(tx, view.repo.id, head)
     if root is None:
         raise NotFound
     if root == tree.EMPTY_ROOT:
-        return made
-    return dataclasses.replace(made, seq=branch_base.START, sealed_seq=branch_base.START, base=root)
+        return new
+    return dataclasses.replace(new, seq=branch_base.START, sealed_seq=branch_base.START, base=root)
 
 
 async def _start(tx: Tx, view: View, body: RefCreate) -> str | None:

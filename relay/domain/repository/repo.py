@@ -51,29 +51,29 @@ async def create(caller: Caller, body: RepoCreate) -> Repo:
     if me.handle is None:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
     owner_id, owner = await owner_of(caller, body.owner) if body.owner else (me.account_id, me.handle)
-    made = _new(owner_id, owner, body)
+    new = _new(owner_id, owner, body)
     async with caller.write(account_name(owner_id)) as tx:
         await caller.recheck(tx)
         if not await through.acts_for(tx, owner_id, me.account_id):
             raise NotFound
         caller.node.reserve.require()
-        await insert(tx, caller, made)
-        await _insert_branch(tx, made)
-    return replace(to_wire(caller, made, "owner"), watchers=1, viewer=Viewer(role="owner", watching=True))
+        await insert(tx, caller, new)
+        await _insert_branch(tx, new)
+    return replace(to_wire(caller, new, "owner"), watchers=1, viewer=Viewer(role="owner", watching=True))
 
 
-async def insert(tx: Tx, caller: Caller, made: RepoRow) -> None:
+async def insert(tx: Tx, caller: Caller, new: RepoRow) -> None:
     """A new repository of the caller or their organisation, without branches. Raises NameTaken and
     QuotaExceeded."""
-    await _claim_name(tx, made)
+    await _claim_name(tx, new)
     try:
-        await tx.run(rows.INSERT, **_columns(made))
+        await tx.run(rows.INSERT, **_columns(new))
     except UniqueViolation:
-        raise NameTaken(f"there is already a repository {made.full_name}") from None
-    await quota.count_repository(tx, made.owner_id, made.id, caller.node.config.quota)
-    await through.enter(tx, made.id)
-    await social.watch_own(tx, made.id, caller.me.account_id)
-    await caller.node.hub.announce(tx, made.id, "repo.create", name=made.name)
+        raise NameTaken(f"there is already a repository {new.full_name}") from None
+    await quota.count_repository(tx, new.owner_id, new.id, caller.node.config.quota)
+    await through.enter(tx, new.id)
+    await social.watch_own(tx, new.id, caller.me.account_id)
+    await caller.node.hub.announce(tx, new.id, "repo.create", name=new.name)
 
 
 async def get(view: View) -> Repo:
@@ -239,17 +239,17 @@ def _class_of(body: RepoCreate) -> Class:
     implied: Class | None = None
     if body.visibility is not None:
         implied = "published_public" if body.visibility == "public" else "private_plaintext"
-    wanted = body.class_ or implied or "private_plaintext"
-    if wanted == "private_e2ee":
+    class_ = body.class_ or implied or "private_plaintext"
+    if class_ == "private_e2ee":
         raise E2eeUnavailable(
             "end-to-end encrypted repositories need the mode-5 processes, and this node does not run them; "
             "see node.e2ee of /api/v1/client-config"
         )
-    if wanted == "public_fork":
+    if class_ == "public_fork":
         raise Invalid("a fork is made from a repository, by POST to its forks", pointer="/class")
-    if implied is not None and implied != wanted:
-        raise Invalid(f"class {wanted} and visibility {body.visibility} disagree", pointer="/visibility")
-    return wanted
+    if implied is not None and implied != class_:
+        raise Invalid(f"class {class_} and visibility {body.visibility} disagree", pointer="/visibility")
+    return class_
 
 
 def _description(text: str) -> str:
@@ -258,51 +258,51 @@ def _description(text: str) -> str:
     return text
 
 
-async def _claim_name(tx: Tx, made: RepoRow) -> None:
+async def _claim_name(tx: Tx, new: RepoRow) -> None:
     """Raise NameTaken if an alias reserves the name for another repository; delete the caller's own or an
     expired alias."""
-    holder = await tx.value(rows.ALIAS_OF, owner=made.owner, name=made.name, now=now_ms())
-    if holder is not None and holder != made.id:
-        raise NameTaken(f"{made.full_name} was renamed a short while ago and its old name is reserved")
-    await tx.run(rows.ALIAS_DROP, owner=made.owner, name=made.name)
+    holder = await tx.value(rows.ALIAS_OF, owner=new.owner, name=new.name, now=now_ms())
+    if holder is not None and holder != new.id:
+        raise NameTaken(f"{new.full_name} was renamed a short while ago and its old name is reserved")
+    await tx.run(rows.ALIAS_DROP, owner=new.owner, name=new.name)
 
 
-def _columns(made: RepoRow) -> dict[str, object]:
+def _columns(new: RepoRow) -> dict[str, object]:
     return {
-        "id": made.id,
-        "owner_id": made.owner_id,
-        "name": made.name,
-        "kind": made.kind,
-        "class": made.class_,
-        "description": made.description,
-        "default_branch": made.default_branch,
-        "state": made.state,
+        "id": new.id,
+        "owner_id": new.owner_id,
+        "name": new.name,
+        "kind": new.kind,
+        "class": new.class_,
+        "description": new.description,
+        "default_branch": new.default_branch,
+        "state": new.state,
         "resume_state": None,
-        "parent_id": made.parent_id,
-        "tree_key": made.tree_key,
-        "tree_key_id": made.tree_key_id,
-        "created_at": made.created_at,
-        "updated_at": made.updated_at,
+        "parent_id": new.parent_id,
+        "tree_key": new.tree_key,
+        "tree_key_id": new.tree_key_id,
+        "created_at": new.created_at,
+        "updated_at": new.updated_at,
         "deleted_at": None,
         "purge_at": None,
         "policy": None,
-        "partial": made.partial,
+        "partial": new.partial,
     }
 
 
-async def _insert_branch(tx: Tx, made: RepoRow) -> None:
+async def _insert_branch(tx: Tx, new: RepoRow) -> None:
     await tx.run(
         refs.INSERT,
         id=new_branch_id(),
-        repo_id=made.id,
+        repo_id=new.id,
         type="branch",
-        name=made.default_branch,
+        name=new.default_branch,
         head=None,
         seq=0,
         sealed_seq=0,
         base=None,
-        created_at=made.created_at,
-        updated_at=made.created_at,
+        created_at=new.created_at,
+        updated_at=new.created_at,
         deleted_at=None,
     )
 
@@ -331,12 +331,12 @@ def _class_for(old: RepoRow, visibility: str | None) -> str:
     return "published_public" if visibility == "public" else "private_plaintext"
 
 
-async def _default_branch(tx: Tx, old: RepoRow, wanted: str | None) -> str:
-    if wanted is None or wanted == old.default_branch:
+async def _default_branch(tx: Tx, old: RepoRow, name: str | None) -> str:
+    if name is None or name == old.default_branch:
         return old.default_branch
-    if await tx.one(refs.ONE, repo_id=old.id, type="branch", name=wanted) is None:
-        raise Conflict(f"there is no branch {wanted[:200]} in {old.full_name}; create it first")
-    return wanted
+    if await tx.one(refs.ONE, repo_id=old.id, type="branch", name=name) is None:
+        raise Conflict(f"there is no branch {name[:200]} in {old.full_name}; create it first")
+    return name
 
 
 async def _rename(tx: Tx, old: RepoRow, new_name: str, now: int) -> None:

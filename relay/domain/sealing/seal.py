@@ -72,25 +72,27 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
         parent = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
         lane_rows = await tx.all(lanes.SINCE, branch_id=ref.id, since=ref.sealed_seq)
         changed = [lanes.row(one) for one in lane_rows]
-        load, known = trees.stored(view.node.objects, tx), dict[bytes, tree.Directory]()
-        changes = await _changes(load, parent, changed, known)
+        load, directories = trees.stored(view.node.objects, tx), dict[bytes, tree.Directory]()
+        changes = await _changes(load, parent, changed, directories)
         if not changes and not body.merged:
             return _unchanged(ref, parent)
         await require_seals(tx, view, body.merged, "/merged")
-        built = await trees.update(parent, changes, view.repo.tree_key, load, known)
+        built = await trees.update(parent, changes, view.repo.tree_key, load, directories)
         large = view.repo.kind not in BULK_KINDS and bytes_of(built) > limits.BLOB_TREE
         if large or await _may_be_many(load, view, ref, changes):
             await _require_budget(tx, load, view, ref, built)
         texts = await epochs.place(tx, view.node, view.repo.id, ref.id, changed)
         live_by = await frontier.live_by(tx, ref, key.id, changes)
     merged = MergeOrigin("merge", body.merged) if body.merged else None
-    made = draft(view, ref.name, [ref.head] if ref.head else [], built.root, body, changes, merge=merged)
-    plan = Plan("seal", ref, key, [made], at=ref.seq)
+    seal_draft = draft(
+        view, ref.name, [ref.head] if ref.head else [], built.root, body, changes, merge=merged
+    )
+    plan = Plan("seal", ref, key, [seal_draft], at=ref.seq)
     expires = await store(view, plan, texts, built.directories, body)
     return Prepared(
-        prepare_id=made.id,
-        bytes=b64u(made.payload),
-        digest=made.id,
+        prepare_id=seal_draft.id,
+        bytes=b64u(seal_draft.payload),
+        digest=seal_draft.id,
         content_digest=built.root.hex(),
         at=ref.seq,
         expires_at=rfc3339(expires),
@@ -128,32 +130,32 @@ async def _finalized(
     async with view.write() as tx:
         ref = await frontier.branch(tx.one, view.repo.id, branch)
         require_prepare_id(body.prepare_id)
-        known = await find(tx, view.repo.id, [body.prepare_id])
-        if known:
-            await require_landed_by("seal", tx, known[0])
-            require_same(view, known[0], body.device_key_id)
-            return to_wire(known[0])
+        existing = await find(tx, view.repo.id, [body.prepare_id])
+        if existing:
+            await require_landed_by("seal", tx, existing[0])
+            require_same(view, existing[0], body.device_key_id)
+            return to_wire(existing[0])
         prepared = await take_prepared("seal", tx, view, ref, body.prepare_id, body.device_key_id)
         if prepared.at_seq is None:
             raise NotFound
         key = await signing_key(tx, view, body.device_key_id)
-        (made,) = _DRAFTS.decode(prepared.seals)
-        require_same_capability(view, made)
+        (seal_draft,) = _DRAFTS.decode(prepared.seals)
+        require_same_capability(view, seal_draft)
         signature = unb64u(body.signature, 64)
-        seals.verify(made.payload, signature, key.ed25519)
+        seals.verify(seal_draft.payload, signature, key.ed25519)
         await protection.check(tx, view, ref.name, "write")
         await frontier.lock(tx, ref.id)
-        await move(tx, view, ref, prepared.expected_head, made.id, LOST_RACE)
+        await move(tx, view, ref, prepared.expected_head, seal_draft.id, LOST_RACE)
         ends = await epochs.ending(tx, ref.id, prepared.at_seq, states)
         if not rests:
-            await require_bytes(tx, view, made)
-        await record(tx, view, ref, made, signature, key)
-        await tx.many(rows.DROP_PREPARED, [{"prepare_id": made.id}])  # a repeat finds the seal itself
-        await live_updates.sealed_up_to(tx, view.node, ref, made.id, prepared.at_seq)
+            await require_bytes(tx, view, seal_draft)
+        await record(tx, view, ref, seal_draft, signature, key)
+        await tx.many(rows.DROP_PREPARED, [{"prepare_id": seal_draft.id}])  # a repeat finds the seal itself
+        await live_updates.sealed_up_to(tx, view.node, ref, seal_draft.id, prepared.at_seq)
         await tx.many(lanes.SEALED, [{"ref_id": ref.id, "to": prepared.at_seq}])
         await epochs.begin(tx, view.node, ref.id, ends)
-        await heard.announce(tx, view, ref, made.id, prepared.expected_head)
-        (sealed,) = await find(tx, view.repo.id, [made.id])
+        await heard.announce(tx, view, ref, seal_draft.id, prepared.expected_head)
+        (sealed,) = await find(tx, view.repo.id, [seal_draft.id])
         return to_wire(sealed)
 
 
@@ -239,11 +241,11 @@ def _require_head(ref: RefRow, body: PrepareRequest) -> None:
 
 
 async def _changes(
-    load: trees.Load, parent: bytes | None, changed: list[LaneRow], known: tree.Known
+    load: trees.Load, parent: bytes | None, changed: list[LaneRow], directories: tree.Known
 ) -> dict[str, TreeEntry | None]:
     """The changes of the frontier against the parent's tree."""
-    steps = tree.lookup(parent, [row.path for row in changed], known)
-    before = await trees.drive(steps, load, len(changed), known)
+    steps = tree.lookup(parent, [row.path for row in changed], directories)
+    before = await trees.drive(steps, load, len(changed), directories)
     after = {row.path: frontier.entry_of(row) for row in changed}
     return {path: entry for path, entry in after.items() if before.get(path) != entry}
 
@@ -278,9 +280,9 @@ async def _require_budget(tx: Tx, load: trees.Load, view: View, ref: RefRow, bui
         require_budget(view, files, blobs)
         return
 
-    async def either(wanted: list[bytes]) -> dict[bytes, bytes]:
-        here = {one: built.directories[one] for one in wanted if one in built.directories}
-        return {**await load([one for one in wanted if one not in here]), **here}
+    async def either(digests: list[bytes]) -> dict[bytes, bytes]:
+        in_memory = {one: built.directories[one] for one in digests if one in built.directories}
+        return {**await load([one for one in digests if one not in in_memory]), **in_memory}
 
     entries = await trees.drive(tree.walk(built.root), either)
     require_budget(view, len(entries), sum(one.size for one in entries.values() if one.kind != "text"))
@@ -326,7 +328,7 @@ async def store(
     expires = now + limits.PREPARE * 1000
     ref, key = plan.ref, plan.key
     objects, repo_id = view.node.objects, view.repo.id
-    made = await objects.place(directories, repo_id) if directories else []
+    placed = await objects.place(directories, repo_id) if directories else []
     joined = await objects.place(files, repo_id) if files else []
     async with view.write() as tx:
         if plan.purpose in ("seal", "seals"):
@@ -334,7 +336,7 @@ async def store(
         if texts.digests:
             await objects.admit(tx, texts.placed, repo_id, texts.digests)
         if directories:
-            await objects.admit(tx, made, repo_id, list(directories), directories=True)
+            await objects.admit(tx, placed, repo_id, list(directories), directories=True)
         if files:
             await objects.admit(tx, joined, repo_id, list(files))
         if settling is not None and settling.replica is not None:

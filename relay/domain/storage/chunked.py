@@ -112,30 +112,32 @@ async def listed(db: Database, objects: ObjectStore) -> AsyncIterator[list[bytes
 # --- taking one in
 
 
-async def admit(view: View, wanted: ChunkManifest, raw: bytes) -> None:
+async def admit(view: View, chunk_manifest: ChunkManifest, raw: bytes) -> None:
     """Read all chunks, compare, then make the file known, if the caller may by then; the request itself may
-    have ended meanwhile. `raw`: the canonical bytes of `wanted`."""
+    have ended meanwhile. `raw`: the canonical bytes of `chunk_manifest`."""
     node, repo_id = view.node, view.repo.id
     whole = blake3()
-    for part in _portions(wanted.chunks, CHECKED_CHUNKS):
+    for part in _portions(chunk_manifest.chunks, CHECKED_CHUNKS):
         located = await _located(node, repo_id, part)
         in_order = [located[bytes.fromhex(chunk.blake3)] for chunk in part]
         await node.objects.show(in_order, whole.update)
-    if whole.hexdigest() != wanted.blake3:
-        raise DigestMismatch(f"these chunks are not the file {wanted.blake3[:12]}; read it again and resend")
+    if whole.hexdigest() != chunk_manifest.blake3:
+        raise DigestMismatch(
+            f"these chunks are not the file {chunk_manifest.blake3[:12]}; read it again and resend"
+        )
     name = blake3_digest(raw)
     placed = await node.objects.place({name: raw}, repo_id)
     async with view.write() as tx:
         await node.objects.admit(tx, placed, repo_id, [name])
-        digests = sorted({bytes.fromhex(chunk.blake3) for chunk in wanted.chunks})
+        digests = sorted({bytes.fromhex(chunk.blake3) for chunk in chunk_manifest.chunks})
         await node.objects.touch(tx, digests)
         if await node.objects.missing(tx, repo_id, digests):
             raise Unavailable("the upload ran into a clean-up of old bytes; send it again")
         row = {
             "repo_id": repo_id,
-            "digest": bytes.fromhex(wanted.blake3),
+            "digest": bytes.fromhex(chunk_manifest.blake3),
             "manifest": name,
-            "size": wanted.size,
+            "size": chunk_manifest.size,
             "last_seen": now_ms(),
         }
         await tx.many(rows.INSERT, [row])
@@ -191,26 +193,26 @@ async def read(view: View, digest: bytes, start: int = 0, end: int | None = None
     raw = await manifest(view, digest.hex())
     chunk_manifest = await asyncio.to_thread(kernel.decode, raw)
     end = chunk_manifest.size if end is None else end
-    wanted, skip = _between(chunk_manifest.chunks, start, end)
-    left = end - start
-    for part in _portions(wanted, READ_CHUNKS):
+    chunks, skip = _between(chunk_manifest.chunks, start, end)
+    bytes_left = end - start
+    for part in _portions(chunks, READ_CHUNKS):
         located = await _located(view.node, view.repo.id, part)
         data = await view.node.objects.read_located(list(located.values()), cache=False)
         for chunk in part:
-            piece = data[bytes.fromhex(chunk.blake3)][skip : skip + left]
-            skip, left = 0, left - len(piece)
+            piece = data[bytes.fromhex(chunk.blake3)][skip : skip + bytes_left]
+            skip, bytes_left = 0, bytes_left - len(piece)
             if piece:
                 yield piece
 
 
 def _between(listed: Sequence[ChunkRow], start: int, end: int) -> tuple[list[ChunkRow], int]:
     """The chunks that hold bytes [start, end), and how many bytes of the first come before `start`."""
-    wanted: list[ChunkRow] = []
+    chunks: list[ChunkRow] = []
     skip = at = 0
     for chunk in listed:
         if at < end and at + chunk.size > start:
-            if not wanted:
+            if not chunks:
                 skip = start - at
-            wanted.append(chunk)
+            chunks.append(chunk)
         at += chunk.size
-    return wanted, skip
+    return chunks, skip

@@ -85,14 +85,14 @@ async def listed(view: View, upload: Upload) -> Taken:
     if upload.length > CHUNK_MANIFEST:
         raise TooLarge(f"a manifest of chunks has at most {in_words(CHUNK_MANIFEST)}")
     raw = await upload.whole()
-    wanted = await asyncio.to_thread(kernel.decode, raw)
-    if wanted.size > ASSET_FILE:
+    manifest = await asyncio.to_thread(kernel.decode, raw)
+    if manifest.size > ASSET_FILE:
         raise TooLarge(f"an asset has at most {in_words(ASSET_FILE)}")
     await upload.finish()
     key = (view.repo.id, view.me.account_id.encode() + blake3_digest(raw))
-    await view.node.checks.join(key, chunked.admit(view, wanted, raw))
-    digest, name = bytes.fromhex(wanted.blake3), blake3_digest(raw)
-    return Taken(digest, wanted.size, [], [], name)
+    await view.node.checks.join(key, chunked.admit(view, manifest, raw))
+    digest, name = bytes.fromhex(manifest.blake3), blake3_digest(raw)
+    return Taken(digest, manifest.size, [], [], name)
 
 
 async def reply(view: View, digest: bytes, size: int, media: str, headers: Mapping[str, str]) -> Reply:
@@ -131,11 +131,11 @@ class _Cut:
         await self._write(await bulk(self._rest))
         await upload.finish()
         digest = self.whole.digest()
-        made = kernel.manifest(digest, self.rows)
-        raw = await asyncio.to_thread(kernel.encode, made)
+        manifest = kernel.manifest(digest, self.rows)
+        raw = await asyncio.to_thread(kernel.encode, manifest)
         name = blake3_digest(raw)
         await self._write([(name, raw)])
-        return Taken(digest, made.size, self.placed, list(self.sizes), name)
+        return Taken(digest, manifest.size, self.placed, list(self.sizes), name)
 
     async def _write(self, cut: Sequence[tuple[bytes, bytes]]) -> None:
         fresh = {digest: data for digest, data in cut if digest not in self.sizes}
@@ -147,12 +147,12 @@ class _Cut:
         cut: list[tuple[bytes, bytes]] = []
         for part in step:
             self.whole.update(part)
-            left = memoryview(part)
-            while left:
+            rest = memoryview(part)
+            while rest:
                 space = self.chunker.space()
-                count = min(len(space), len(left))
-                space[:count] = left[:count]
-                left = left[count:]
+                count = min(len(space), len(rest))
+                space[:count] = rest[:count]
+                rest = rest[count:]
                 cut += self._named(self.chunker.feed(count))
         return cut
 

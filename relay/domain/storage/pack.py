@@ -74,17 +74,17 @@ async def fetch(view: View, digests: Sequence[bytes], require_named: RequireName
     held = await view.lease.wait(len(digests) * PLACE_BYTES)
     async with _turn(view, digests):
         await require_named(digests)
-        asked = list(dict.fromkeys(digests))
-        located = await view.node.objects.locate(asked, view.repo.id)
-        missing = [one for one in asked if one not in located or located[one].directory]
+        distinct = list(dict.fromkeys(digests))
+        located = await view.node.objects.locate(distinct, view.repo.id)
+        missing = [one for one in distinct if one not in located or located[one].directory]
         if missing:
             raise PayloadMissing(
                 f"{view.repo.full_name} holds no object {missing[0].hex()[:12]}",
                 missing=[one.hex() for one in missing[:100]],
             )
-        made = await export(view.node.objects, [located[one] for one in asked], view.lease)
+        pack = await export(view.node.objects, [located[one] for one in distinct], view.lease)
     view.lease.give_back(held)
-    return made
+    return pack
 
 
 def _turn(view: View, digests: Sequence[bytes]) -> AbstractAsyncContextManager[None]:

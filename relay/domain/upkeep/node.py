@@ -128,8 +128,8 @@ async def gauges(caller: Caller, loopback: bool, secret: str | None) -> dict[str
     """Current values for the metrics. Only for requests of this machine and holders of the admin secret; for
     others the path does not exist."""
     admin = caller.node.config.secrets.admin
-    known = admin is not None and secret is not None
-    if not loopback and not (known and hmac.compare_digest(str(admin).encode(), str(secret).encode())):
+    comparable = admin is not None and secret is not None
+    if not loopback and not (comparable and hmac.compare_digest(str(admin).encode(), str(secret).encode())):
         raise NotFound
     async with caller.read() as tx:
         return {

@@ -116,14 +116,14 @@ async def queue(
 ) -> str:
     """A delivery of a kept message, to be tried at once. Returns its id. A webhook that fails and has too
     many that wait is not told."""
-    made, now = new_id(), now_ms()
+    delivery_id, now = new_id(), now_ms()
     full = failing and await tx.value(rows.COUNT_WAITING, of_hook=hook_id) >= WEBHOOK_WAITING
     one = dict.fromkeys(
         ("status", "duration", "sent_headers", "answer_headers", "answer_body", "attempted_at")
     )
     await tx.run(
         rows.DELIVER,
-        id=made,
+        id=delivery_id,
         webhook_id=hook_id,
         event_id=event_id,
         redelivery=redelivery,
@@ -135,9 +135,9 @@ async def queue(
         **one,
     )
     if not full:
-        job = _job(made, hook_id, host, 0)
+        job = _job(delivery_id, hook_id, host, 0)
         await node.jobs.add(tx, AGAIN if failing else JOB, job, lane=host)
-    return made
+    return delivery_id
 
 
 def _job(delivery: str, hook_id: str, host: str, attempt: int) -> dict[str, Any]:
@@ -207,7 +207,7 @@ async def _tried(node: Node, tx: Tx, one: ToSend, delivery: str, out: _Outcome) 
     gone = answer is not None and answer.status == GONE
     again = out.reason is not None and not gone and tried < ATTEMPTS
     next_at = now + PAUSES[tried - 1] if again else None
-    kept = {name: out.sent[name] for name in SENT_KEPT}
+    sent_headers = {name: out.sent[name] for name in SENT_KEPT}
     changed = await tx.run(
         rows.TRIED,
         of_delivery=delivery,
@@ -217,7 +217,7 @@ async def _tried(node: Node, tx: Tx, one: ToSend, delivery: str, out: _Outcome) 
         new_status=answer.status if answer else None,
         new_reason=out.reason,
         new_duration=out.took,
-        new_sent=msgspec.json.encode(kept).decode(),
+        new_sent=msgspec.json.encode(sent_headers).decode(),
         new_headers=msgspec.json.encode(_excerpt(answer)).decode() if answer else None,
         new_body=answer.body[:WEBHOOK_EXCERPT] if answer else None,
         now=now,

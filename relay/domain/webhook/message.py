@@ -101,18 +101,18 @@ async def encode(
     return msgspec.json.encode(Message(type=type_, timestamp=rfc3339(at), data=data))
 
 
-async def _push(tx: Tx, repo_id: str, _: int | None, said: Data) -> Data:
+async def _push(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
     """`seals`: the newest of what the branch has now and had not before, oldest first, by first parents."""
-    after, before = said.get("head"), said.get("before")
-    told: Data = {
-        "ref": said.get("branch") or said.get("name"),
-        "ref_type": said.get("type", "branch"),
+    after, before = data.get("head"), data.get("before")
+    message: Data = {
+        "ref": data.get("branch") or data.get("name"),
+        "ref_type": data.get("type", "branch"),
         "before": before,
         "after": after,
     }
-    named = "branch" not in said and before is None  # a new ref, of seals that were there
+    named = "branch" not in data and before is None  # a new ref, of seals that were there
     seals, more = ([], False) if after is None or named else await _seals(tx, repo_id, before, after)
-    return {**told, "seals": seals, "more": more}
+    return {**message, "seals": seals, "more": more}
 
 
 async def _seals(tx: Tx, repo_id: str, before: str | None, after: str) -> tuple[list[Data], bool]:
@@ -136,31 +136,31 @@ async def _seal(tx: Tx, repo_id: str, seal_id: str | None) -> Row | None:
     return None if seal_id is None else await tx.one(rows.SEAL, of_repo=repo_id, of_seal=seal_id)
 
 
-async def _release(tx: Tx, repo_id: str, _: int | None, said: Data) -> Data:
+async def _release(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
     """`asset`: the name of one that came or went. A release that is gone has version and seal alone."""
-    told: Data = {"asset": said["name"]} if "name" in said else {}
-    row = await tx.one(releases.ONE, of_repo=repo_id, version=said["version"])
+    asset: Data = {"asset": data["name"]} if "name" in data else {}
+    row = await tx.one(releases.ONE, of_repo=repo_id, version=data["version"])
     if row is None:
-        return {"release": {"version": said["version"], "seal_id": said.get("seal")}, **told}
+        return {"release": {"version": data["version"], "seal_id": data.get("seal")}, **asset}
     (whole,) = await release.to_wire(tx, [releases.release_row(row)])
-    return {"release": whole, **told}
+    return {"release": whole, **asset}
 
 
-async def _run(tx: Tx, repo_id: str, _: int | None, said: Data) -> Data:
-    row = await tx.one(runs.ONE, of_repo=repo_id, of_run=said["run"])
+async def _run(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
+    row = await tx.one(runs.ONE, of_repo=repo_id, of_run=data["run"])
     return {"run": None if row is None else run_to_wire(runs.row(row))}
 
 
-async def _issue(tx: Tx, repo_id: str, number: int | None, said: Data) -> Data:
-    return {"issue": await _subject(tx, repo_id, number), **await _touched(tx, said)}
+async def _issue(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
+    return {"issue": await _subject(tx, repo_id, number), **await _touched(tx, data)}
 
 
-async def _proposal(tx: Tx, repo_id: str, number: int | None, said: Data) -> Data:
-    told = await _subject(tx, repo_id, number)
+async def _proposal(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
+    subject = await _subject(tx, repo_id, number)
     row = await tx.one(proposals.ONE, of_repo=repo_id, of_number=number)
-    if told is not None and row is not None:
+    if subject is not None and row is not None:
         proposal = proposals.row(row)
-        told |= {
+        subject |= {
             "draft": bool(proposal.draft),
             "head": proposal.head,
             "base": proposal.base,
@@ -168,29 +168,29 @@ async def _proposal(tx: Tx, repo_id: str, number: int | None, said: Data) -> Dat
             "version": proposal.version,
             "merged_seal": proposal.merged_seal,
         }
-    return {"proposal": told, **await _touched(tx, said)}
+    return {"proposal": subject, **await _touched(tx, data)}
 
 
-async def _review(tx: Tx, repo_id: str, number: int | None, said: Data) -> Data:
-    told = await _proposal(tx, repo_id, number, said)
-    if "id" in said:
-        row = await tx.one(reviews.ONE, of_repo=repo_id, of_number=number, review=said["id"])
-        told["review"] = None if row is None else review_to_wire(reviews.row(row))
-    if "thread" in said:
-        told["thread"] = {"id": said["thread"]}
-    return told
+async def _review(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
+    message = await _proposal(tx, repo_id, number, data)
+    if "id" in data:
+        row = await tx.one(reviews.ONE, of_repo=repo_id, of_number=number, review=data["id"])
+        message["review"] = None if row is None else review_to_wire(reviews.row(row))
+    if "thread" in data:
+        message["thread"] = {"id": data["thread"]}
+    return message
 
 
-async def _comment(tx: Tx, repo_id: str, number: int | None, said: Data) -> Data:
+async def _comment(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
     """`comment`: of one that is gone the id alone. `thread`: that of a comment on lines; if its path is
     hidden by now, the comment counts as gone."""
-    row = await tx.one(rows.COMMENT, of_repo=repo_id, of_comment=said["id"])
-    told: Data = {"id": said["id"]}
-    if "thread" in said and not await _open_to_readers(tx, repo_id, said["thread"]):
+    row = await tx.one(rows.COMMENT, of_repo=repo_id, of_comment=data["id"])
+    comment: Data = {"id": data["id"]}
+    if "thread" in data and not await _open_to_readers(tx, repo_id, data["thread"]):
         row = None
     if row is not None:
         id_, author, handle, kind, body, created, updated = row
-        told = {
+        comment = {
             "id": id_,
             "author": actor_of(author, handle, kind),
             "body": body,
@@ -200,8 +200,8 @@ async def _comment(tx: Tx, repo_id: str, number: int | None, said: Data) -> Data
     subject = await _subject(tx, repo_id, number)
     if subject is not None:
         subject = {name: subject[name] for name in ("number", "kind", "state", "title", "author")}
-    thread = {"thread": {"id": said["thread"]}} if "thread" in said else {}
-    return {"comment": told, "subject": subject, **thread}
+    thread = {"thread": {"id": data["thread"]}} if "thread" in data else {}
+    return {"comment": comment, "subject": subject, **thread}
 
 
 async def _open_to_readers(tx: Tx, repo_id: str, thread: str) -> bool:
@@ -229,12 +229,12 @@ async def _subject(tx: Tx, repo_id: str, number: int | None) -> Data | None:
     }
 
 
-async def _touched(tx: Tx, said: Data) -> Data:
+async def _touched(tx: Tx, data: Data) -> Data:
     """Which label, or who, came or went."""
-    told: Data = {"label": said["name"]} if "name" in said else {}
-    if said.get("account_id"):
-        told["account"] = await _actor(tx, said["account_id"])
-    return told
+    message: Data = {"label": data["name"]} if "name" in data else {}
+    if data.get("account_id"):
+        message["account"] = await _actor(tx, data["account_id"])
+    return message
 
 
 async def _actor(tx: Tx, account_id: str) -> Actor | None:

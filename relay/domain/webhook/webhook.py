@@ -63,7 +63,7 @@ async def create(view: View, body: WebhookCreate) -> Webhook:
     except OutboundForbidden as error:
         raise Invalid(str(error), pointer="/url") from None
     secret = body.secret or SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
-    key, now, me, made = signing_key(secret), now_ms(), view.me.account_id, new_id()
+    key, now, me, hook_id = signing_key(secret), now_ms(), view.me.account_id, new_id()
     async with view.write(account_name(me)) as tx:
         if await tx.value(rows.COUNT, of_repo=view.repo.id) >= limits.WEBHOOKS:
             raise Conflict(
@@ -79,7 +79,7 @@ async def create(view: View, body: WebhookCreate) -> Webhook:
             )
         await tx.run(
             rows.INSERT,
-            id=made,
+            id=hook_id,
             repo_id=view.repo.id,
             url=body.url,
             host=f"{host.lower()}:{port}",
@@ -92,8 +92,8 @@ async def create(view: View, body: WebhookCreate) -> Webhook:
             updated_at=now,
             failing_since=None,
         )
-        await view.node.hub.announce(tx, view.repo.id, "webhook.create", audience="owner", id=made)
-        webhook = await _find(tx, view, made)
+        await view.node.hub.announce(tx, view.repo.id, "webhook.create", audience="owner", id=hook_id)
+        webhook = await _find(tx, view, hook_id)
         if body.active:
             await _ping(tx, view, webhook)
         return msgspec.structs.replace(_to_wire(webhook), secret=secret)
@@ -152,10 +152,10 @@ async def ping(view: View, hook: str) -> Delivery:
 async def deliveries(view: View, hook: str, query: DeliveryQuery) -> Page[Delivery]:
     """What was sent to a webhook within the last days, the newest first"""
     keyset = rows.deliveries(query.state is not None)
-    wanted = {} if query.state is None else {"of_state": query.state}
+    filters = {} if query.state is None else {"of_state": query.state}
     async with view.read() as tx:
         await _find(tx, view, hook)
-        return await paging.page(tx, keyset, query, _delivery, of_hook=hook, **wanted)
+        return await paging.page(tx, keyset, query, _delivery, of_hook=hook, **filters)
 
 
 async def get_delivery(view: View, hook: str, delivery: str) -> DeliveryWhole:
@@ -179,7 +179,7 @@ async def redeliver(view: View, hook: str, delivery_id: str) -> Delivery:
         webhook = await _active(tx, view, hook)
         old = await _find_delivery(tx, hook, delivery_id)
         await _require_room(view, tx, hook)
-        made = await delivery.queue(
+        redelivery_id = await delivery.queue(
             view.node,
             tx,
             hook,
@@ -189,9 +189,9 @@ async def redeliver(view: View, hook: str, delivery_id: str) -> Delivery:
             redelivery=True,
         )
         await view.node.hub.announce(
-            tx, view.repo.id, "webhook.redeliver", audience="owner", id=hook, delivery=made
+            tx, view.repo.id, "webhook.redeliver", audience="owner", id=hook, delivery=redelivery_id
         )
-        return await _shown(tx, hook, made)
+        return await _shown(tx, hook, redelivery_id)
 
 
 async def _ping(tx: Tx, view: View, hook: WebhookRow) -> str:

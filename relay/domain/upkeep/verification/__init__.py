@@ -47,6 +47,6 @@ async def audit(db: Database, store: ObjectStore) -> AsyncIterator[str]:
             async for finding in part(db, store):
                 yield finding
         except Exception as error:
-            if (said := damage(error)) is None:
+            if (damage_text := damage(error)) is None:
                 raise
-            yield f"{part.__module__.rpartition('.')[2]}: the database is damaged ({said}); {WAY_OUT}"
+            yield f"{part.__module__.rpartition('.')[2]}: the database is damaged ({damage_text}); {WAY_OUT}"

@@ -68,8 +68,8 @@ def _wrong(
         except SvcError as error:
             wrong = [error.detail]
         wrong += [f"parent {one[:12]} is missing" for one in above if one not in generations]
-        known = [generations[one] for one in above if one in generations]
-        if len(known) == len(above) and row[3] != 1 + max(known, default=0):
+        numbers = [generations[one] for one in above if one in generations]
+        if len(numbers) == len(above) and row[3] != 1 + max(numbers, default=0):
             wrong.append(f"generation {row[3]} does not follow its parents")
         faults += [f"seal {row[0]}: {one}" for one in wrong]
     return faults

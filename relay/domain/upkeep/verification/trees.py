@@ -153,8 +153,8 @@ async def _wrong_files(db: Database, files: dict[str, dict[str, TreeEntry]]) -> 
         for path, entry in named.items():
             held = large if entry.kind == "chunked" else plain
             if held.get(entry.digest) != entry.size:
-                said = "is missing" if entry.digest not in held else "has another size than its tree says"
-                wrong.append(f"file {path} of repository {repo_id}: object {entry.digest.hex()} {said}")
+                fault = "is missing" if entry.digest not in held else "has another size than its tree says"
+                wrong.append(f"file {path} of repository {repo_id}: object {entry.digest.hex()} {fault}")
     return wrong
 
 

@@ -35,9 +35,9 @@ async def check(db: Database, _: ObjectStore) -> AsyncIterator[str]:
             yield f"repository {repo_id}: {numbers} bytes and objects are counted, {one.real[:2]} are there"
     for account_id, sums in _of_accounts(repos).items():
         there = dict(zip(NAMES, zip(counted.get(account_id, NOTHING), sums, strict=True), strict=True))
-        for name, (said, real) in there.items():
-            if said != real:
-                yield f"account {account_id}: {said} {name} are counted, {real} are there"
+        for name, (recorded, real) in there.items():
+            if recorded != real:
+                yield f"account {account_id}: {recorded} {name} are counted, {real} are there"
 
 
 async def repair(db: Database) -> int:
@@ -73,8 +73,8 @@ async def _read(tx: Tx, only: Collection[str] | None) -> dict[str, Repo]:
     """The repositories, or `only` these."""
     repos: dict[str, Repo] = {}
     every = tx.all(rows.REAL) if only is None else tx.all(rows.REAL_OF, ids=sorted(only))
-    for repo_id, owner_id, deleted, size, objects, said, said_objects, said_deleted in await every:
-        counted = None if said is None else (int(said), int(said_objects), bool(said_deleted))
+    for repo_id, owner_id, deleted, size, objects, *recorded in await every:
+        counted = None if recorded[0] is None else (int(recorded[0]), int(recorded[1]), bool(recorded[2]))
         repos[repo_id] = Repo(owner_id, (int(size), int(objects), bool(deleted)), counted)
     return repos
 
