@@ -150,8 +150,8 @@ class Caller:
             tx.author = self.author
             if self.nonce is not None:
                 await self._spend(tx, *self.nonce)
-            if (said := await self.once.find(tx.one)) is not None:
-                raise SaidBefore(said)
+            if (answer := await self.once.find(tx.one)) is not None:
+                raise SaidBefore(answer)
             await self._look_again(tx)
             yield tx
             self._require_proven()
@@ -169,14 +169,14 @@ class Caller:
         RateLimited."""
         await creation.count(tx, self.me.account_id, what, self.node.config.quota.creations, new)
 
-    async def conclude(self, said: Said | None) -> None:
+    async def conclude(self, answer: Said | None) -> None:
         """Commit the effect and, if given, the answer with it. None: do not store an answer."""
         if self._held is None:
             return
         (held, tx), self._held = self._held, None
         try:
-            if said is not None:
-                await self.once.keep(tx, said)
+            if answer is not None:
+                await self.once.keep(tx, answer)
         except BaseException as error:
             await held.__aexit__(type(error), error, error.__traceback__)
             raise

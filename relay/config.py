@@ -220,8 +220,8 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
 
 
 def _client_builds(env: Environment) -> Path | None:
-    told = env.get("TR_CLIENT_BUILDS")
-    folder = Path(told).absolute() if told else None
+    folder_name = env.get("TR_CLIENT_BUILDS")
+    folder = Path(folder_name).absolute() if folder_name else None
     if folder is not None and not (folder / "release.json").is_file():
         raise StartRefused(f"TR_CLIENT_BUILDS={folder} has no release.json")
     return folder
@@ -229,9 +229,9 @@ def _client_builds(env: Environment) -> Path | None:
 
 def _networks(env: Environment, name: str) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
     """Addresses and networks, with commas between them."""
-    told = [one.strip() for one in (env.get(name) or "").split(",")]
+    parts = [one.strip() for one in (env.get(name) or "").split(",")]
     try:
-        return tuple(ipaddress.ip_network(one) for one in told if one)
+        return tuple(ipaddress.ip_network(one) for one in parts if one)
     except ValueError as error:
         raise StartRefused(f"{name} names addresses and networks, such as 10.1.2.0/24: {error}") from None
 
@@ -288,8 +288,8 @@ def _storage(env: Environment, folder: Path) -> Storage:
 
 def _database_url(env: Environment, folder: Path, *names: str) -> str:
     """The first of these variables that is set, with POSTGRES_PASSWORD where the URL holds no password."""
-    told = (env.secret(name) for name in names)
-    url = next(filter(None, told), None) or f"sqlite:///{folder / 'relay.db'}"
+    candidates = (env.secret(name) for name in names)
+    url = next(filter(None, candidates), None) or f"sqlite:///{folder / 'relay.db'}"
     return urls.with_password(urls.check(url), env.secret("POSTGRES_PASSWORD"))
 
 
@@ -326,11 +326,11 @@ def _public_url(env: Environment, dev: bool, host: str, port: int) -> str:
 
 
 def _check_edition(env: Environment, dev: bool) -> None:
-    told = env.get("TR_EDITION")
-    if told is None and not dev:
+    edition_name = env.get("TR_EDITION")
+    if edition_name is None and not dev:
         raise StartRefused(f"TR_EDITION is not set; this build is {edition.EDITION}")
-    if told is not None and told != edition.EDITION:
-        raise StartRefused(f"TR_EDITION={told} does not match the compiled edition {edition.EDITION}")
+    if edition_name is not None and edition_name != edition.EDITION:
+        raise StartRefused(f"TR_EDITION={edition_name} does not match the compiled edition {edition.EDITION}")
 
 
 def _secrets(env: Environment, dev: bool) -> Secrets:

@@ -72,9 +72,9 @@ class Said:
 class SaidBefore(Exception):  # no error: the answer of this request
     """Raised inside the transaction when this request was carried out already; carries the stored answer."""
 
-    def __init__(self, said: Said) -> None:
+    def __init__(self, answer: Said) -> None:
         super().__init__()
-        self.said = said
+        self.said = answer
 
 
 @dataclass(slots=True, frozen=True)
@@ -115,7 +115,7 @@ class Once:
         except CryptoError:
             raise Unavailable("the answer that was kept cannot be read; look whether it was done") from None
 
-    async def keep(self, tx: Tx, said: Said) -> None:
+    async def keep(self, tx: Tx, answer: Said) -> None:
         """Store the answer in the transaction of its effect. Raises QuotaExceeded for an account with too
         many keys."""
         if self.key is None:
@@ -130,8 +130,8 @@ class Once:
                 account_id=self.account_id,
                 key=name,
                 request=self.request,
-                status=said.status,
-                body=self._box().encrypt(said.pack()),
+                status=answer.status,
+                body=self._box().encrypt(answer.pack()),
                 expires_at=now + limits.IDEMPOTENCY_KEY * 1000,
             )
         except UniqueViolation:  # about something else: requests about one thing take turns

@@ -56,28 +56,28 @@ async def make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -
 
 async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -> BackupManifest:
     older = read(target) if (target / MANIFEST).exists() else None
-    known = {one.file: one for one in older.packs} if older else {}
-    made = new_id()
-    (target / made / PRIVATE).mkdir(mode=0o700, parents=True)
-    (target / made).chmod(0o700)
+    earlier_packs = {one.file: one for one in older.packs} if older else {}
+    backup_id = new_id()
+    (target / backup_id / PRIVATE).mkdir(mode=0o700, parents=True)
+    (target / backup_id).chmod(0o700)
     (target / OBJECTS).mkdir(mode=0o700, exist_ok=True)
-    wanted, rows = await _database(db, target / made / DATABASE)
+    pack_sizes, rows = await _database(db, target / backup_id / DATABASE)
     say(f"the database is copied: {rows} rows")
     in_backup: list[Pack] = []
     copied = 0
-    for name, size in wanted:
-        one, fresh = await _pack(packs, target / OBJECTS, name, size, known)
+    for name, size in pack_sizes:
+        one, fresh = await _pack(packs, target / OBJECTS, name, size, earlier_packs)
         in_backup.append(one)
         copied += fresh
     manifest = BackupManifest(
         v=VERSION,
-        id=made,
+        id=backup_id,
         made_at=now_ms(),
         version=edition.VERSION,
         revision=migrations.HEAD,
-        database=await apart(_described, target / made, DATABASE),
+        database=await apart(_described, target / backup_id, DATABASE),
         packs=in_backup,
-        private=await apart(_private, data, target / made / PRIVATE),
+        private=await apart(_private, data, target / backup_id / PRIVATE),
     )
     await apart(_take_over, target, manifest)
     say(
@@ -100,13 +100,15 @@ async def _database(db: Database, to: Path) -> tuple[list[tuple[str, int]], int]
         return [(str(name), int(size)) for name, size in await tx.all(statements.PACKS)], rows
 
 
-async def _pack(packs: Packs, folder: Path, name: str, size: int, known: dict[str, Pack]) -> tuple[Pack, int]:
+async def _pack(
+    packs: Packs, folder: Path, name: str, size: int, earlier_packs: dict[str, Pack]
+) -> tuple[Pack, int]:
     """Copy a pack into the folder unless it is there, and return how many bytes were copied. A pack under its
     final name is complete, even from a backup that was not finished."""
     one = Pack(name, size, "")
     to = folder / one.file
     if files.size_of(to) == size:
-        return known.get(one.file) or Pack(name, size, await apart(files.digest_of, to)), 0
+        return earlier_packs.get(one.file) or Pack(name, size, await apart(files.digest_of, to)), 0
     async with files.Writing(to) as writing:
         for offset in range(0, size, files.PIECE):
             try:
@@ -125,10 +127,10 @@ def _private(data: Path, to: Path) -> list[File]:
         place = data / name
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
             if path.is_file():
-                kept = path.relative_to(data).as_posix()
-                (to / kept).parent.mkdir(mode=0o700, exist_ok=True)
-                files.copy(path, to / kept)
-                copies.append(_described(to, kept))
+                relative = path.relative_to(data).as_posix()
+                (to / relative).parent.mkdir(mode=0o700, exist_ok=True)
+                files.copy(path, to / relative)
+                copies.append(_described(to, relative))
     return copies
 
 
@@ -159,10 +161,10 @@ def _take_over(target: Path, manifest: BackupManifest) -> None:
 
 
 def _remove_others(target: Path, manifest: BackupManifest) -> None:
-    kept = {one.file for one in manifest.packs}
+    pack_files = {one.file for one in manifest.packs}
     for path in target.iterdir():
         if path.is_dir() and path.name not in (manifest.id, OBJECTS):
             shutil.rmtree(path)
     for path in (target / OBJECTS).iterdir():
-        if path.name not in kept:
+        if path.name not in pack_files:
             path.unlink()

@@ -71,15 +71,15 @@ async def _packs(backup: Path, storage: Storage, making: Path, contents: BackupM
     """Restore the packs; those that an earlier attempt stored in the bucket are reused."""
     packs: Packs = PackFiles(making / OBJECTS) if storage.s3 is None else await open_packs(storage)
     try:
-        wanted = {one.name: one for one in contents.packs}
-        here = {info.name: info.size async for info in packs.stored()}
-        if strange := here.keys() - wanted:
+        expected = {one.name: one for one in contents.packs}
+        stored_sizes = {info.name: info.size async for info in packs.stored()}
+        if strange := stored_sizes.keys() - expected:
             raise Invalid(
                 f"the bucket holds packs that are not of this backup, {min(strange)} for one; "
                 "name an empty bucket"
             )
         for one in contents.packs:
-            if here.get(one.name) != one.size:
+            if stored_sizes.get(one.name) != one.size:
                 await _pack(backup / OBJECTS / one.file, one, packs)
     finally:
         await packs.close()

@@ -147,14 +147,14 @@ async def count_account(tx: Tx, address: str, quota: Quota, guest: bool = False)
     key, limit = (f"guest {address}", quota.accounts * GUESTS) if guest else (address, quota.accounts)
     now = now_ms()
     await tx.many(rows.ENSURE_ADDRESS, [{"address": key, "accounts": 0, "expires_at": now + DAY}])
-    made = await tx.value(rows.COUNT_ADDRESS, of_address=key, now=now, until=now + DAY)
-    if made > limit:
+    created = await tx.value(rows.COUNT_ADDRESS, of_address=key, now=now, until=now + DAY)
+    if created > limit:
         raise QuotaExceeded(
             f"this address made {limit} {'guests' if guest else 'accounts'} within a day, and may make no "
             "more; try again tomorrow, or ask the operator of this node for an account (relay account add "
             "HANDLE)",
             "accounts",
-            int(made) - 1,
+            int(created) - 1,
             limit,
         )
 

@@ -27,8 +27,8 @@ class Reserve:
     """Watches the file systems of `folder` and of `others`: data, packs, a SQLite database. Database and
     bucket servers have limits of their own."""
 
-    def __init__(self, folder: Path, kept: Space, others: Iterable[Path] = ()) -> None:
-        self._folder, self._kept, self._others = folder, kept, tuple(others)
+    def __init__(self, folder: Path, space: Space, others: Iterable[Path] = ()) -> None:
+        self._folder, self._kept, self._others = folder, space, tuple(others)
         self._looked_at = float("-inf")
         self._lacking: str | None = None
 

@@ -132,14 +132,14 @@ class Hub:
         if audience is None:
             return Hidden(repo_id=repo_id)
         peer.sees(repo_id, audience)
-        told = await self._from(peer, repo_id, since)
+        outcome = await self._from(peer, repo_id, since)
         # Read the rights again now that it listens: later changes are delivered in order.
         audience = await self._may_see(peer, repo_id)
         if audience is None or repo_id not in peer.cursors:
             self.unsubscribe(peer, repo_id)
             return Hidden(repo_id=repo_id)
         peer.sees(repo_id, audience)
-        return told
+        return outcome
 
     async def rouse(self, peer: Peer, repo_ids: Collection[str]) -> None:
         """Let events of these repositories, as far as the peer may see them, set its `ready` from now on."""
@@ -238,27 +238,27 @@ class Hub:
             peer.sees(repo_id, audience)
 
     async def _watch(self) -> None:
-        asked = monotonic()
+        last_poll = monotonic()
         while True:
             await asyncio.sleep(ALIVE)
             try:
                 await self._end_dead(self._peers)
-                if monotonic() - asked >= POLL:
-                    asked = monotonic()
+                if monotonic() - last_poll >= POLL:
+                    last_poll = monotonic()
                     await self._ask_again(self._listeners.keys() | self.channels.repos)
             except Exception:
                 LOG.exception("the rights of listeners could not be read; trying again")
 
     async def _end_dead(self, peers: Iterable[Peer]) -> None:
         """Close these peers if their session or key has ended."""
-        here = list(peers)
-        ids = sorted({peer.session_id for peer in here if peer.session_id is not None})
+        all_peers = list(peers)
+        ids = sorted({peer.session_id for peer in all_peers if peer.session_id is not None})
         for start in range(0, len(ids), ASKED):
             part = ids[start : start + ASKED]
             async with self._db.read() as tx:
                 living = {row[0] for row in await tx.all(listeners.LIVING, ids=part, now=now_ms())}
             self.end_sessions(set(part) - living)
-        for peer in here:
+        for peer in all_peers:
             if peer.over:
                 peer.close()
 
@@ -322,11 +322,11 @@ class Hub:
             return
         if event.changes_access:
             await self._ask_again([event.repo_id])
-        told = Told(event)
+        queued = Told(event)
         for peer in late:
-            peer.offer(told)
+            peer.offer(queued)
         if carried:
-            await self._carry(told.event)
+            await self._carry(queued.event)
 
     async def _carry(self, event: Event) -> None:
         """Apply the event to channels."""

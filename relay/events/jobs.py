@@ -155,8 +155,8 @@ class Jobs:
         now = now_ms()
         keys = {f"{kind}:{now // period}": kind for kind, period in self._periods.items()}
         async with self._db.read() as tx:
-            known = {row[0] for row in await tx.all(rows.KEYS, keys=list(keys))}
-        due = {key: kind for key, kind in keys.items() if key not in known}
+            existing = {row[0] for row in await tx.all(rows.KEYS, keys=list(keys))}
+        due = {key: kind for key, kind in keys.items() if key not in existing}
         if due:
             async with self._db.write() as tx:
                 for key, kind in due.items():
@@ -248,8 +248,8 @@ class Jobs:
         loop = asyncio.get_running_loop()
         ends = loop.time() + deadline / SECOND
         while True:
-            left = ends - loop.time()
-            await asyncio.wait({work}, timeout=min(max(left, 0), RENEW / SECOND))
+            seconds_left = ends - loop.time()
+            await asyncio.wait({work}, timeout=min(max(seconds_left, 0), RENEW / SECOND))
             if work.done():
                 return work.result()
             if loop.time() >= ends:

@@ -201,18 +201,18 @@ class Peer:
     closed: bool = False
     ready: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def offer(self, told: Told) -> None:
+    def offer(self, queued: Told) -> None:
         """Queue an event of a repository that the peer follows. The cursor also moves past events that are
         not queued: those that the peer may not see, and those of a repository that it must resync."""
-        event = told.event
+        event = queued.event
         cursor = self.cursors.get(event.repo_id)
         if cursor is None or event.id <= cursor:
             return
         self.cursors[event.repo_id] = event.id
-        if told.level > self.levels.get(event.repo_id, 0):
+        if queued.level > self.levels.get(event.repo_id, 0):
             return
         if event.repo_id not in self.lost:
-            self.push(told)
+            self.push(queued)
         self.ready.set()
 
     def push(self, item: Told | _OfBranch) -> None:
@@ -263,8 +263,8 @@ class Peer:
         self.meeting.pop(channel, None)
         self._keep(lambda one: isinstance(one, Told) or one.channel is not channel)
 
-    def _keep(self, kept: Callable[[Told | _OfBranch], bool]) -> None:
-        self.queue = deque(filter(kept, self.queue))
+    def _keep(self, is_kept: Callable[[Told | _OfBranch], bool]) -> None:
+        self.queue = deque(filter(is_kept, self.queue))
         self.queued = sum(len(one.text) for one in self.queue)
 
     def drain(self) -> list[bytes]:
@@ -308,5 +308,7 @@ class Peer:
 def _news(channel: Channel) -> People:
     """News of people that the channel was not sent yet."""
     news, channel.news = channel.news, {}
-    here = [one for one in news.values() if one is not None]
-    return People(channel=channel.number, here=here, gone=[conn for conn, one in news.items() if one is None])
+    present = [one for one in news.values() if one is not None]
+    return People(
+        channel=channel.number, here=present, gone=[conn for conn, one in news.items() if one is None]
+    )

@@ -232,8 +232,8 @@ def _person(channel: Channel, place: Place) -> Person:
 
 
 def _message(news: dict[str, Person | None]) -> Shared:
-    here = [one for one in news.values() if one is not None]
-    return Shared("people", _encode(_Moved(here, [conn for conn, one in news.items() if one is None])))
+    present = [one for one in news.values() if one is not None]
+    return Shared("people", _encode(_Moved(present, [conn for conn, one in news.items() if one is None])))
 
 
 def _words(branch_id: str, words: dict[str, Person | None]) -> Iterable[str]:

@@ -99,10 +99,10 @@ def handler_of(route: Route, node: Node) -> Handle:
                 arguments["query"] = _query(request, route.query, strict=route.path.startswith("/api/"))
             arguments["body"] = _body(request, route, body, decode_body) if decode_body else None
             arguments["upload"] = incoming
-            wanted = {parameter: arguments[name] for parameter, name in filled.items()}
+            handler_arguments = {parameter: arguments[name] for parameter, name in filled.items()}
             if speaks:
-                return await _converse(route, request, caller, wanted)
-            return await _carried_out(route, request, caller, wanted)
+                return await _converse(route, request, caller, handler_arguments)
+            return await _carried_out(route, request, caller, handler_arguments)
         except SaidBefore as before:
             await caller.spend_nonce()
             return _again(before.said)
@@ -132,14 +132,14 @@ def _told_as_text(handle: Handle) -> Handle:
 async def on_socket(caller: Caller, operation: str, repo_id: str, work: Callable[[View], Awaitable[T]]) -> T:
     """Run `work` for a message of a socket under the rules of a request for this operation: rate limits,
     current rights, and retries of transactions that the database aborted."""
-    node, wanted = caller.node, OPERATIONS[operation]
+    node, op = caller.node, OPERATIONS[operation]
     node.limiter.admit_message(caller.network, caller.me.account_id)
     lease = Lease(node.buffers, caller.network)
     asking = Caller(node, caller.principal, caller.address, lease=lease)
 
     async def attempt() -> T:
-        view = await view_of(wanted, asking, repo_id)
-        _require_node_can(wanted, node)
+        view = await view_of(op, asking, repo_id)
+        _require_node_can(op, node)
         return await work(view)
 
     try:
@@ -148,11 +148,11 @@ async def on_socket(caller: Caller, operation: str, repo_id: str, work: Callable
         lease.release()
 
 
-async def _carried_out(route: Route, request: Request, caller: Caller, wanted: dict[str, Any]) -> Answer:
+async def _carried_out(route: Route, request: Request, caller: Caller, filled: dict[str, Any]) -> Answer:
     """Run the handler; with an Idempotency-Key, store its answer together with the effect."""
 
     async def attempt() -> Answer:
-        answer = await encode(request, route, await route.handler(**wanted))
+        answer = await encode(request, route, await route.handler(**filled))
         await caller.conclude(_said(answer))
         return answer
 
@@ -174,7 +174,7 @@ async def _repeated(attempt: Callable[[], Awaitable[T]], pauses: Sequence[float]
     raise Unavailable("conflicting writes; try again")
 
 
-async def _converse(route: Route, request: Request, caller: Caller, wanted: dict[str, Any]) -> Answer:
+async def _converse(route: Route, request: Request, caller: Caller, filled: dict[str, Any]) -> Answer:
     """Open the WebSocket and run the handler; the socket closes when it returns or fails."""
     if request.headers.get("upgrade", "").lower() != "websocket":
         raise BadRequest("this path is a WebSocket; ask for an upgrade")
@@ -189,7 +189,7 @@ async def _converse(route: Route, request: Request, caller: Caller, wanted: dict
         socket = await protocol.open_websocket(request, SUBPROTOCOLS, toll)
         request.ctx.upgraded = True
         try:
-            await route.handler(**wanted, socket=socket)
+            await route.handler(**filled, socket=socket)
         finally:
             await socket.close()
     return Answer(None)
@@ -209,8 +209,8 @@ def _said(answer: Answer) -> Said | None:
     )
 
 
-def _again(said: Said) -> Answer:
-    return Answer(HTTPResponse(said.body, said.status, dict(said.headers), said.media))
+def _again(stored: Said) -> Answer:
+    return Answer(HTTPResponse(stored.body, stored.status, dict(stored.headers), stored.media))
 
 
 async def _marked(route: Route, request: Request, body: bytes, caller: Caller) -> None:
@@ -223,8 +223,8 @@ async def _marked(route: Route, request: Request, body: bytes, caller: Caller) -
         Once.of(request, body, None)
     elif caller.principal is not None:
         caller.once = Once.of(request, body, caller.principal.account_id)
-        if (said := await caller.once.find(caller.node.db.lookup)) is not None:
-            raise SaidBefore(said)
+        if (answer := await caller.once.find(caller.node.db.lookup)) is not None:
+            raise SaidBefore(answer)
 
 
 def _turn(request: Request) -> str | None:
@@ -319,13 +319,13 @@ def _segment(raw: str) -> str:
 def _query(request: Request, shape: type[msgspec.Struct], strict: bool) -> msgspec.Struct:
     """The query. `strict`: it has no parameters that its route does not know, so that a misspelt filter or
     guard is not taken for none. Pages are linked to with parameters of others."""
-    known = shape.__struct_encode_fields__ if strict else None
+    names = shape.__struct_encode_fields__ if strict else None
     parameters: dict[str, str] = {}
     for name, value in request.get_query_args(keep_blank_values=True):
         if name in parameters:
             raise Invalid(f"the query parameter {name[:40]!r} is given twice")
-        if known is not None and name not in known:
-            raise Invalid(f"the query has no parameter {name[:40]!r}; it has {', '.join(known)}")
+        if names is not None and name not in names:
+            raise Invalid(f"the query has no parameter {name[:40]!r}; it has {', '.join(names)}")
         if "\ufffd" in value:
             raise Invalid(f"the query parameter {name[:40]!r} is not UTF-8")
         parameters[name] = value

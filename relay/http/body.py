@@ -158,10 +158,10 @@ def skip_arrived(request: Request) -> bool:
     stream: Any = request.stream
     if stream is None or not stream.request_body:
         return True
-    left = stream.request_bytes_left
-    if stream.request_body == "chunked" or len(stream.recv_buffer) < left:
+    unread = stream.request_bytes_left
+    if stream.request_body == "chunked" or len(stream.recv_buffer) < unread:
         return False
-    del stream.recv_buffer[:left]
+    del stream.recv_buffer[:unread]
     stream.request_bytes_left = 0
     stream.request_body = None
     return True
@@ -171,11 +171,11 @@ async def drain(request: Request) -> None:
     """Read and drop the rest of a refused body, within bounds, so that the client reads the answer instead of
     a reset connection. Past the bounds the connection closes anyway."""
     stream: Any = request.stream
-    left = DRAIN_BYTES
+    budget = DRAIN_BYTES
     with contextlib.suppress(TimeoutError, SanicException):
         async with asyncio.timeout(DRAIN_SECONDS):
-            while stream is not None and stream.request_body and left > 0:
-                left -= len(await stream.read() or b"")
+            while stream is not None and stream.request_body and budget > 0:
+                budget -= len(await stream.read() or b"")
     if stream is not None:
         stream.request_body = None
 

@@ -45,10 +45,10 @@ async def cut(stream: AsyncIterator[bytes], start: int, end: int) -> AsyncIterat
     position = 0
     try:
         async for part in stream:
-            wanted = part[max(0, start - position) : max(0, end - position)]
+            piece = part[max(0, start - position) : max(0, end - position)]
             position += len(part)
-            if wanted:
-                yield wanted
+            if piece:
+                yield piece
             if position >= end:
                 return
     finally:

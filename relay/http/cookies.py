@@ -31,12 +31,12 @@ def value(request: Request, name: str) -> str | None:
     this domain called `U+2003 __Host-session` would be ours. The name has to match byte for byte.
     Unauthorized for a cookie that comes twice: nobody can tell which of the two we set.
     """
-    wanted, values = name.encode("ascii"), []
+    name_bytes, values = name.encode("ascii"), []
     for line in request.head.split(b"\r\n")[1:]:
         field, _, content = line.partition(b":")
         if field.lower() == b"cookie":
             pairs = (pair.strip(b" \t").partition(b"=") for pair in content.split(b";"))
-            values += [said for key, equals, said in pairs if equals and key == wanted]
+            values += [text for key, equals, text in pairs if equals and key == name_bytes]
     if len(values) > 1:
         raise Unauthorized(
             f"the cookie {name} came twice; remove the cookies of this site and sign in again",

@@ -243,8 +243,8 @@ def _filled(handler: Handler, path: str) -> dict[str, str]:
     filled = {}
     hints = typing.get_type_hints(handler)
     names = list(inspect.signature(handler).parameters)
-    known = {*names, "id"} if "view" in names else {*names}  # the view has the repository's
-    of_path = [name for name in parameters(path) if name not in known]
+    not_of_path = {*names, "id"} if "view" in names else {*names}  # the view has the repository's
+    of_path = [name for name in parameters(path) if name not in not_of_path]
     for name in names:
         if name in FILLED or name in parameters(path):
             filled[name] = name

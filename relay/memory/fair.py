@@ -115,13 +115,13 @@ class Share:
         """Run a whole job in slices. `work` receives the seconds that a slice may take and returns whether it
         is complete. Raises RateLimited when the account's budget does not suffice."""
         self.require(who)
-        left = PATIENCE
+        patience = PATIENCE
         while True:
             complete, wait = await self.run(who, partial(work, SLICE))
             if complete:
                 return
-            left -= wait
-            if left < 0:
+            patience -= wait
+            if patience < 0:
                 raise RateLimited("this is too much work at once; ask for less", math.ceil(wait))
             await asyncio.sleep(wait)
 

@@ -60,10 +60,12 @@ def moved(search: Search, texts: Mapping[bytes, bytes]) -> Ways:
     return search.pairs(texts)
 
 
-def moves(left: Candidates, texts: Mapping[bytes, bytes]) -> list[Rename]:
+def moves(candidates: Candidates, texts: Mapping[bytes, bytes]) -> list[Rename]:
     """The similar pairs of candidates. `texts`: by digest."""
     return renames.similar(
-        left, lambda path: texts[left.removed[path].digest], lambda path: texts[left.added[path].digest]
+        candidates,
+        lambda path: texts[candidates.removed[path].digest],
+        lambda path: texts[candidates.added[path].digest],
     )
 
 

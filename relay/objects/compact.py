@@ -86,22 +86,22 @@ async def _tidy(db: Database, store: ObjectStore, pack_id: int, name: str, size:
     async with db.write() as tx:
         freed.frames += await tx.run(rows.DROP_FRAMES, pack_id=pack_id)
     async with db.read() as tx:
-        left = [_Old(*map(int, row)) for row in await tx.all(rows.FRAMES, pack_id=pack_id)]
-    living = sum(one.stored_len * one.living / max(one.raw_len, 1) for one in left)
-    if left and living < size * LIVING_SHARE:
-        await _rewrite(db, store, pack_id, name, left)
+        frames = [_Old(*map(int, row)) for row in await tx.all(rows.FRAMES, pack_id=pack_id)]
+    living = sum(one.stored_len * one.living / max(one.raw_len, 1) for one in frames)
+    if frames and living < size * LIVING_SHARE:
+        await _rewrite(db, store, pack_id, name, frames)
         freed.rewritten += 1
-        left = []
-    if not left:
+        frames = []
+    if not frames:
         async with db.write() as tx:
             if await tx.run(rows.DROP_PACK, pack_id=pack_id):
                 freed.emptied.add(name)
 
 
-async def _rewrite(db: Database, store: ObjectStore, pack_id: int, name: str, left: list[_Old]) -> None:
+async def _rewrite(db: Database, store: ObjectStore, pack_id: int, name: str, frames: list[_Old]) -> None:
     lot: list[_Old] = []
     size = 0
-    for one in left:
+    for one in frames:
         if lot and size + one.raw_len > AT_ONCE:
             await _move(db, store, pack_id, name, lot)
             lot, size = [], 0
@@ -203,11 +203,11 @@ async def _delete_unknown(db: Database, store: ObjectStore, before: int, freed: 
     for start in range(0, len(old), _NAMES):
         names = [info.name for info in old[start : start + _NAMES]]
         async with db.read() as tx:
-            known = {row[0] for row in await tx.all(rows.PACK_NAMES, names=names)}
+            indexed = {row[0] for row in await tx.all(rows.PACK_NAMES, names=names)}
         lot = [
             info
             for info in old[start : start + _NAMES]
-            if info.name not in known and not store.streaming(info.name)
+            if info.name not in indexed and not store.streaming(info.name)
         ]
         await store.packs.delete([info.name for info in lot])
         freed.packs += len(lot)

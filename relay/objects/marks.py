@@ -34,8 +34,8 @@ class Marks:
         self._file.close()
 
     def _add(self, digests: list[bytes]) -> list[bytes]:
-        known = self._among(digests)
-        fresh = [digest for digest in digests if digest not in known]
+        marked = self._among(digests)
+        fresh = [digest for digest in digests if digest not in marked]
         self._file.execute("BEGIN")
         self._file.executemany("INSERT INTO mark VALUES (?)", ((one,) for one in fresh))
         self._file.execute("COMMIT")

@@ -289,13 +289,13 @@ def _read_all(fd: int, offset: int, length: int) -> bytes:
 
 
 def _write_all(fd: int, pieces: Sequence[bytes]) -> None:
-    left = [memoryview(piece) for piece in pieces]
-    while left:
-        written = os.writev(fd, left)
-        while left and written >= len(left[0]):
-            written -= len(left.pop(0))
-        if left:
-            left[0] = left[0][written:]
+    rest = [memoryview(piece) for piece in pieces]
+    while rest:
+        written = os.writev(fd, rest)
+        while rest and written >= len(rest[0]):
+            written -= len(rest.pop(0))
+        if rest:
+            rest[0] = rest[0][written:]
 
 
 def _listed(folder: Path) -> list[PackInfo]:

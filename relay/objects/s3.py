@@ -125,8 +125,8 @@ class S3Packs:
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], run: Run
     ) -> R:
         """Reads whole ranges at once: bytes cost less here than another request."""
-        made: R = await run(use, await self.read(name, ranges))
-        return made
+        result: R = await run(use, await self.read(name, ranges))
+        return result
 
     async def show(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]

@@ -98,24 +98,24 @@ class ObjectStore:
         """Record the objects of durable frames and make them reachable from `repo_id` (None: from no
         repository). Known objects keep their place; their new copies are left to the collector. Returns the
         digests that were new."""
-        asked = [one.digest for frame in placed for one in frame.row.objects]
-        before = await self.known(tx, asked)
-        known, now = set(before), now_ms()
+        digests = [one.digest for frame in placed for one in frame.row.objects]
+        before = await self.known(tx, digests)
+        indexed, now = set(before), now_ms()
         for name in dict.fromkeys(frame.place.pack for frame in placed):
             mine = [frame for frame in placed if frame.place.pack == name]
-            await self._index_pack(tx, name, mine, known, directories, now)
+            await self._index_pack(tx, name, mine, indexed, directories, now)
         if repo_id is not None:
-            await self.link(tx, repo_id, asked)
-        return known - before
+            await self.link(tx, repo_id, digests)
+        return indexed - before
 
     async def _index_pack(
-        self, tx: Tx, name: str, placed: list[FrameAt], known: set[bytes], directories: bool, now: int
+        self, tx: Tx, name: str, placed: list[FrameAt], indexed: set[bytes], directories: bool, now: int
     ) -> None:
         frames, objects = [], []
         await tx.many(rows.PACK_INSERT, [{"name": name, "size": 0, "created_at": now}])
         pack_id = await tx.value(rows.PACK_ID, name=name)
         for frame in placed:
-            fresh = _objects(frame, known, pack_id, directories, now)
+            fresh = _objects(frame, indexed, pack_id, directories, now)
             if fresh:
                 row = frame.row
                 frames.append(
@@ -309,8 +309,8 @@ class ObjectStore:
         for group in groups:
             by_pack.setdefault(group[0].pack, []).append(group)
         objects: dict[bytes, bytes] = {}
-        for name, here in by_pack.items():
-            for part in batches(here, PORTION, lambda group: _weight(group, keep)):
+        for name, groups_of_pack in by_pack.items():
+            for part in batches(groups_of_pack, PORTION, lambda group: _weight(group, keep)):
                 objects |= await self._unpack(name, part, keep, heavy)
         return objects
 
@@ -364,14 +364,14 @@ def _weight(group: list[Located], keep: int) -> int:
 
 
 def _objects(
-    frame: FrameAt, known: set[bytes], pack_id: int, directories: bool, now: int
+    frame: FrameAt, indexed: set[bytes], pack_id: int, directories: bool, now: int
 ) -> list[dict[str, object]]:
-    """Index rows for the objects of a frame that are not in `known`, which they are added to."""
+    """Index rows for the objects of a frame that are not in `indexed`, which they are added to."""
     fresh: list[dict[str, object]] = []
     offset = 0
     for one in frame.row.objects:
-        if one.digest not in known:
-            known.add(one.digest)
+        if one.digest not in indexed:
+            indexed.add(one.digest)
             fresh.append(
                 {
                     "digest": one.digest,

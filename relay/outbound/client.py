@@ -85,9 +85,9 @@ class Outbound:
         answer within `seconds`, all told; once its head is there, the body has LINGER to follow."""
         try:
             async with asyncio.timeout(seconds), self.open(method, url, headers, body) as answer:
-                kept, whole = await _read(answer, keep)
-                told = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in answer.headers}
-                return Answer(answer.status, told, kept, whole)
+                beginning, whole = await _read(answer, keep)
+                answer_headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in answer.headers}
+                return Answer(answer.status, answer_headers, beginning, whole)
         except TimeoutError:
             raise OutboundFailed(f"no answer within {seconds:g} s") from None
 
@@ -195,16 +195,16 @@ class _Capped(httpcore.AsyncNetworkStream):
 
 async def _read(answer: httpcore.Response, keep: int) -> tuple[bytes, bool]:
     """How the body begins, and whether that is all of it."""
-    kept = bytearray()
+    body = bytearray()
     try:
         async with asyncio.timeout(LINGER):
             async for chunk in answer.aiter_stream():
-                kept += chunk
-                if len(kept) > keep:
-                    return bytes(kept[:keep]), False
+                body += chunk
+                if len(body) > keep:
+                    return bytes(body[:keep]), False
     except (TimeoutError, httpcore.NetworkError, httpcore.ProtocolError, OutboundFailed):
-        return bytes(kept), False
-    return bytes(kept), True
+        return bytes(body), False
+    return bytes(body), True
 
 
 @cache
@@ -220,11 +220,11 @@ def _leads(host: str, address: Address) -> str:
 
 def _sentence(error: Exception) -> str:
     """What went wrong, without what the other side wrote."""
-    said = {
+    sentences = {
         httpcore.ConnectError: "the connection was refused or cut",
         httpcore.ConnectTimeout: "the connection was not taken in time",
         httpcore.ReadError: "the connection was cut before the answer was whole",
         httpcore.WriteError: "the connection was cut before the request was sent",
         httpcore.RemoteProtocolError: "what came back is not HTTP",
     }
-    return said.get(type(error), "the request could not be sent")
+    return sentences.get(type(error), "the request could not be sent")

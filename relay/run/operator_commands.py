@@ -45,15 +45,15 @@ async def add_account(url: str, handle: str, hours: int) -> str:
     name = names.handle(handle)
     code, now = device_grant.new_pairing_code(), now_ms()
     async with _opened(url) as db, db.write(f"handle {name}") as tx:
-        made = await accounts.create(tx, name, new_account_id())
+        account = await accounts.create(tx, name, new_account_id())
         await tx.run(
             device_key.INSERT_PAIRING,
             hash=hashlib.sha256(code.encode("ascii")).digest(),
-            account_id=made.id,
+            account_id=account.id,
             expires_at=now + hours * HOUR,
             used_at=None,
         )
-        await audit.record(tx, OPERATOR, "account.create", made.id, account_id=made.id, handle=name)
+        await audit.record(tx, OPERATOR, "account.create", account.id, account_id=account.id, handle=name)
     return code
 
 
@@ -81,9 +81,11 @@ async def set_limits(url: str, handle: str, limits: Mapping[What, int | None]) -
         assert row is not None  # noqa: S101  # it was made
         used = usage.row(row)
         whats: tuple[What, ...] = ("bytes", "objects", "repositories")
-        wanted = {what: limits.get(what, getattr(used, f"max_{what}")) for what in whats}
-        await tx.run(usage.SET_LIMITS, of_account=account_id, **{f"new_{k}": n for k, n in wanted.items()})
-        await audit.record(tx, OPERATOR, "account.quota", account_id, account_id=account_id, **wanted)
+        new_limits = {what: limits.get(what, getattr(used, f"max_{what}")) for what in whats}
+        await tx.run(
+            usage.SET_LIMITS, of_account=account_id, **{f"new_{k}": n for k, n in new_limits.items()}
+        )
+        await audit.record(tx, OPERATOR, "account.quota", account_id, account_id=account_id, **new_limits)
 
 
 @contextlib.asynccontextmanager

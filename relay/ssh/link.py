@@ -33,9 +33,9 @@ class Link:
         self._loop = asyncio.get_running_loop()
         self._tokens, self._at = BURST, self._loop.time()
 
-    def begin(self, told: Told) -> None:
+    def begin(self, welcome: Told) -> None:
         """Say the first message, and listen."""
-        message = msgspec.json.encode(told)
+        message = msgspec.json.encode(welcome)
         if len(message) > TOLD_BYTES:
             raise ValueError("a command line is too long")
         self._ours.send(message)

@@ -59,7 +59,9 @@ class Compiled:
         self.lists.discard(name)
         self.defaults.update(items)
         self.sql = self.sql.replace(f"__[POSTCOMPILE_{name}]", ",".join("?" * len(items)))
-        self.order = [key for known in self.order for key in (items if known == name else [known])]
+        self.order = [
+            key for parameter in self.order for key in (items if parameter == name else [parameter])
+        ]
 
 
 class Author(NamedTuple):

@@ -57,10 +57,10 @@ _DISK_CODES = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONL
 
 
 def compiled(statement: ClauseElement) -> Compiled:
-    known = _COMPILED.get(statement)
-    if known is None:
-        known = _COMPILED[statement] = Compiled(statement, _DIALECT)
-    return known
+    form = _COMPILED.get(statement)
+    if form is None:
+        form = _COMPILED[statement] = Compiled(statement, _DIALECT)
+    return form
 
 
 def _expand(statement: ClauseElement, params: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
@@ -96,9 +96,9 @@ class _Connection(aiosqlite.Connection):
     def _carried_out(
         self, waiting: Sequence[Waiting], sql: str, values: Sequence[Any]
     ) -> tuple[list[Row], int]:
-        for known, rows in waiting:
+        for text, rows in waiting:
             try:
-                self._conn.executemany(known, rows)
+                self._conn.executemany(text, rows)
             except sqlite3.IntegrityError as error:
                 raise LateViolation(str(error)) from None
         cursor = self._conn.execute(sql, values)
@@ -325,7 +325,7 @@ class SqliteDatabase:
                 lines = connection.execute("PRAGMA quick_check(20)").fetchall()
             except sqlite3.DatabaseError as error:
                 return [str(error)]
-        return [line for (said,) in lines if said != "ok" for line in str(said).splitlines()]
+        return [line for (finding,) in lines if finding != "ok" for line in str(finding).splitlines()]
 
     async def schema_version(self) -> str | None:
         async with self.read() as tx:
