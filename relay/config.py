@@ -254,11 +254,11 @@ def _quota(env: Environment, dev: bool) -> Quota:
 def _creations(env: Environment) -> dict[str, int]:
     """The defaults, and what TR_QUOTA_CREATIONS says instead: `labels=100,refs=1000`."""
     name, limits = "TR_QUOTA_CREATIONS", dict(creation.DEFAULTS)
-    for one in filter(None, (env.get(name) or "").split(",")):
-        kind, _, most = (part.strip() for part in one.partition("="))
+    for setting in filter(None, (env.get(name) or "").split(",")):
+        kind, _, most = (part.strip() for part in setting.partition("="))
         number = whole_number(most, 15)
         if kind not in limits or number is None:
-            raise StartRefused(f"{name}={one!r}: write KIND=NUMBER, with a kind of: {', '.join(limits)}")
+            raise StartRefused(f"{name}={setting!r}: write KIND=NUMBER, with a kind of: {', '.join(limits)}")
         limits[kind] = number
     return limits
 

@@ -56,7 +56,7 @@ async def make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -
 
 async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -> BackupManifest:
     older = read(target) if (target / MANIFEST).exists() else None
-    earlier_packs = {one.file: one for one in older.packs} if older else {}
+    earlier_packs = {pack.file: pack for pack in older.packs} if older else {}
     backup_id = new_id()
     (target / backup_id / PRIVATE).mkdir(mode=0o700, parents=True)
     (target / backup_id).chmod(0o700)
@@ -66,8 +66,8 @@ async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) 
     in_backup: list[Pack] = []
     copied = 0
     for name, size in pack_sizes:
-        one, fresh = await _pack(packs, target / OBJECTS, name, size, earlier_packs)
-        in_backup.append(one)
+        pack, fresh = await _pack(packs, target / OBJECTS, name, size, earlier_packs)
+        in_backup.append(pack)
         copied += fresh
     manifest = BackupManifest(
         v=VERSION,
@@ -105,10 +105,10 @@ async def _pack(
 ) -> tuple[Pack, int]:
     """Copy a pack into the folder unless it is there, and return how many bytes were copied. A pack under its
     final name is complete, even from a backup that was not finished."""
-    one = Pack(name, size, "")
-    to = folder / one.file
+    pack = Pack(name, size, "")
+    to = folder / pack.file
     if files.size_of(to) == size:
-        return earlier_packs.get(one.file) or Pack(name, size, await apart(files.digest_of, to)), 0
+        return earlier_packs.get(pack.file) or Pack(name, size, await apart(files.digest_of, to)), 0
     async with files.Writing(to) as writing:
         for offset in range(0, size, files.PIECE):
             try:

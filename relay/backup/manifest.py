@@ -78,9 +78,9 @@ class _Versioned(msgspec.Struct):
 
 def _check_names(manifest: BackupManifest) -> None:
     """Refuse names and paths that would touch anything outside of the backup and the new data folder."""
-    for one in (manifest.id, *(pack.name for pack in manifest.packs)):
-        if not (one.isascii() and one.isalnum()):
-            raise Invalid(f"{MANIFEST} names {one!r}, which is not a valid name")
+    for name in (manifest.id, *(pack.name for pack in manifest.packs)):
+        if not (name.isascii() and name.isalnum()):
+            raise Invalid(f"{MANIFEST} names {name!r}, which is not a valid name")
     for file in (manifest.database, *manifest.private):
         path = PurePosixPath(file.path)
         if path.is_absolute() or not path.parts or ".." in path.parts or len(path.parts) > 2:

@@ -71,23 +71,23 @@ async def _packs(backup: Path, storage: Storage, making: Path, contents: BackupM
     """Restore the packs; those that an earlier attempt stored in the bucket are reused."""
     packs: Packs = PackFiles(making / OBJECTS) if storage.s3 is None else await open_packs(storage)
     try:
-        expected = {one.name: one for one in contents.packs}
+        expected = {pack.name: pack for pack in contents.packs}
         stored_sizes = {info.name: info.size async for info in packs.stored()}
         if strange := stored_sizes.keys() - expected:
             raise Invalid(
                 f"the bucket holds packs that are not of this backup, {min(strange)} for one; "
                 "name an empty bucket"
             )
-        for one in contents.packs:
-            if stored_sizes.get(one.name) != one.size:
-                await _pack(backup / OBJECTS / one.file, one, packs)
+        for pack in contents.packs:
+            if stored_sizes.get(pack.name) != pack.size:
+                await _pack(backup / OBJECTS / pack.file, pack, packs)
     finally:
         await packs.close()
 
 
-async def _pack(source: Path, one: Pack, packs: Packs) -> None:
-    await apart(_check, source, one.size, one.blake3)
-    await packs.adopt(one.name, source)
+async def _pack(source: Path, pack: Pack, packs: Packs) -> None:
+    await apart(_check, source, pack.size, pack.blake3)
+    await packs.adopt(pack.name, source)
 
 
 def _private(backup: Path, making: Path, contents: BackupManifest) -> None:

@@ -341,8 +341,8 @@ def _seen(rights: Iterable[Row], accounts: Collection[str]) -> dict[tuple[str, s
     seen: dict[tuple[str, str], Audience] = {}
     for repo_id, owner_id, public, account_id, role in rights:
         if public:
-            for one in accounts:
-                seen.setdefault((one, repo_id), "reader")
+            for account in accounts:
+                seen.setdefault((account, repo_id), "reader")
         if account_id in accounts:
             seen[account_id, repo_id] = audience_of(_role(role))
         if owner_id in accounts:

@@ -222,8 +222,8 @@ class Peer:
             return
         if len(self.queue) >= QUEUE or self.queued >= QUEUE_BYTES:
             waiting, self.queue, self.queued = self.queue, deque(), 0
-            for one in (*waiting, item):
-                one.lose(self)
+            for dropped in (*waiting, item):
+                dropped.lose(self)
         else:
             self.queue.append(item)
             self.queued += len(item.text)

@@ -156,8 +156,8 @@ class People:
         for room in self._rooms.values():
             if room.telling is not None:
                 room.telling.cancel()
-            for one in room.standing.values():
-                one.end.cancel()
+            for standing in room.standing.values():
+                standing.end.cancel()
         self._rooms.clear()
 
     def _said(self, channel: Channel, pace: _Pace) -> None:

@@ -33,9 +33,9 @@ class Outcome(msgspec.Struct, frozen=True):
     @property
     def size(self) -> int:
         """About how many bytes of memory this takes."""
-        one = self.merged
-        entries = len(one.changes) + len(one.merged) + len(one.conflicts) + len(self.alike)
-        return EACH * (1 + entries) + sum(map(len, one.texts.values()))
+        merge = self.merged
+        entries = len(merge.changes) + len(merge.merged) + len(merge.conflicts) + len(self.alike)
+        return EACH * (1 + entries) + sum(map(len, merge.texts.values()))
 
 
 class Outcomes(Recent[Key, Outcome]):

@@ -101,12 +101,12 @@ async def _tidy(db: Database, store: ObjectStore, pack_id: int, name: str, size:
 async def _rewrite(db: Database, store: ObjectStore, pack_id: int, name: str, frames: list[_Old]) -> None:
     lot: list[_Old] = []
     size = 0
-    for one in frames:
-        if lot and size + one.raw_len > AT_ONCE:
+    for frame in frames:
+        if lot and size + frame.raw_len > AT_ONCE:
             await _move(db, store, pack_id, name, lot)
             lot, size = [], 0
-        lot.append(one)
-        size += one.raw_len
+        lot.append(frame)
+        size += frame.raw_len
     await _move(db, store, pack_id, name, lot)
 
 
@@ -148,11 +148,11 @@ def _framed(lot: list[_Old], stored: list[bytes], held: dict[int, list[_Object]]
 async def _turn(tx: Tx, old_pack: int, placed: list[FrameAt], where: dict[bytes, _Object]) -> None:
     """Point objects at their new frames; objects deleted meanwhile stay deleted."""
     now = now_ms()
-    for name in dict.fromkeys(one.place.pack for one in placed):
-        mine = [one for one in placed if one.place.pack == name]
+    for name in dict.fromkeys(frame.place.pack for frame in placed):
+        mine = [frame for frame in placed if frame.place.pack == name]
         await tx.many(objects.PACK_INSERT, [{"name": name, "size": 0, "created_at": now}])
         pack_id = await tx.value(objects.PACK_ID, name=name)
-        await tx.many(objects.FRAME_INSERT, [_frame_row(pack_id, one) for one in mine])
+        await tx.many(objects.FRAME_INSERT, [_frame_row(pack_id, frame) for frame in mine])
         await tx.many(
             rows.MOVE_OBJECT,
             [
@@ -161,16 +161,16 @@ async def _turn(tx: Tx, old_pack: int, placed: list[FrameAt], where: dict[bytes,
                     "old_pack": old_pack,
                     "old_frame": where[each.digest].frame,
                     "new_pack": pack_id,
-                    "new_frame": one.place.offset,
+                    "new_frame": frame.place.offset,
                     "new_offset": offset,
                 }
-                for each, offset, one in sorted(
-                    ((each, offset, one) for one in mine for offset, each in _offsets(one.row)),
+                for each, offset, frame in sorted(
+                    ((each, offset, frame) for frame in mine for offset, each in _offsets(frame.row)),
                     key=_digest,  # the order in which other transactions lock them
                 )
             ],
         )
-        end = max(one.place.offset + one.row.stored_len for one in mine)
+        end = max(frame.place.offset + frame.row.stored_len for frame in mine)
         await tx.run(objects.PACK_GROW, pack_id=pack_id, end=end)
 
 
@@ -180,19 +180,19 @@ def _digest(moved: tuple[ObjectRow, int, FrameAt]) -> bytes:
 
 def _offsets(row: FrameRow) -> list[tuple[int, ObjectRow]]:
     offsets, offset = [], 0
-    for one in row.objects:
-        offsets.append((offset, one))
-        offset += one.size
+    for entry in row.objects:
+        offsets.append((offset, entry))
+        offset += entry.size
     return offsets
 
 
-def _frame_row(pack_id: int, one: FrameAt) -> dict[str, int]:
+def _frame_row(pack_id: int, frame: FrameAt) -> dict[str, int]:
     return {
         "pack_id": pack_id,
-        "offset": one.place.offset,
-        "stored_len": one.row.stored_len,
-        "raw_len": one.row.raw_len,
-        "codec": one.row.codec,
+        "offset": frame.place.offset,
+        "stored_len": frame.row.stored_len,
+        "raw_len": frame.row.raw_len,
+        "codec": frame.row.codec,
     }
 
 

@@ -101,11 +101,11 @@ async def export(store: ObjectStore, located: Sequence[Located], lease: Lease) -
 def _plan(located: Sequence[Located]) -> _Plan:
     """The frames to send whole and those to send in part, in order, up to the first that exceeds a limit."""
     groups: dict[FrameKey, list[Located]] = {}
-    for one in located:
-        groups.setdefault(one.frame, []).append(one)
+    for entry in located:
+        groups.setdefault(entry.frame, []).append(entry)
     plan = _Plan()
     for group in groups.values():
-        group.sort(key=lambda one: (one.offset, one.size))
+        group.sort(key=lambda entry: (entry.offset, entry.size))
         if not plan.add(group, _fills(group)):
             break
     return plan
@@ -114,10 +114,10 @@ def _plan(located: Sequence[Located]) -> _Plan:
 def _fills(group: list[Located]) -> bool:
     """Whether these objects are their whole frame, without gaps."""
     end = 0
-    for one in group:
-        if one.offset != end:
+    for entry in group:
+        if entry.offset != end:
             return False
-        end += one.size
+        end += entry.size
     return end == group[0].raw_len
 
 
@@ -144,8 +144,8 @@ def _size(group: list[Located]) -> int:
 
 def _framed(writer: PackWriter, located: list[Located], data: dict[bytes, bytes]) -> list[Frame]:
     packs = []
-    for one in located:
-        packs += writer.add(one.digest, data[one.digest], text=one.codec == ZSTD)
+    for entry in located:
+        packs += writer.add(entry.digest, data[entry.digest], text=entry.codec == ZSTD)
     return [frame for pack in packs for frame in pack.frames]
 
 

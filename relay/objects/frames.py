@@ -47,12 +47,12 @@ def reach(group: Sequence[Located], keep: int) -> int:
 
 def cut(group: Sequence[Located], raw: bytes, verify: bool) -> dict[bytes, bytes]:
     """The objects of one frame out of its raw bytes."""
-    objects = {one.digest: raw[one.offset : one.offset + one.size] for one in group}
+    objects = {entry.digest: raw[entry.offset : entry.offset + entry.size] for entry in group}
     if verify:
-        for one in group:
-            if not one.directory and digest(objects[one.digest]) != one.digest:
+        for entry in group:
+            if not entry.directory and digest(objects[entry.digest]) != entry.digest:
                 raise Unavailable(
-                    f"the stored bytes of {one.digest.hex()[:12]} are damaged; run: relay audit"
+                    f"the stored bytes of {entry.digest.hex()[:12]} are damaged; run: relay audit"
                 )
     return objects
 

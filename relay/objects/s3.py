@@ -136,9 +136,9 @@ class S3Packs:
     async def stored(self) -> AsyncIterator[PackInfo]:
         try:
             async for page in obstore.list(self._store, prefix=PREFIX):
-                for one in page:
-                    changed = int(one["last_modified"].timestamp() * 1000)
-                    yield PackInfo(one["path"].removeprefix(PREFIX), one["size"], changed)
+                for entry in page:
+                    changed = int(entry["last_modified"].timestamp() * 1000)
+                    yield PackInfo(entry["path"].removeprefix(PREFIX), entry["size"], changed)
         except (BaseError, OSError) as error:
             raise _unavailable(error) from None
 

@@ -290,8 +290,8 @@ class ObjectStore:
 
     async def _read(self, located: Sequence[Located], cache: bool, heavy: bool) -> dict[bytes, bytes]:
         groups: dict[FrameKey, list[Located]] = {}
-        for one in located:
-            groups.setdefault(one.frame, []).append(one)
+        for entry in located:
+            groups.setdefault(entry.frame, []).append(entry)
         objects: dict[bytes, bytes] = {}
         unread: list[list[Located]] = []
         for key, group in groups.items():
@@ -369,21 +369,21 @@ def _objects(
     """Index rows for the objects of a frame that are not in `indexed`, which they are added to."""
     fresh: list[dict[str, object]] = []
     offset = 0
-    for one in frame.row.objects:
-        if one.digest not in indexed:
-            indexed.add(one.digest)
+    for entry in frame.row.objects:
+        if entry.digest not in indexed:
+            indexed.add(entry.digest)
             fresh.append(
                 {
-                    "digest": one.digest,
+                    "digest": entry.digest,
                     "pack_id": pack_id,
                     "frame_offset": frame.place.offset,
                     "offset": offset,
-                    "size": one.size,
+                    "size": entry.size,
                     "directory": directories,
                     "last_seen": now,
                 }
             )
-        offset += one.size
+        offset += entry.size
     return fresh
 
 

@@ -85,13 +85,13 @@ class Refused(Exception):
 
 
 def _patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
-    for one in REQUESTS:
-        parts = re.split(r"\{[a-z_]+(\.\.\.)?\}", one.path)  # text, "..." or None, text, …
+    for endpoint in REQUESTS:
+        parts = re.split(r"\{[a-z_]+(\.\.\.)?\}", endpoint.path)  # text, "..." or None, text, …
         spelled = (
             (".+" if part else "[^/]+") if index % 2 else re.escape(part or "")
             for index, part in enumerate(parts)
         )
-        yield one.method, re.compile("".join(spelled))
+        yield endpoint.method, re.compile("".join(spelled))
 
 
 _REQUESTS = tuple(_patterns())

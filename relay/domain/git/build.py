@@ -198,7 +198,7 @@ class _Builder:
                 row[0]: seals.row(row)
                 for row in await tx.all(seals.MANY, repo_id=self._view.repo.id, ids=ids)
             }
-            changes: dict[str, dict[str, TreeEntry | None]] = {one: {} for one in ids}
+            changes: dict[str, dict[str, TreeEntry | None]] = {seal_id: {} for seal_id in ids}
             for seal_id, path, kind, digest, size in await tx.all(rows.CHANGES, ids=ids):
                 changes[seal_id][path] = TreeEntry(kind, bytes(digest), size) if kind else None
         await self._name({row.account_id for row in by_id.values()})
@@ -206,12 +206,12 @@ class _Builder:
         weight = count = 0
         for seal_id in ids:
             row = by_id[seal_id]
-            one = _Seal(row, kernel.decode(row.payload), graph[seal_id], changes[seal_id])
-            if not one.payload.parents:
-                one.changes = {path: file async for path, file in sealed.files(self._view, row.root)}
-            sizes = [entry.size for entry in one.changes.values() if entry is not None]
+            seal = _Seal(row, kernel.decode(row.payload), graph[seal_id], changes[seal_id])
+            if not seal.payload.parents:
+                seal.changes = {path: file async for path, file in sealed.files(self._view, row.root)}
+            sizes = [entry.size for entry in seal.changes.values() if entry is not None]
             weight, count = weight + sum(sizes), count + len(sizes)
-            group.append(one)
+            group.append(seal)
             if weight > GROUP[0] or count > GROUP[1]:
                 await self._write(group)
                 group, weight, count = [], 0, 0
@@ -221,15 +221,15 @@ class _Builder:
         """Write the objects of some seals."""
         files = {
             entry.digest: entry
-            for one in group
-            for entry in one.changes.values()
+            for seal in group
+            for entry in seal.changes.values()
             if entry is not None and not self._know(entry.digest)
         }
         ids: dict[bytes, bytes] = {}
-        small = [one for one in files.values() if one.kind != "chunked"]
-        for part in batches(small, GROUP[0], lambda one: one.size):
+        small = [file for file in files.values() if file.kind != "chunked"]
+        for part in batches(small, GROUP[0], lambda file: file.size):
             data = await self._view.node.objects.read_many(
-                [one.digest for one in part], self._view.repo.id, cache=False, heavy=True
+                [file.digest for file in part], self._view.repo.id, cache=False, heavy=True
             )
             ids |= await process.in_build(self._add_blobs, data)
         for large in files.values():
@@ -268,30 +268,30 @@ class _Builder:
 
     def _add_commits(self, group: Sequence[_Seal], ids: Mapping[bytes, bytes]) -> None:
         """Write the trees and commits of seals whose blobs are written. `ids`: of blobs that are new."""
-        for one in group:
-            base = self._done[one.payload.parents[0]].tree if one.payload.parents else EMPTY_TREE
+        for seal in group:
+            base = self._done[seal.payload.parents[0]].tree if seal.payload.parents else EMPTY_TREE
             changes = {
                 path: None if entry is None else ids.get(entry.digest) or self._ids[entry.digest]
-                for path, entry in one.changes.items()
+                for path, entry in seal.changes.items()
             }
             tree = self._trees.update(base, changes)
-            parents = [self._done[parent].commit for parent in one.parents]
-            commit = self._writer().add("commit", self._commit(one, tree, parents))
+            parents = [self._done[parent].commit for parent in seal.parents]
+            commit = self._writer().add("commit", self._commit(seal, tree, parents))
             exported = Exported(commit, tree)
-            self._done[one.row.id] = exported
-            self._unrecorded.append((one.row.id, exported))
+            self._done[seal.row.id] = exported
+            self._unrecorded.append((seal.row.id, exported))
         self._remember(ids)
         writer = self._writer()
         self._require_room()
         if writer.raw > PACK_BYTES:
             self._end_pack()
 
-    def _commit(self, one: _Seal, tree: bytes, parents: Sequence[bytes]) -> bytes:
-        seconds = one.row.created_at // 1000
-        person = self._persons[one.row.account_id]
-        named_author, committer = one.payload.provenance.author, objects.signed(person, seconds)
+    def _commit(self, seal: _Seal, tree: bytes, parents: Sequence[bytes]) -> bytes:
+        seconds = seal.row.created_at // 1000
+        person = self._persons[seal.row.account_id]
+        named_author, committer = seal.payload.provenance.author, objects.signed(person, seconds)
         author = objects.author(named_author, seconds) if named_author else committer
-        return objects.commit(tree, parents, author, committer, one.payload.message)
+        return objects.commit(tree, parents, author, committer, seal.payload.message)
 
     async def _name(self, accounts: set[str]) -> None:
         """Look up how these accounts are named in commits. Those that git never met are named now."""

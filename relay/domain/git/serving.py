@@ -195,14 +195,14 @@ async def sweep(node: Node) -> None:
 def _make_room(node: Node, but: str) -> None:
     """Delete caches until those that are left have no more than they may; that of `but` stays."""
     listed = caches(node.config.data)
-    sizes = {one.repo_id: size_of(one) for one in listed}
+    sizes = {cache.repo_id: size_of(cache) for cache in listed}
     total = sum(sizes.values())
-    for one in listed:
+    for cache in listed:
         if total <= node.config.git_cache:
             return
-        if one.repo_id != but and one.exists() and one.evict():
-            logger().info("git cache deleted", repo=one.repo_id, bytes=sizes[one.repo_id])
-            total -= sizes[one.repo_id]
+        if cache.repo_id != but and cache.exists() and cache.evict():
+            logger().info("git cache deleted", repo=cache.repo_id, bytes=sizes[cache.repo_id])
+            total -= sizes[cache.repo_id]
 
 
 def _require_git() -> None:

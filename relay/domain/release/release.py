@@ -240,7 +240,7 @@ async def _whole(tx: Tx, row: ReleaseRow) -> Release:
 
 async def to_wire(tx: Tx, releases: Sequence[ReleaseRow]) -> list[Release]:
     """The wire forms; one statement reads the assets of all releases, another one the signatures."""
-    by_release: dict[str, list[Asset]] = {one.id: [] for one in releases}
+    by_release: dict[str, list[Asset]] = {release.id: [] for release in releases}
     for row in await tx.all(rows.ASSETS_OF, ids=list(by_release)) if releases else []:
         asset = rows.asset_row(row)
         by_release[asset.release_id].append(_asset(asset))
@@ -250,15 +250,15 @@ async def to_wire(tx: Tx, releases: Sequence[ReleaseRow]) -> list[Release]:
     }
     return [
         Release(
-            version=one.version,
-            seal_id=one.seal_id,
-            notes=one.notes,
-            author=actor(one.author_id, one.author_handle, one.author_kind),
-            assets=by_release[one.id],
-            created_at=rfc3339(one.created_at),
-            publication=signed.get(one.id, UNSIGNED),
+            version=release.version,
+            seal_id=release.seal_id,
+            notes=release.notes,
+            author=actor(release.author_id, release.author_handle, release.author_kind),
+            assets=by_release[release.id],
+            created_at=rfc3339(release.created_at),
+            publication=signed.get(release.id, UNSIGNED),
         )
-        for one in releases
+        for release in releases
     ]
 
 

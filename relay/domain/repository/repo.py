@@ -102,8 +102,8 @@ async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
                 raise Invalid("name is only read together with owner", pointer="/name")
             repos = await paging.page(tx, rows.MINE if query.mine else rows.ALL, query, to_wire, account=me)
         elif query.name is not None:  # under a former handle of the owner's too
-            one = await _named(tx, caller, query.owner, query.name)
-            repos = Page(items=[one] if one else [])
+            repo = await _named(tx, caller, query.owner, query.name)
+            repos = Page(items=[repo] if repo else [])
         elif owner_id is None:
             return Page(items=[])
         else:

@@ -138,10 +138,10 @@ async def require_seals(tx: Tx, view: View, named: Sequence[str], pointer: str) 
     """Raise Invalid unless all are seals of this repository."""
     if not named:
         return
-    held = {one[0] for one in await tx.all(rows.HEADS, repo_id=view.repo.id, ids=sorted(set(named)))}
-    for one in named:
-        if one not in held:
-            raise Invalid(f"no seal {one[:12]} in {view.repo.full_name}", pointer=pointer)
+    held = {row[0] for row in await tx.all(rows.HEADS, repo_id=view.repo.id, ids=sorted(set(named)))}
+    for seal_id in named:
+        if seal_id not in held:
+            raise Invalid(f"no seal {seal_id[:12]} in {view.repo.full_name}", pointer=pointer)
 
 
 async def record(
@@ -149,9 +149,11 @@ async def record(
 ) -> None:
     """Insert the signed seal with its parents, merge sources and changes."""
     merge = seals.decode(seal_draft.payload).provenance.merge
-    sources = [one for one in merge.sources if one not in seal_draft.parents] if merge is not None else []
+    sources = (
+        [source for source in merge.sources if source not in seal_draft.parents] if merge is not None else []
+    )
     above = {row[0]: row for row in await tx.all(rows.RANKS, ids=[*seal_draft.parents, *sources])}
-    parents = [above[one] for one in seal_draft.parents if one in above]
+    parents = [above[parent] for parent in seal_draft.parents if parent in above]
     ranks = [rank for _, _, rank, _ in above.values()]
     order_at = max((at for *_, at in above.values()), default=0)
     merged = bool(sources) or any(rank is not None for rank in ranks)
@@ -186,10 +188,10 @@ async def record(
             {
                 "seal_id": seal_draft.id,
                 "position": at,
-                "source_id": one,
+                "source_id": source,
                 "strategy": merge.strategy if merge is not None else None,
             }
-            for at, one in enumerate(sources)
+            for at, source in enumerate(sources)
         ],
     )
     await tx.many(

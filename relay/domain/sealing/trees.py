@@ -123,8 +123,8 @@ async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
     return PreparedSeals(
         prepare_id=drafts[-1].id,
         seals=[
-            PreparedSeal(bytes=b64u(one.payload), digest=one.id, content_digest=one.root.hex())
-            for one in drafts
+            PreparedSeal(bytes=b64u(draft.payload), digest=draft.id, content_digest=draft.root.hex())
+            for draft in drafts
         ],
         expires_at=rfc3339(expires),
         tree_key=b64u(view.repo.tree_key),

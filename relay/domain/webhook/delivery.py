@@ -100,8 +100,8 @@ class _Turns:
 
 async def keep(tx: Tx, event_id: int, repo_id: str, type_: str, body: bytes) -> None:
     """The message of an event, once for all who are told."""
-    one = {"event_id": event_id, "repo_id": repo_id, "type": type_, "body": body.decode()}
-    await tx.many(rows.MESSAGE, [{**one, "created_at": now_ms()}])
+    values = {"event_id": event_id, "repo_id": repo_id, "type": type_, "body": body.decode()}
+    await tx.many(rows.MESSAGE, [{**values, "created_at": now_ms()}])
 
 
 async def queue(
@@ -118,7 +118,7 @@ async def queue(
     many that wait is not told."""
     delivery_id, now = new_id(), now_ms()
     full = failing and await tx.value(rows.COUNT_WAITING, of_hook=hook_id) >= WEBHOOK_WAITING
-    one = dict.fromkeys(
+    blank = dict.fromkeys(
         ("status", "duration", "sent_headers", "answer_headers", "answer_body", "attempted_at")
     )
     await tx.run(
@@ -132,7 +132,7 @@ async def queue(
         reason=f"{WEBHOOK_WAITING} others waited" if full else None,
         created_at=now,
         next_at=None if full else now,
-        **one,
+        **blank,
     )
     if not full:
         job = _job(delivery_id, hook_id, host, 0)
@@ -153,36 +153,36 @@ async def attempt(node: Node, delivery: str, number: int) -> None:
     where there were more, this one is done already."""
     async with node.db.read() as tx:
         row = await tx.one(rows.TO_SEND, of_delivery=delivery)
-    one = ToSend(*row) if row is not None else None
-    if one is None or one.state != rows.WAITING or one.attempts != number:
+    to_send = ToSend(*row) if row is not None else None
+    if to_send is None or to_send.state != rows.WAITING or to_send.attempts != number:
         return
-    if one.alive is None or not one.active:
-        why = "the webhook is switched off" if one.alive else "the repository is not there"
-        async with node.db.write(repo_name(one.repo_id)) as tx:
+    if to_send.alive is None or not to_send.active:
+        why = "the webhook is switched off" if to_send.alive else "the repository is not there"
+        async with node.db.write(repo_name(to_send.repo_id)) as tx:
             await tx.run(rows.GIVE_UP, of_delivery=delivery, why=why)
         return
-    headers = headers_of(one, delivery, now_ms() // SECOND)
+    headers = headers_of(to_send, delivery, now_ms() // SECOND)
     began = time.monotonic()
     answer: Answer | None = None
     try:
-        answer = await node.outbound.send("POST", one.url, headers, one.body.encode())
+        answer = await node.outbound.send("POST", to_send.url, headers, to_send.body.encode())
         reason = None if 200 <= answer.status < 300 else f"it answered {answer.status}"
     except OutboundFailed as error:
         reason = str(error)
     took = round((time.monotonic() - began) * SECOND)
-    async with node.db.write(repo_name(one.repo_id)) as tx:
-        await _tried(node, tx, one, delivery, _Outcome(headers, answer, reason, took))
+    async with node.db.write(repo_name(to_send.repo_id)) as tx:
+        await _tried(node, tx, to_send, delivery, _Outcome(headers, answer, reason, took))
 
 
-def headers_of(one: ToSend, delivery: str, timestamp: int) -> dict[str, str]:
+def headers_of(to_send: ToSend, delivery: str, timestamp: int) -> dict[str, str]:
     """As Standard Webhooks has them: the signature is over id, timestamp and body."""
-    id_ = str(one.event_id)
+    id_ = str(to_send.event_id)
     return {
         "content-type": "application/json",
         "webhook-id": id_,
         "webhook-timestamp": str(timestamp),
-        "webhook-signature": sign(bytes(one.secret), id_, timestamp, one.body.encode()),
-        "webhook-event": one.type,
+        "webhook-signature": sign(bytes(to_send.secret), id_, timestamp, to_send.body.encode()),
+        "webhook-event": to_send.type,
         "webhook-delivery": delivery,
     }
 
@@ -202,8 +202,8 @@ class _Outcome(msgspec.Struct):
     took: int
 
 
-async def _tried(node: Node, tx: Tx, one: ToSend, delivery: str, out: _Outcome) -> None:
-    now, tried, answer = now_ms(), one.attempts + 1, out.answer
+async def _tried(node: Node, tx: Tx, to_send: ToSend, delivery: str, out: _Outcome) -> None:
+    now, tried, answer = now_ms(), to_send.attempts + 1, out.answer
     gone = answer is not None and answer.status == GONE
     again = out.reason is not None and not gone and tried < ATTEMPTS
     next_at = now + PAUSES[tried - 1] if again else None
@@ -211,7 +211,7 @@ async def _tried(node: Node, tx: Tx, one: ToSend, delivery: str, out: _Outcome) 
     changed = await tx.run(
         rows.TRIED,
         of_delivery=delivery,
-        before=one.attempts,
+        before=to_send.attempts,
         new_state=rows.WAITING if again else "delivered" if out.reason is None else "failed",
         new_attempts=tried,
         new_status=answer.status if answer else None,
@@ -226,28 +226,28 @@ async def _tried(node: Node, tx: Tx, one: ToSend, delivery: str, out: _Outcome) 
     if not changed:  # somebody else has tried it, or the webhook is gone
         return
     if again:
-        job = _job(delivery, one.hook_id, one.host, tried)
-        await node.jobs.add(tx, AGAIN, job, run_at=next_at, lane=one.host)
+        job = _job(delivery, to_send.hook_id, to_send.host, tried)
+        await node.jobs.add(tx, AGAIN, job, run_at=next_at, lane=to_send.host)
     if out.reason is None:
-        await tx.run(rows.SET_FAILING, of_hook=one.hook_id, since=None)
+        await tx.run(rows.SET_FAILING, of_hook=to_send.hook_id, since=None)
         return
-    since = await tx.value(rows.FAILING_SINCE, of_hook=one.hook_id)
+    since = await tx.value(rows.FAILING_SINCE, of_hook=to_send.hook_id)
     if since is None:
-        await tx.run(rows.SET_FAILING, of_hook=one.hook_id, since=now)
+        await tx.run(rows.SET_FAILING, of_hook=to_send.hook_id, since=now)
     if gone or now - (since or now) > FAILING:
-        await _disable(tx, one, "gone" if gone else "failing")
+        await _disable(tx, to_send, "gone" if gone else "failing")
 
 
-async def _disable(tx: Tx, one: ToSend, why: Literal["gone", "failing"]) -> None:
+async def _disable(tx: Tx, to_send: ToSend, why: Literal["gone", "failing"]) -> None:
     """Switch it off, and have its owner hear of it."""
-    if await tx.run(rows.DISABLE, of_hook=one.hook_id, why=why, now=now_ms()):
+    if await tx.run(rows.DISABLE, of_hook=to_send.hook_id, why=why, now=now_ms()):
         await log.append(
             tx,
             "webhook.disable",
-            repo_id=one.repo_id,
+            repo_id=to_send.repo_id,
             audience="owner",
             author=NODE,
-            data={"id": one.hook_id, "reason": why, "account": one.owner_id},
+            data={"id": to_send.hook_id, "reason": why, "account": to_send.owner_id},
         )
 
 

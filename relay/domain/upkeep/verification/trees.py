@@ -71,12 +71,12 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
 def _parts(lot: list[_Wanted], located: Mapping[bytes, Located]) -> Iterator[list[_Wanted]]:
     """What is read at once; first those that are nowhere."""
     by_digest: dict[bytes, list[_Wanted]] = {}
-    for one in lot:
-        by_digest.setdefault(one.digest, []).append(one)
-    if missing := [one for one in lot if one.digest not in located]:
+    for directory in lot:
+        by_digest.setdefault(directory.digest, []).append(directory)
+    if missing := [directory for directory in lot if directory.digest not in located]:
         yield missing
     for part in batches(located.values(), DIRECTORY_BYTES, attrgetter("size")):
-        yield [one for place in part for one in by_digest[place.digest]]
+        yield [directory for place in part for directory in by_digest[place.digest]]
 
 
 async def _read(store: ObjectStore, digests: list[bytes]) -> dict[bytes, bytes]:
@@ -99,10 +99,10 @@ def _look(
     below: list[_Wanted] = []
     files: dict[str, dict[str, TreeEntry]] = {}
     wrong: list[str] = []
-    for one in lot:
-        name = f"tree {one.digest.hex()[:12]} of repository {one.repo_id}, {one.path or 'root'}"
+    for place in lot:
+        name = f"tree {place.digest.hex()[:12]} of repository {place.repo_id}, {place.path or 'root'}"
         try:
-            keys, partial, directory = _verified(one, raws.get(one.digest))
+            keys, partial, directory = _verified(place, raws.get(place.digest))
         except SvcError as error:
             wrong.append(f"{name}: {error.detail}")
             continue
@@ -110,26 +110,26 @@ def _look(
             wrong.append(f"{name}: it is missing")
             continue
         for child in directory.children:
-            path = join(one.path, child.name)
+            path = join(place.path, child.name)
             if child.kind == "dir":
-                below.append(_Wanted(child.digest, path, one.repo_id, keys, partial))
+                below.append(_Wanted(child.digest, path, place.repo_id, keys, partial))
             else:
-                files.setdefault(one.repo_id, {})[path] = child.entry
+                files.setdefault(place.repo_id, {})[path] = child.entry
     return below, files, wrong
 
 
-def _verified(one: _Wanted, raw: bytes | None) -> tuple[tuple[bytes, ...], bool, Directory | None]:
+def _verified(place: _Wanted, raw: bytes | None) -> tuple[tuple[bytes, ...], bool, Directory | None]:
     """The key that the directory has, or for a partial one all, whether it is partial, and the directory."""
     if raw is None:
-        return one.keys, False, None
+        return place.keys, False, None
     directory = tree.decode(raw)
-    if one.partial and name_of(raw) == one.digest:
-        return one.keys, True, directory
-    first, *others = one.keys
+    if place.partial and name_of(raw) == place.digest:
+        return place.keys, True, directory
+    first, *others = place.keys
     for key in others:
-        if directory_digest(directory, one.path, key) == one.digest:
+        if directory_digest(directory, place.path, key) == place.digest:
             return (key,), False, directory
-    tree.verify(directory, one.digest, one.path, first)
+    tree.verify(directory, place.digest, place.path, first)
     return (first,), False, directory
 
 

@@ -29,10 +29,10 @@ async def check(db: Database, _: ObjectStore) -> AsyncIterator[str]:
     """One line for each account and repository whose numbers are wrong."""
     async with db.read(snapshot=True) as tx:
         repos, counted = await _read(tx, None), await _counted(tx)
-    for repo_id, one in repos.items():
-        if one.counted != one.real and not (one.counted is None and one.real[:2] == (0, 0)):
-            numbers = one.counted[:2] if one.counted else "no"
-            yield f"repository {repo_id}: {numbers} bytes and objects are counted, {one.real[:2]} are there"
+    for repo_id, repo in repos.items():
+        if repo.counted != repo.real and not (repo.counted is None and repo.real[:2] == (0, 0)):
+            numbers = repo.counted[:2] if repo.counted else "no"
+            yield f"repository {repo_id}: {numbers} bytes and objects are counted, {repo.real[:2]} are there"
     for account_id, sums in _of_accounts(repos).items():
         there = dict(zip(NAMES, zip(counted.get(account_id, NOTHING), sums, strict=True), strict=True))
         for name, (recorded, real) in there.items():
@@ -46,10 +46,10 @@ async def repair(db: Database) -> int:
     async with db.read(snapshot=True) as tx:
         repos, counted = await _read(tx, None), await _counted(tx)
     owned: dict[str, list[str]] = defaultdict(list)
-    wrong = {one.owner_id for one in repos.values() if one.counted != one.real}
+    wrong = {repo.owner_id for repo in repos.values() if repo.counted != repo.real}
     wrong |= {who for who, sums in _of_accounts(repos).items() if counted.get(who, NOTHING) != sums}
-    for repo_id, one in repos.items():
-        owned[one.owner_id].append(repo_id)
+    for repo_id, repo in repos.items():
+        owned[repo.owner_id].append(repo_id)
     for account_id in sorted(wrong):
         async with db.write(*map(repo_name, owned[account_id])) as tx:
             await _repair(tx, account_id, owned[account_id])
@@ -60,8 +60,8 @@ async def _repair(tx: Tx, account_id: str, repo_ids: list[str]) -> None:
     now = await _read(tx, repo_ids)
     await tx.many(rows.ENSURE_ACCOUNT, [rows.unused(account_id)])
     await tx.many(rows.ENSURE_REPO, [rows.empty(repo_id) for repo_id in now])
-    for repo_id, one in now.items():
-        size, objects, deleted = one.real
+    for repo_id, repo in now.items():
+        size, objects, deleted = repo.real
         await tx.run(rows.SET_REPO, of_repo=repo_id, new_bytes=size, new_objects=objects, new_deleted=deleted)
     sums = _of_accounts(now).get(account_id, NOTHING)
     members = (name.replace(" ", "_") for name in NAMES)
@@ -86,9 +86,9 @@ async def _counted(tx: Tx) -> dict[str, Sums]:
 def _of_accounts(repos: Mapping[str, Repo]) -> dict[str, Sums]:
     """The sums of each owner's repositories, by account id."""
     sums_of: dict[str, list[int]] = defaultdict(lambda: [0] * len(NAMES))
-    for one in repos.values():
-        size, objects, deleted = one.real
+    for repo in repos.values():
+        size, objects, deleted = repo.real
         start = NAMES.index("deleted bytes") if deleted else 0
         for at, more in enumerate((size, objects, 1), start):
-            sums_of[one.owner_id][at] += more
+            sums_of[repo.owner_id][at] += more
     return {account_id: tuple(sums) for account_id, sums in sums_of.items()}
