@@ -144,7 +144,7 @@ class Caller:
         written is not the effect of the request and stays whatever happens to that.
         """
         await self.conclude(None)
-        held = self.node.db.write(*self._about(), *names)
+        held = self.node.db.write(*self._lock_names(), *names)
         tx = await held.__aenter__()
         try:
             tx.author = self.author
@@ -193,7 +193,7 @@ class Caller:
     async def spend_nonce(self) -> None:
         """Spend the nonce of a request whose answer is already stored, so that it cannot be replayed."""
         if self.nonce is not None:
-            async with self.node.db.write(*self._about()) as tx:
+            async with self.node.db.write(*self._lock_names()) as tx:
                 await self._spend(tx, *self.nonce)
             self.nonce = None
 
@@ -222,9 +222,9 @@ class Caller:
         key_id, value = self.nonce
         async with self.read() as tx:
             if await tx.one(nonces.SPENT, key_id=key_id, nonce=value) is not None:
-                raise _replayed()
+                raise _replay_error()
 
-    def _about(self) -> list[str]:
+    def _lock_names(self) -> list[str]:
         return [account_name(self.principal.account_id)] if self.principal else []
 
     async def _spend(self, tx: Tx, key_id: str, value: str) -> None:
@@ -232,10 +232,10 @@ class Caller:
         try:
             await tx.run(nonces.INSERT, key_id=key_id, nonce=value, expires_at=now_ms() + keep)
         except UniqueViolation:
-            raise _replayed() from None
+            raise _replay_error() from None
 
 
-def _replayed() -> NotBound:
+def _replay_error() -> NotBound:
     return NotBound("this request was already carried out; sign it again to repeat it")
 
 
@@ -254,7 +254,7 @@ class View(Caller):
     policy: Policy | None = None
     _unproven: bool = False
 
-    def _about(self) -> list[str]:
+    def _lock_names(self) -> list[str]:
         """Writers of one repository run one after the other."""
         return [repo_name(self.repo.id)]
 

@@ -109,7 +109,7 @@ class Once:
             return None
         request, status, body = row
         if request != self.request:
-            raise _used()
+            raise _key_reused()
         try:
             return Said.unpack(status, self._box().decrypt(body))
         except CryptoError:
@@ -135,7 +135,7 @@ class Once:
                 expires_at=now + limits.IDEMPOTENCY_KEY * 1000,
             )
         except UniqueViolation:  # about something else: requests about one thing take turns
-            raise _used() from None
+            raise _key_reused() from None
 
     async def _require_room(self, tx: Tx) -> None:
         if await tx.one(rows.NTH, account_id=self.account_id, skip=limits.IDEMPOTENCY_KEYS - 1):
@@ -149,12 +149,12 @@ class Once:
 
     def _name(self) -> str:
         """The hash under which the key is stored."""
-        return b64u(self._derived(b"svc-idempotency-name-v1"))
+        return b64u(self._derive(b"svc-idempotency-name-v1"))
 
     def _box(self) -> SecretBox:
-        return SecretBox(self._derived(b"svc-idempotency-answer-v1"))
+        return SecretBox(self._derive(b"svc-idempotency-answer-v1"))
 
-    def _derived(self, use: bytes) -> bytes:
+    def _derive(self, use: bytes) -> bytes:
         return digest(length_prefixed(use, self.account_id.encode(), (self.key or "").encode()))
 
 
@@ -162,5 +162,5 @@ NEVER_BEFORE = Once()
 """Of a request without a key."""
 
 
-def _used() -> Invalid:
+def _key_reused() -> Invalid:
     return Invalid("this Idempotency-Key was used for another request; use a new one")

@@ -48,7 +48,7 @@ async def make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -
     Packs that are there already are reused. Raises Unavailable when something cannot be read or written; a
     cancel leaves the older backup."""
     try:
-        with _owned(target):
+        with _lock_folder(target):
             return await _make(data, db, packs, target, say)
     except OSError as error:
         raise Unavailable(f"the backup failed: {error.strerror or error} ({error.filename})") from None
@@ -61,12 +61,12 @@ async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) 
     (target / backup_id / PRIVATE).mkdir(mode=0o700, parents=True)
     (target / backup_id).chmod(0o700)
     (target / OBJECTS).mkdir(mode=0o700, exist_ok=True)
-    pack_sizes, rows = await _database(db, target / backup_id / DATABASE)
+    pack_sizes, rows = await _copy_database(db, target / backup_id / DATABASE)
     say(f"the database is copied: {rows} rows")
     in_backup: list[Pack] = []
     copied = 0
     for name, size in pack_sizes:
-        pack, fresh = await _pack(packs, target / OBJECTS, name, size, earlier_packs)
+        pack, fresh = await _copy_pack(packs, target / OBJECTS, name, size, earlier_packs)
         in_backup.append(pack)
         copied += fresh
     manifest = BackupManifest(
@@ -75,9 +75,9 @@ async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) 
         made_at=now_ms(),
         version=edition.VERSION,
         revision=migrations.HEAD,
-        database=await apart(_described, target / backup_id, DATABASE),
+        database=await apart(_describe, target / backup_id, DATABASE),
         packs=in_backup,
-        private=await apart(_private, data, target / backup_id / PRIVATE),
+        private=await apart(_copy_private, data, target / backup_id / PRIVATE),
     )
     await apart(_take_over, target, manifest)
     say(
@@ -87,7 +87,7 @@ async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) 
     return manifest
 
 
-async def _database(db: Database, to: Path) -> tuple[list[tuple[str, int]], int]:
+async def _copy_database(db: Database, to: Path) -> tuple[list[tuple[str, int]], int]:
     """Copy all rows as of one moment. Returns the packs that they refer to and the number of rows."""
     revision = await db.schema_version()
     if revision != migrations.HEAD:
@@ -100,7 +100,7 @@ async def _database(db: Database, to: Path) -> tuple[list[tuple[str, int]], int]
         return [(str(name), int(size)) for name, size in await tx.all(statements.PACKS)], rows
 
 
-async def _pack(
+async def _copy_pack(
     packs: Packs, folder: Path, name: str, size: int, earlier_packs: dict[str, Pack]
 ) -> tuple[Pack, int]:
     """Copy a pack into the folder unless it is there, and return how many bytes were copied. A pack under its
@@ -121,7 +121,7 @@ async def _pack(
     return Pack(name, size, writing.digest()), size
 
 
-def _private(data: Path, to: Path) -> list[File]:
+def _copy_private(data: Path, to: Path) -> list[File]:
     copies = []
     for name in KEPT:
         place = data / name
@@ -130,16 +130,16 @@ def _private(data: Path, to: Path) -> list[File]:
                 relative = path.relative_to(data).as_posix()
                 (to / relative).parent.mkdir(mode=0o700, exist_ok=True)
                 files.copy(path, to / relative)
-                copies.append(_described(to, relative))
+                copies.append(_describe(to, relative))
     return copies
 
 
-def _described(folder: Path, path: str) -> File:
+def _describe(folder: Path, path: str) -> File:
     return File(path, files.size_of(folder / path), files.digest_of(folder / path))
 
 
 @contextlib.contextmanager
-def _owned(target: Path) -> Iterator[None]:
+def _lock_folder(target: Path) -> Iterator[None]:
     """Lock the target folder for one backup at a time. Raises Invalid for a folder with other content."""
     target.mkdir(mode=0o700, parents=True, exist_ok=True)
     if any(target.iterdir()) and not (target / LOCK).exists():

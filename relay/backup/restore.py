@@ -38,17 +38,17 @@ def restore(backup: Path, storage: Storage, url: str, served: str, say: Say) -> 
         _check(
             backup / contents.id / contents.database.path, contents.database.size, contents.database.blake3
         )
-        asyncio.run(_packs(backup, storage, making, contents))
-        _private(backup, making, contents)
+        asyncio.run(_restore_packs(backup, storage, making, contents))
+        _restore_private(backup, making, contents)
         inside = not urls.is_postgres(url) and urls.sqlite_path(url).is_relative_to(storage.data)
         if inside:
             within = urls.sqlite_path(url).relative_to(storage.data)
-            _database(backup, contents, f"sqlite:///{making / within}")
+            _restore_database(backup, contents, f"sqlite:///{making / within}")
         files.sync_folders(making)
         making.replace(storage.data)
         files.sync_folder(storage.data.parent)
         if not inside:
-            _database(backup, contents, url, served)
+            _restore_database(backup, contents, url, served)
     except OSError as error:
         raise Unavailable(f"the restore failed: {error.strerror or error} ({error.filename})") from None
     size = contents.size()
@@ -67,7 +67,7 @@ def _require_nothing(data: Path, url: str, contents: BackupManifest) -> None:
         raise Invalid("the database of DATABASE_URL is not empty; a backup is restored into one of its own")
 
 
-async def _packs(backup: Path, storage: Storage, making: Path, contents: BackupManifest) -> None:
+async def _restore_packs(backup: Path, storage: Storage, making: Path, contents: BackupManifest) -> None:
     """Restore the packs; those that an earlier attempt stored in the bucket are reused."""
     packs: Packs = PackFiles(making / OBJECTS) if storage.s3 is None else await open_packs(storage)
     try:
@@ -80,17 +80,17 @@ async def _packs(backup: Path, storage: Storage, making: Path, contents: BackupM
             )
         for pack in contents.packs:
             if stored_sizes.get(pack.name) != pack.size:
-                await _pack(backup / OBJECTS / pack.file, pack, packs)
+                await _restore_pack(backup / OBJECTS / pack.file, pack, packs)
     finally:
         await packs.close()
 
 
-async def _pack(source: Path, pack: Pack, packs: Packs) -> None:
+async def _restore_pack(source: Path, pack: Pack, packs: Packs) -> None:
     await apart(_check, source, pack.size, pack.blake3)
     await packs.adopt(pack.name, source)
 
 
-def _private(backup: Path, making: Path, contents: BackupManifest) -> None:
+def _restore_private(backup: Path, making: Path, contents: BackupManifest) -> None:
     for file in contents.private:
         source = backup / contents.id / PRIVATE / file.path
         _check(source, file.size, file.blake3)
@@ -98,7 +98,7 @@ def _private(backup: Path, making: Path, contents: BackupManifest) -> None:
         files.copy(source, making / file.path)
 
 
-def _database(backup: Path, contents: BackupManifest, url: str, served: str | None = None) -> None:
+def _restore_database(backup: Path, contents: BackupManifest, url: str, served: str | None = None) -> None:
     fill(url, contents.revision, tables.read(backup / contents.id / contents.database.path), served)
 
 

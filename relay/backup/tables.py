@@ -128,10 +128,10 @@ def _items(path: Path) -> Iterator[Item]:
     try:
         with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
             while True:
-                length = int.from_bytes(_exactly(stream, 4, path))
+                length = int.from_bytes(_read_exactly(stream, 4, path))
                 if length > _LONGEST:
                     raise Invalid(f"{path} holds an item of {length} bytes")
-                item = _decoder.decode(_exactly(stream, length, path))
+                item = _decoder.decode(_read_exactly(stream, length, path))
                 if item is None:
                     return
                 yield item
@@ -139,7 +139,7 @@ def _items(path: Path) -> Iterator[Item]:
         raise Invalid(f"{path} is damaged: {error}") from None
 
 
-def _exactly(stream: BinaryIO, length: int, path: Path) -> bytes:
+def _read_exactly(stream: BinaryIO, length: int, path: Path) -> bytes:
     data = b""
     while len(data) < length and (piece := stream.read(length - len(data))):
         data += piece

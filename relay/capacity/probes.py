@@ -31,13 +31,13 @@ class Probes:
         last = self._last.setdefault(name, _Last())
         async with last.lock:
             if time.monotonic() >= last.until:
-                last.error = await _tried(check)
+                last.error = await _run_check(check)
                 last.until = time.monotonic() + (RETRY if last.error else FRESH)
         if last.error is not None:
             raise last.error
 
 
-async def _tried(check: Callable[[], Awaitable[None]]) -> Exception | None:
+async def _run_check(check: Callable[[], Awaitable[None]]) -> Exception | None:
     try:
         async with asyncio.timeout(PATIENCE):
             await check()

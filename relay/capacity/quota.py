@@ -48,9 +48,9 @@ class Quota:
             living, deleted = getattr(used, what), getattr(used, f"deleted_{what}")
             if living > limit:
                 raise QuotaExceeded(
-                    f"the owner's repositories would have {_said(living, what)} together; the limit is "
-                    f"{_said(limit, what)}: delete what is not needed, or ask the operator of this node for "
-                    "more (relay quota)",
+                    f"the owner's repositories would have {_amount(living, what)} together; the limit is "
+                    f"{_amount(limit, what)}: delete what is not needed, or ask the operator of this node "
+                    "for more (relay quota)",
                     what,
                     living,
                     limit,
@@ -58,7 +58,7 @@ class Quota:
             if living + deleted > 2 * limit:
                 raise QuotaExceeded(
                     f"the owner's repositories, with those deleted in the last 30 days, would have "
-                    f"{_said(living + deleted, what)}; with those the limit is {_said(2 * limit, what)}: "
+                    f"{_amount(living + deleted, what)}; with those the limit is {_amount(2 * limit, what)}: "
                     "wait until they are purged, or ask the operator of this node for more (relay quota)",
                     what,
                     living + deleted,
@@ -72,13 +72,13 @@ async def count(tx: Tx, repo_id: str, objects: int, size: int, quota: Quota | No
     more = {"more_bytes": size, "more_objects": objects}
     marked = await tx.one(rows.COUNT_REPO, of_repo=repo_id, **more)
     if marked is None:
-        await _ensure(tx, repo_id)
+        await _ensure_rows(tx, repo_id)
         marked = await tx.one(rows.COUNT_REPO, of_repo=repo_id, **more)
     deleted = marked is not None and bool(marked[0])
     statement = rows.COUNT_DELETED if deleted else rows.COUNT
     usage = await tx.one(statement, of_repo=repo_id, **more)
     if usage is None:
-        await _ensure(tx, repo_id)
+        await _ensure_rows(tx, repo_id)
         usage = await tx.one(statement, of_repo=repo_id, **more)
     if quota is not None and usage is not None and (size > 0 or objects > 0):
         quota.check(rows.row(usage))
@@ -88,16 +88,16 @@ async def require(tx: Tx, repo_id: str, sizes: Sequence[tuple[bytes, int]], quot
     """Raise QuotaExceeded, before anything is written, if these objects (digest, bytes) would exceed the
     quota."""
     usage = await tx.one(rows.OF_OWNER, of_repo=repo_id)
-    used = rows.row(usage) if usage else _nothing("")
+    used = rows.row(usage) if usage else _unused_row("")
     try:
-        quota.check(_with(used, len(sizes), sum(size for _, size in sizes)))
+        quota.check(_add_usage(used, len(sizes), sum(size for _, size in sizes)))
     except QuotaExceeded:
         held = {
             bytes(row[0]) for row in await tx.all(rows.HELD, of_repo=repo_id, digests=[d for d, _ in sizes])
         }
         fresh = [size for digest, size in sizes if digest not in held]
         if fresh:
-            quota.check(_with(used, len(fresh), sum(fresh)))
+            quota.check(_add_usage(used, len(fresh), sum(fresh)))
 
 
 async def count_repository(tx: Tx, account_id: str, repo_id: str, quota: Quota) -> None:
@@ -123,7 +123,7 @@ async def transfer(tx: Tx, repo_id: str, old_owner: str, new_owner: str, quota: 
     """Count a repository for its new owner. Raises QuotaExceeded when that is too much."""
     counts = await tx.one(rows.OF_REPO, of_repo=repo_id)
     if counts is None:
-        await _ensure(tx, repo_id)
+        await _ensure_rows(tx, repo_id)
         counts = (0, 0, False)
     await tx.many(rows.ENSURE_ACCOUNT, [rows.unused(new_owner)])
     values = {"all_bytes": counts[0], "all_objects": counts[1]}
@@ -159,7 +159,7 @@ async def count_account(tx: Tx, address: str, quota: Quota, guest: bool = False)
         )
 
 
-async def _ensure(tx: Tx, repo_id: str) -> None:
+async def _ensure_rows(tx: Tx, repo_id: str) -> None:
     owner = await tx.value(rows.OWNER, of_repo=repo_id)
     await tx.many(rows.ENSURE_ACCOUNT, [rows.unused(owner)])
     await tx.many(rows.ENSURE_REPO, [rows.empty(repo_id)])
@@ -168,7 +168,7 @@ async def _ensure(tx: Tx, repo_id: str) -> None:
 async def _move(tx: Tx, repo_id: str, deleted: bool) -> None:
     counts = await tx.one(rows.OF_REPO, of_repo=repo_id)
     if counts is None:
-        await _ensure(tx, repo_id)
+        await _ensure_rows(tx, repo_id)
         counts = (0, 0, not deleted)
     if bool(counts[2]) == deleted:
         return
@@ -177,14 +177,14 @@ async def _move(tx: Tx, repo_id: str, deleted: bool) -> None:
     await tx.run(statement, of_repo=repo_id, all_bytes=counts[0], all_objects=counts[1])
 
 
-def _nothing(account_id: str) -> UsageRow:
+def _unused_row(account_id: str) -> UsageRow:
     return UsageRow(account_id, 0, 0, 0, 0, 0, 0, None, None, None)
 
 
-def _with(used: UsageRow, objects: int, size: int) -> UsageRow:
+def _add_usage(used: UsageRow, objects: int, size: int) -> UsageRow:
     values = {name: getattr(used, name) for name in used.__struct_fields__}
     return UsageRow(**values | {"bytes": used.bytes + size, "objects": used.objects + objects})
 
 
-def _said(count: int, what: What) -> str:
+def _amount(count: int, what: What) -> str:
     return f"{count} {what}"

@@ -36,7 +36,7 @@ class Reserve:
         """What is short, in words; None while there is enough. Raises OSError if it cannot be read."""
         now = time.monotonic()
         if now - self._looked_at > FRESH:
-            self._lacking, self._looked_at = self._look(), now
+            self._lacking, self._looked_at = self._find_lack(), now
         return self._lacking
 
     def require(self) -> None:
@@ -47,11 +47,11 @@ class Reserve:
                 "ask its operator to make room (relay gc, relay quota, a larger disk)"
             )
 
-    def _look(self) -> str | None:
+    def _find_lack(self) -> str | None:
         folders = [self._folder, *(one for one in self._others if one.exists())]
-        return next(filter(None, map(self._look_at, folders)), None)
+        return next(filter(None, map(self._find_lack_in, folders)), None)
 
-    def _look_at(self, folder: Path) -> str | None:
+    def _find_lack_in(self, folder: Path) -> str | None:
         stat = os.statvfs(folder)
         free, inodes = stat.f_bavail * stat.f_frsize, stat.f_favail
         if free < self._kept.bytes:

@@ -61,7 +61,7 @@ class Hub:
 
     async def start(self) -> None:
         """Follow the log from its current end."""
-        self._position = await self._settled()
+        self._position = await self._last_settled()
         self._db.on_wake(self._wake.set)
         self._db.on_tell(self.channels.people.heard)
         self._tasks = [asyncio.create_task(self._follow()), asyncio.create_task(self._watch())]
@@ -132,7 +132,7 @@ class Hub:
         if audience is None:
             return Hidden(repo_id=repo_id)
         peer.sees(repo_id, audience)
-        outcome = await self._from(peer, repo_id, since)
+        outcome = await self._listen_from(peer, repo_id, since)
         # Read the rights again now that it listens: later changes are delivered in order.
         audience = await self._may_see(peer, repo_id)
         if audience is None or repo_id not in peer.cursors:
@@ -147,9 +147,9 @@ class Hub:
             peer.sees(repo_id, audience)
             self._listen(peer, repo_id, self._position)
 
-    async def _from(self, peer: Peer, repo_id: str, since: int | None) -> Subscribed | Resync:
+    async def _listen_from(self, peer: Peer, repo_id: str, since: int | None) -> Subscribed | Resync:
         """Start listening and queue the older events after `since`."""
-        cursor = await self._settled() if since is None else since
+        cursor = await self._last_settled() if since is None else since
         if since is not None and await self._is_lost(cursor):
             return await self._resync(peer, repo_id)
         behind: list[Logged] = []
@@ -169,7 +169,7 @@ class Hub:
         return Subscribed(repo_id=repo_id, id=behind[0].id - 1 if behind else cursor)
 
     async def _resync(self, peer: Peer, repo_id: str) -> Resync:
-        cursor = await self._settled()
+        cursor = await self._last_settled()
         self._listen(peer, repo_id, cursor)
         return Resync(repo_id=repo_id, id=cursor)
 
@@ -185,7 +185,7 @@ class Hub:
     ) -> tuple[list[Event], int, bool, bool]:
         """Events after `since` of these repositories at these levels, where to continue, whether there are
         more, and whether some after `since` are deleted."""
-        last = await self._settled()  # one number for many repositories: stay below the horizon
+        last = await self._last_settled()  # one number for many repositories: stay below the horizon
         if since is None or not levels:
             return [], last, False, False
         if await self._is_lost(since):
@@ -216,7 +216,7 @@ class Hub:
     async def _rights_of(self, accounts: Collection[str], repo_ids: Collection[str]) -> Seen:
         async with self._db.read() as tx:
             rights = await tx.all(listeners.SEEN_BY, ids=list(repo_ids))
-        return _seen(rights, accounts)
+        return _audiences(rights, accounts)
 
     async def _ask_again(self, repo_ids: Collection[str]) -> None:
         """Read the levels of all peers of these repositories again, in one query."""
@@ -274,9 +274,9 @@ class Hub:
         async with self._db.read() as tx:
             last = int(await tx.value(rows.LAST))
             swept = await tx.value(rows.CURSOR, name=rows.SWEPT) or 0
-        return cursor < swept or (cursor > last and cursor > await self._settled())
+        return cursor < swept or (cursor > last and cursor > await self._last_settled())
 
-    async def _settled(self) -> int:
+    async def _last_settled(self) -> int:
         """The last id before which no new event can appear."""
         async with self._db.read() as tx:
             horizon = await self._db.horizon(tx)
@@ -326,9 +326,9 @@ class Hub:
         for peer in late:
             peer.offer(queued)
         if carried:
-            await self._carry(queued.event)
+            await self._apply_to_channels(queued.event)
 
-    async def _carry(self, event: Event) -> None:
+    async def _apply_to_channels(self, event: Event) -> None:
         """Apply the event to channels."""
         match event.kind, event.data:
             case log.LIVE, {"branch_id": str(branch_id), "seq": int(seq)}:
@@ -337,7 +337,7 @@ class Hub:
                 self.channels.end_branch(event.repo_id, name)
 
 
-def _seen(rights: Iterable[Row], accounts: Collection[str]) -> dict[tuple[str, str], Audience]:
+def _audiences(rights: Iterable[Row], accounts: Collection[str]) -> dict[tuple[str, str], Audience]:
     seen: dict[tuple[str, str], Audience] = {}
     for repo_id, owner_id, public, account_id, role in rights:
         if public:

@@ -218,7 +218,7 @@ class Peer:
     def push(self, item: Told | _OfBranch) -> None:
         """Queue a message, or drop the queue when it is full. A channel's message is sent at once if nothing
         is queued: waking a task for each of hundreds of peers takes longer than sending."""
-        if isinstance(item, _OfBranch) and self._sent(item.text):
+        if isinstance(item, _OfBranch) and self._send_at_once(item.text):
             return
         if len(self.queue) >= QUEUE or self.queued >= QUEUE_BYTES:
             waiting, self.queue, self.queued = self.queue, deque(), 0
@@ -229,7 +229,7 @@ class Peer:
             self.queued += len(item.text)
         self.ready.set()
 
-    def _sent(self, text: bytes) -> bool:
+    def _send_at_once(self, text: bytes) -> bool:
         if self.at_once is None or self.ready.is_set() or self.over:
             return False
         return self.at_once((text,))
@@ -282,7 +282,7 @@ class Peer:
             return texts
         texts += [_encode(Resync(repo_id=one, id=self.cursors[one])) for one in sorted(self.lost)]
         texts += [_encode(Gap(channel=one.number, seq=one.seq)) for one in self.gaps]
-        texts += [_encode(_news(one)) for one in self.meeting]
+        texts += [_encode(_take_news(one)) for one in self.meeting]
         self.lost, self.gaps, self.meeting, self.queued = set(), {}, {}, 0
         self.ready.clear()
         return texts
@@ -305,7 +305,7 @@ class Peer:
         self.ready.set()
 
 
-def _news(channel: Channel) -> People:
+def _take_news(channel: Channel) -> People:
     """News of people that the channel was not sent yet."""
     news, channel.news = channel.news, {}
     present = [one for one in news.values() if one is not None]

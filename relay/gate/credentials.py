@@ -77,9 +77,9 @@ class Credentials:
         if len(values) != 1:
             raise Unauthorized("Authorization appears twice; send it once")
         if self._password:
-            verdict = await self._seeing(caller, bearer.text_in_password(values[0]), params)
+            verdict = await self._authorize_seeing(caller, bearer.text_in_password(values[0]), params)
         else:
-            verdict = await self._authorized(bearer.text_in_authorization(values[0]), params)
+            verdict = await self._authorize(bearer.text_in_authorization(values[0]), params)
         bound = verdict.token.capability.bound_key
         changes = request.method not in SAFE_METHODS and not self._password
         if changes or "signature-input" in headers or "signature" in headers:
@@ -97,7 +97,7 @@ class Credentials:
             # Pages of other sites may neither change anything nor open a socket.
             if request.method not in SAFE_METHODS or "upgrade" in request.headers:
                 cookies.require_own_page(self._node.config, request)
-            verdict = await self._authorized(text, params)
+            verdict = await self._authorize(text, params)
             if verdict.device_key_id is not None:  # it would change things here without its key's signature
                 raise Unauthorized(
                     "a token bound to a key cannot be used as a cookie; send it in a signed request"
@@ -135,7 +135,7 @@ class Credentials:
             via="self",
         )
 
-    async def _authorized(self, text: str, params: dict[str, str]) -> Verdict:
+    async def _authorize(self, text: str, params: dict[str, str]) -> Verdict:
         """The verdict on a token that verifies and whose own restrictions allow this request."""
         verdict = await self._node.sign_in.tokens.inspect(text, self._node.signer.public_keys)
         repo = _repo(params["id"]) if self._about_repo else None
@@ -146,7 +146,7 @@ class Credentials:
         verdict.token.authorize(needed, _moment(now_ms() // 1000), repo=repo, audience=self._audience)
         return verdict
 
-    async def _seeing(self, caller: Caller, text: str, params: dict[str, str]) -> Verdict:
+    async def _authorize_seeing(self, caller: Caller, text: str, params: dict[str, str]) -> Verdict:
         """The verdict on a token that verifies, and the sight of the repository of the path: of one that the
         token is not for it is that of one that does not exist."""
         verdict = await self._node.sign_in.tokens.inspect(text, self._node.signer.public_keys)

@@ -119,11 +119,11 @@ class _Entry:
         finally:
             if ctx.lease is not None:
                 ctx.lease.release()
-            self._finished(request)
+            self._record_end(request)
 
     async def _answer(self, request: StrictRequest) -> Answer:
         if request.crowded:
-            return Answer(_crowded())
+            return Answer(_too_many_fields())
         if not request.well_formed:
             return Answer(_malformed())
         try:
@@ -205,7 +205,7 @@ class _Entry:
         if self._secure:
             response.headers["strict-transport-security"] = TLS_ONLY
 
-    def _finished(self, request: StrictRequest) -> None:
+    def _record_end(self, request: StrictRequest) -> None:
         ctx = request.ctx
         status = 101 if ctx.upgraded else ctx.status
         seconds = time.perf_counter() - ctx.began
@@ -263,7 +263,7 @@ async def _refuse_rest(request: Request, response: HTTPResponse) -> None:
     await drain(request)
 
 
-def _crowded() -> HTTPResponse:
+def _too_many_fields() -> HTTPResponse:
     return problems.plain(
         431, "Request Header Fields Too Large", f"the head has more than {FIELDS} fields; send fewer"
     )

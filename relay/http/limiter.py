@@ -70,14 +70,14 @@ class Limiter:
         """Take `cost` tokens of the bucket `key`. Raises RateLimited with the seconds until they are back."""
         if not self.enabled:
             return
-        bucket = self._filled(key, rate)
+        bucket = self._refill(key, rate)
         if bucket.tokens < cost:
             wait = max(1, math.ceil((cost - bucket.tokens) / rate.per_second))
             window = math.ceil(rate.burst / rate.per_second)
             raise RateLimited(f"too many requests; try again in {wait} s", wait, int(rate.burst), window)
         bucket.tokens -= cost
 
-    def _filled(self, key: str, rate: Rate) -> _Bucket:
+    def _refill(self, key: str, rate: Rate) -> _Bucket:
         """The bucket, refilled for the time since its last use."""
         now = self._clock()
         bucket = self._buckets.get(key)
@@ -96,7 +96,7 @@ class Limiter:
         for callers that can be made to wait."""
         if not self.enabled:
             return 0.0
-        bucket = self._filled(key, rate)
+        bucket = self._refill(key, rate)
         bucket.tokens -= cost
         return max(0.0, -bucket.tokens / rate.per_second)
 

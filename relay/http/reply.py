@@ -40,7 +40,7 @@ async def encode(request: Request, route: Route, result: Any) -> Answer:
         return Answer(HTTPResponse(b"", 204))
     headers = None
     if isinstance(result, Page) and result.next_cursor is not None:
-        headers = {"link": _next(request, result.next_cursor)}
+        headers = {"link": _next_link(request, result.next_cursor)}
     return Answer(_json(result, route.status, headers))
 
 
@@ -155,7 +155,7 @@ async def _close(stream: AsyncIterator[bytes] | None) -> None:
         await stream.aclose()
 
 
-def _next(request: Request, cursor: str) -> str:
+def _next_link(request: Request, cursor: str) -> str:
     """`Link: <…>; rel="next"` (RFC 8288) of a page: the same request with another cursor."""
     query = [(k, v) for k, v in request.get_query_args(keep_blank_values=True) if k != "cursor"]
     target = urllib.parse.urlencode([*query, ("cursor", cursor)])

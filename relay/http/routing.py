@@ -137,7 +137,7 @@ def serves(endpoint: Endpoint[Any], **settings: Any) -> Callable[[Handler], Hand
     def declare(handler: Handler) -> Handler:
         hints = typing.get_type_hints(handler)
         shape = endpoint.shape
-        taken = {argument: hints.get(name) for name, argument in _filled(handler, endpoint.path).items()}
+        taken = {argument: hints.get(name) for name, argument in _sources_of(handler, endpoint.path).items()}
         for name, declared in (("body", endpoint.body), ("query", endpoint.query)):
             if taken.get(name) != declared:
                 raise TypeError(
@@ -202,7 +202,7 @@ def route(
         raise TypeError(f"{operation} is about a repository, and {path} names none")
 
     def declare(handler: Handler) -> Handler:
-        filled = _filled(handler, path)
+        filled = _sources_of(handler, path)
         hints = typing.get_type_hints(handler)
         types = {argument: hints.get(parameter) for parameter, argument in filled.items()}
         declared = Route(
@@ -237,7 +237,7 @@ def route(
     return declare
 
 
-def _filled(handler: Handler, path: str) -> dict[str, str]:
+def _sources_of(handler: Handler, path: str) -> dict[str, str]:
     """What each parameter of the handler is filled with. A Struct is the body unless it is the query; the one
     parameter then left takes the one parameter of the path that is left. Raises TypeError for more."""
     filled = {}

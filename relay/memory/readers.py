@@ -30,7 +30,7 @@ class Readers:
             self._open[address] += 1
             return
         if len(self._queue) >= self._waiting:
-            raise _busy()
+            raise _busy_error()
         mine = (address, asyncio.get_running_loop().create_future())
         self._queue.append(mine)
         try:
@@ -42,7 +42,7 @@ class Readers:
             elif not mine[1].cancelled():
                 self.leave(address)  # the place was ours already
             if isinstance(error, TimeoutError):
-                raise _busy() from None
+                raise _busy_error() from None
             raise
 
     def leave(self, address: str) -> None:
@@ -67,5 +67,5 @@ class Readers:
         return self.count < self._most and self._open[address] < self._each
 
 
-def _busy() -> Unavailable:
+def _busy_error() -> Unavailable:
     return Unavailable("too many readers of git at once; try again in a moment", retry_after=RETRY_AFTER)

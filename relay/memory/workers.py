@@ -70,7 +70,7 @@ class Workers:
 
     async def _ask(self, call: Callable[..., R], arguments: tuple[object, ...]) -> Said[R]:
         sent = await asyncio.to_thread(frame, (call, arguments))
-        process = await self._started()
+        process = await self._running_process()
         assert process.stdin is not None  # noqa: S101  # it was started with both
         assert process.stdout is not None  # noqa: S101
         try:
@@ -91,7 +91,7 @@ class Workers:
         answer: Said[R] = await asyncio.to_thread(pickle.loads, raw)
         return answer
 
-    async def _started(self) -> Process:
+    async def _running_process(self) -> Process:
         if self._process is None or self._process.returncode is not None:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-P", "-m", "relay.memory.worker", stdin=PIPE, stdout=PIPE

@@ -117,15 +117,15 @@ async def _move(db: Database, store: ObjectStore, pack_id: int, name: str, lot: 
     for row in objects:
         held[row[0]].append(_Object(row[0], row[1], row[2], bytes(row[3]), bool(row[4])))
     stored = await store.packs.read(name, [(one.offset, one.stored_len) for one in lot])
-    frames = await asyncio.to_thread(_framed, lot, stored, held)
+    frames = await asyncio.to_thread(_frame_objects, lot, stored, held)
     placed = await store.append(frames)
     where = {one.digest: one for group in held.values() for one in group}
     async with db.write() as tx:
-        await _turn(tx, pack_id, placed, where)
+        await _point_objects(tx, pack_id, placed, where)
         await tx.run(rows.DROP_FRAMES, pack_id=pack_id)
 
 
-def _framed(lot: list[_Old], stored: list[bytes], held: dict[int, list[_Object]]) -> list[Frame]:
+def _frame_objects(lot: list[_Old], stored: list[bytes], held: dict[int, list[_Object]]) -> list[Frame]:
     """Frames that are whole as they are; objects of the others in new frames."""
     frames: list[Frame] = []
     writer = PackWriter()
@@ -145,7 +145,7 @@ def _framed(lot: list[_Old], stored: list[bytes], held: dict[int, list[_Object]]
     return frames + [frame for pack in [*packs, *writer.finish()] for frame in pack.frames]
 
 
-async def _turn(tx: Tx, old_pack: int, placed: list[FrameAt], where: dict[bytes, _Object]) -> None:
+async def _point_objects(tx: Tx, old_pack: int, placed: list[FrameAt], where: dict[bytes, _Object]) -> None:
     """Point objects at their new frames; objects deleted meanwhile stay deleted."""
     now = now_ms()
     for name in dict.fromkeys(frame.place.pack for frame in placed):

@@ -134,7 +134,7 @@ async def _reframe(store: ObjectStore, groups: list[list[Located]]) -> list[Fram
     for part in batches(groups, PORTION, _size):
         located = [one for group in part for one in group]
         data = await store.read_located(located, heavy=True)
-        frames += await bulk(_framed, writer, located, data)
+        frames += await bulk(_frame_objects, writer, located, data)
     return frames + [frame for pack in writer.finish() for frame in pack.frames]
 
 
@@ -142,7 +142,7 @@ def _size(group: list[Located]) -> int:
     return sum(one.size for one in group)
 
 
-def _framed(writer: PackWriter, located: list[Located], data: dict[bytes, bytes]) -> list[Frame]:
+def _frame_objects(writer: PackWriter, located: list[Located], data: dict[bytes, bytes]) -> list[Frame]:
     packs = []
     for entry in located:
         packs += writer.add(entry.digest, data[entry.digest], text=entry.codec == ZSTD)

@@ -119,7 +119,7 @@ class PackFiles:
             await asyncio.to_thread(_show_ranges, self.folder, name, ranges, use)
 
     async def stored(self) -> AsyncIterator[PackInfo]:
-        for info in await asyncio.to_thread(_listed, self.folder):
+        for info in await asyncio.to_thread(_list_packs, self.folder):
             yield info
 
     async def delete(self, names: Collection[str]) -> None:
@@ -298,7 +298,7 @@ def _write_all(fd: int, pieces: Sequence[bytes]) -> None:
             rest[0] = rest[0][written:]
 
 
-def _listed(folder: Path) -> list[PackInfo]:
+def _list_packs(folder: Path) -> list[PackInfo]:
     infos = []
     for path in folder.glob(f"*{SUFFIX}"):
         with contextlib.suppress(FileNotFoundError):

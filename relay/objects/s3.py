@@ -172,7 +172,7 @@ class S3Packs:
         """Start storing the collected frames; wait while too many objects are being stored."""
         part, self._filling = self._filling, _Part()
         part.done = asyncio.create_task(self._store_part(part))
-        part.done.add_done_callback(_observed)
+        part.done.add_done_callback(_consume_error)
         if self._slots.locked():
             async with self._slots:
                 return
@@ -274,7 +274,7 @@ def _parts(pieces: Sequence[bytes]) -> Iterator[list[bytes]]:
         yield lot
 
 
-def _observed(task: asyncio.Task[None]) -> None:
+def _consume_error(task: asyncio.Task[None]) -> None:
     """Consume the error of a part that nobody waits for; whoever waits for a part gets its error."""
     if not task.cancelled():
         task.exception()

@@ -180,17 +180,19 @@ class ObjectStore:
         disk."""
         if tx is None:
             async with self._db.read() as own:
-                lacking = await self._lacking(own, repo_id, list(objects))
+                lacking = await self._find_missing(own, repo_id, list(objects))
         else:
-            lacking = await self._lacking(tx, repo_id, list(objects))
+            lacking = await self._find_missing(tx, repo_id, list(objects))
         fresh = {digest: data for digest, data in objects.items() if digest in lacking}
         if not fresh:
             return []
         size = sum(map(len, fresh.values()))
-        frames = _framed(fresh) if size <= INLINE_BYTES else await asyncio.to_thread(_framed, fresh)
+        frames = (
+            _frame_objects(fresh) if size <= INLINE_BYTES else await asyncio.to_thread(_frame_objects, fresh)
+        )
         return await self.append(frames)
 
-    async def _lacking(self, tx: Tx, repo_id: str | None, digests: Sequence[bytes]) -> set[bytes]:
+    async def _find_missing(self, tx: Tx, repo_id: str | None, digests: Sequence[bytes]) -> set[bytes]:
         if repo_id is None:
             return set(digests) - await self.known(tx, digests)
         return await self.missing(tx, repo_id, digests)
@@ -393,7 +395,7 @@ def _digest(row: dict[str, object]) -> bytes:
     return digest
 
 
-def _framed(objects: Mapping[bytes, bytes]) -> list[Frame]:
+def _frame_objects(objects: Mapping[bytes, bytes]) -> list[Frame]:
     """Objects as frames; small ones share them."""
     writer = PackWriter()
     packs = [pack for digest, data in objects.items() for pack in writer.add(digest, data, text=True)]

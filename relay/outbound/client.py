@@ -69,7 +69,7 @@ class Outbound:
             name = "127.0.0.1"
         address = literal(name)
         if address is not None:
-            self._require(host, [address])
+            self._require_allowed(host, [address])
 
     async def send(
         self,
@@ -109,7 +109,7 @@ class Outbound:
         sent["content-length"] = str(len(body))
         connection = httpcore.AsyncHTTPConnection(
             target.origin,
-            ssl_context=_trusting() if parts.scheme == "https" else None,
+            ssl_context=_system_trust() if parts.scheme == "https" else None,
             network_backend=_Guarded(self, SLACK + OUTBOUND_HEADERS + OUTBOUND_BYTES),
         )
         try:
@@ -135,14 +135,14 @@ class Outbound:
         except (OSError, UnicodeError):
             raise OutboundFailed(f"the name {host} has no address") from None
         addresses = [ipaddress.ip_address(sockaddr[0]) for *_, sockaddr in resolved]
-        self._require(host, addresses)
+        self._require_allowed(host, addresses)
         return list(dict.fromkeys(map(str, addresses)))
 
-    def _require(self, host: str, addresses: Iterable[Address]) -> None:
+    def _require_allowed(self, host: str, addresses: Iterable[Address]) -> None:
         for address in addresses:
             if not self._reach.may(address):
                 raise OutboundForbidden(
-                    f"{_leads(host, address)} not on the public internet; this relay sends "
+                    f"{_begin_sentence(host, address)} not on the public internet; this relay sends "
                     "nothing there (TR_OUTBOUND_ALLOW)"
                 )
 
@@ -208,12 +208,12 @@ async def _read(answer: httpcore.Response, keep: int) -> tuple[bytes, bool]:
 
 
 @cache
-def _trusting() -> ssl.SSLContext:
+def _system_trust() -> ssl.SSLContext:
     """Verifies certificates with the system's trust store."""
     return ssl.create_default_context()
 
 
-def _leads(host: str, address: Address) -> str:
+def _begin_sentence(host: str, address: Address) -> str:
     """The beginning of a sentence about an address: a host that is one itself is named once."""
     return f"{host} is" if host.strip("[]") == str(address) else f"{host} leads to {address}, which is"
 

@@ -31,11 +31,11 @@ def dev_secrets(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
     for name in DEV_SECRETS:
         if given.get(name) or given.get(f"{name}_FILE"):
             continue
-        completed[name] = _kept(secrets_folder / name.lower())
+        completed[name] = _read_or_make_secret(secrets_folder / name.lower())
     return completed
 
 
-def _kept(path: Path) -> str:
+def _read_or_make_secret(path: Path) -> str:
     try:
         return path.read_text("ascii")
     except FileNotFoundError:

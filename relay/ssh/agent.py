@@ -134,7 +134,7 @@ class Agent:
             raise Refused(FORWARD)
         try:
             async with asyncio.timeout(PATIENCE), self._one:
-                return await self._signed(message)
+                return await self._sign(message)
         except TimeoutError:
             raise Refused(
                 f"your ssh-agent did not answer in {PATIENCE:.0f} s; does it wait for you to confirm? "
@@ -146,17 +146,17 @@ class Agent:
                 "(ssh-add -l), connect again with ssh -A. Nothing was signed"
             ) from None
 
-    async def _signed(self, message: bytes) -> bytes:
+    async def _sign(self, message: bytes) -> bytes:
         answer = await self._ask(_SIGN, _text(self._blob) + _text(message) + struct.pack(">I", 0))
         if answer[:1] != bytes((_SIGNED,)):
-            raise Refused(await self._why())
-        name, rest = _taken(_taken(answer[1:])[0])
-        raw, _ = _taken(rest)
+            raise Refused(await self._why_refused())
+        name, rest = _cut_string(_cut_string(answer[1:])[0])
+        raw, _ = _cut_string(rest)
         if name != _ALGORITHM or not keys.verify(self.public, message, raw):
             raise Refused("your ssh-agent answered with a signature that does not verify")
         return raw
 
-    async def _why(self) -> str:
+    async def _why_refused(self) -> str:
         answer = await self._ask(_LIST, b"")
         if answer[:1] == bytes((_LISTED,)) and self._blob not in answer:
             return (
@@ -184,7 +184,7 @@ def _text(content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + content
 
 
-def _taken(content: bytes) -> tuple[bytes, bytes]:
+def _cut_string(content: bytes) -> tuple[bytes, bytes]:
     """The first string, and the rest. Raises OSError."""
     if len(content) < 4 or len(content) < 4 + (length := struct.unpack(">I", content[:4])[0]):
         raise OSError("an answer that cannot be read")

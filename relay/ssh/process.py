@@ -112,7 +112,7 @@ class Processes:
 
     async def require_confinement(self, data: Path) -> None:
         """Confine a process for trial. Raises StartRefused with what it says if that does not hold."""
-        await asyncio.to_thread(self._try, data)
+        await asyncio.to_thread(self._try_confinement, data)
 
     def _claim(self) -> None:
         """Have these uids alone on this machine: the end of a session ends every process of its uid. Raises
@@ -138,7 +138,7 @@ class Processes:
                 _kill_all(owner)
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _try(self, data: Path) -> None:
+    def _try_confinement(self, data: Path) -> None:
         if self.own_user:
             _require_open()
             self._claim()
@@ -163,12 +163,12 @@ class Processes:
                 check=False,
             )
         except (OSError, subprocess.SubprocessError) as error:
-            raise StartRefused(_cannot(f"{error}")) from None
+            raise StartRefused(_cannot_confine(f"{error}")) from None
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         if tried.returncode:
             lines = tried.stderr.decode("utf-8", "replace").strip().splitlines()
-            raise StartRefused(_cannot(lines[-1] if lines else f"it ended with {tried.returncode}"))
+            raise StartRefused(_cannot_confine(lines[-1] if lines else f"it ended with {tried.returncode}"))
 
 
 def _kill_all(uid: int) -> None:
@@ -196,7 +196,7 @@ def _require_open() -> None:
                 )
 
 
-def _cannot(why: str) -> str:
+def _cannot_confine(why: str) -> str:
     return (
         "TR_SSH_PORT is set, and a process for a visitor cannot be confined here: "
         f"{why.removeprefix('svc: ')}; see the guide to hosting a relay, or unset it"

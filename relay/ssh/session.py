@@ -129,7 +129,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
     async def _run(self) -> None:
         code = EXIT_FAILED
         try:
-            code = await self._seated()
+            code = await self._run_seated()
         except SvcError as error:
             code = EXIT_USAGE if error.exit == EXIT_USAGE else EXIT_FAILED
             self._say(error.detail)
@@ -141,7 +141,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
                 self._channel.exit(code)
             asyncio.get_running_loop().call_later(LAST_SECONDS, self._close)
 
-    async def _seated(self) -> int:
+    async def _run_seated(self) -> int:
         """Run while the session counts among those at once."""
         refusal = self._person.refusal or self._front.seat(self._person)
         if refusal:
@@ -149,13 +149,13 @@ class Session(asyncssh.SSHServerSession[bytes]):
             return EXIT_FAILED
         began = self._front.now()
         try:
-            return await self._visit()
+            return await self._run_visit()
         finally:
             self._front.rise(self._person)
             seconds = round(self._front.now() - began, 1)
             logger().info("ssh session ended", account=self._person.account_id, seconds=seconds)
 
-    async def _visit(self) -> int:
+    async def _run_visit(self) -> int:
         node, person = self._front.node, self._person
         words = terminal.words_of(self._line) if self._line is not None else []
         if self._line is not None and not words:

@@ -204,19 +204,19 @@ class SqliteDatabase:
         self._writer = await self._connect("PRAGMA synchronous=FULL")
         for _ in range(self._readers):
             self._idle.put_nowait(await self._connect("PRAGMA query_only=ON"))
-        self._near = self._opened()
+        self._near = self._open_plain()
         for pragma in (*_PRAGMAS, "PRAGMA query_only=ON", "PRAGMA busy_timeout=0"):
             self._near.execute(pragma)
 
     async def _connect(self, *pragmas: str) -> _Connection:
-        connection = _Connection(self._opened, ROWS_AT_ONCE)
+        connection = _Connection(self._open_plain, ROWS_AT_ONCE)
         await connection
         self._all.append(connection)
         for pragma in (*_PRAGMAS, *pragmas):
             await connection.execute(pragma)
         return connection
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open_plain(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path, isolation_level=None, cached_statements=512)
 
     async def close(self) -> None:
@@ -255,7 +255,7 @@ class SqliteDatabase:
                 yield SqliteTx(connection)
             finally:
                 # A BEGIN whose caller was cancelled is carried out all the same.
-                await asyncio.shield(self._end_of_read(connection))
+                await asyncio.shield(self._end_read(connection))
         finally:
             self._idle.put_nowait(connection)
 
@@ -273,12 +273,12 @@ class SqliteDatabase:
                 # A client that hangs up cancels its handler, at BEGIN too; the roll-back must still happen.
                 await asyncio.shield(self._roll_back(self._writer))
                 if _disk_failed(error):
-                    raise _refused(error) from None
+                    raise _write_error(error) from None
                 raise
             await asyncio.shield(self._commit(self._writer, tx))
 
     @staticmethod
-    async def _end_of_read(reader: _Connection) -> None:
+    async def _end_read(reader: _Connection) -> None:
         with contextlib.suppress(sqlite3.OperationalError):  # BEGIN itself had failed
             await reader.execute("COMMIT")
 
@@ -294,7 +294,7 @@ class SqliteDatabase:
         except (sqlite3.Error, LateViolation) as error:
             await cls._roll_back(writer)  # a commit without room may leave its transaction open
             if _disk_failed(error):
-                raise _refused(error) from None
+                raise _write_error(error) from None
             raise
         for call in tx.committed:
             call()
@@ -320,7 +320,7 @@ class SqliteDatabase:
         return await asyncio.to_thread(self._damages)
 
     def _damages(self) -> list[str]:
-        with contextlib.closing(self._opened()) as connection:
+        with contextlib.closing(self._open_plain()) as connection:
             try:
                 lines = connection.execute("PRAGMA quick_check(20)").fetchall()
             except sqlite3.DatabaseError as error:
@@ -343,7 +343,7 @@ def _disk_failed(error: BaseException) -> bool:
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in _DISK_CODES
 
 
-def _refused(error: BaseException) -> Unavailable:
+def _write_error(error: BaseException) -> Unavailable:
     logger().error("the database cannot be written", reason=str(error))
     return Unavailable(
         f"the database of this server cannot be written ({error}); nothing was changed, try again later"

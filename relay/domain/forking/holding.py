@@ -89,7 +89,7 @@ async def gather(
 async def acquire(tx: Tx, node: Node, target: str, taken: Taken) -> None:
     """For a new repository: it has these from now on. Raises QuotaExceeded when its owner has too much
     then."""
-    await _hold(tx, target, taken)
+    await _insert_held(tx, target, taken)
     if taken.trees.written:
         directories = list(taken.trees.written)
         await node.objects.admit(tx, taken.trees.placed, target, directories, directories=True)
@@ -100,7 +100,7 @@ async def acquire(tx: Tx, node: Node, target: str, taken: Taken) -> None:
 
 async def borrow(tx: Tx, node: Node, target: str, taken: Taken) -> None:
     """The repository has the seals, and reads their objects, from now on; nobody pays for them yet."""
-    await _hold(tx, target, taken)
+    await _insert_held(tx, target, taken)
     for lot in _lots(sorted(taken.sizes)):
         fresh = await node.objects.missing(tx, target, lot)
         await tx.many(objects.LEND, [{"repo_id": target, "digest": digest} for digest in sorted(fresh)])
@@ -141,7 +141,7 @@ async def hand_over(tx: Tx, repo_id: str) -> None:
     await tx.run(rows.ORPHAN, of_repo=repo_id)
 
 
-async def _hold(tx: Tx, target: str, taken: Taken) -> None:
+async def _insert_held(tx: Tx, target: str, taken: Taken) -> None:
     roots = taken.trees.roots
     await tx.many(
         rows.HOLD, [{"repo_id": target, "seal_id": one, "root": roots.get(one)} for one in taken.seals]

@@ -74,12 +74,12 @@ async def _build(view: View, cache: Cache, most: int, lock: int, until: float) -
         await builder.run()
     finally:
         await process.in_build(builder.close)
-    if await process.in_build(_scattered, cache):
+    if await process.in_build(_is_scattered, cache):
         await process.in_build(_join, cache, lock)
     return builder.added
 
 
-def _scattered(cache: Cache) -> bool:
+def _is_scattered(cache: Cache) -> bool:
     sizes = cache.pack_sizes()
     return len(sizes) > LOOSE or (len(sizes) > 1 and 2 * max(sizes) < sum(sizes) and sum(sizes) > MIB)
 
@@ -108,7 +108,7 @@ class _Builder:
         self._persons: dict[str, str] = {}
         self._done: dict[str, Exported] = {}
         self._unrecorded: list[tuple[str, Exported]] = []
-        self._trees = Trees(self._load, self._keep)
+        self._trees = Trees(self._load, self._add_tree)
         self._fresh: dict[bytes, bytes] = {}  # trees of the open pack, which git cannot read yet
         self._file: IO[bytes] | None = None
         self._pack: PackWriter | None = None
@@ -201,7 +201,7 @@ class _Builder:
             changes: dict[str, dict[str, TreeEntry | None]] = {seal_id: {} for seal_id in ids}
             for seal_id, path, kind, digest, size in await tx.all(rows.CHANGES, ids=ids):
                 changes[seal_id][path] = TreeEntry(kind, bytes(digest), size) if kind else None
-        await self._name({row.account_id for row in by_id.values()})
+        await self._read_persons({row.account_id for row in by_id.values()})
         group: list[_Seal] = []
         weight = count = 0
         for seal_id in ids:
@@ -223,7 +223,7 @@ class _Builder:
             entry.digest: entry
             for seal in group
             for entry in seal.changes.values()
-            if entry is not None and not self._know(entry.digest)
+            if entry is not None and not self._is_written(entry.digest)
         }
         ids: dict[bytes, bytes] = {}
         small = [file for file in files.values() if file.kind != "chunked"]
@@ -237,7 +237,7 @@ class _Builder:
                 ids[large.digest] = await self._add_large(large)
         await process.in_build(self._add_commits, group, ids)
 
-    def _know(self, digest: bytes) -> bool:
+    def _is_written(self, digest: bytes) -> bool:
         if digest not in self._ids:
             return False
         self._ids.move_to_end(digest)
@@ -263,7 +263,7 @@ class _Builder:
             async for piece in chunked.read(self._view, file.digest):
                 await process.in_build(blob.feed, piece)
             blob_id = await process.in_build(blob.finish)
-            self._count(await process.in_build(self._cache.add_pack, opened, writer.entries))
+            self._count_bytes(await process.in_build(self._cache.add_pack, opened, writer.entries))
         return blob_id
 
     def _add_commits(self, group: Sequence[_Seal], ids: Mapping[bytes, bytes]) -> None:
@@ -293,7 +293,7 @@ class _Builder:
         author = objects.author(named_author, seconds) if named_author else committer
         return objects.commit(tree, parents, author, committer, seal.payload.message)
 
-    async def _name(self, accounts: set[str]) -> None:
+    async def _read_persons(self, accounts: set[str]) -> None:
         """Look up how these accounts are named in commits. Those that git never met are named now."""
         unknown = sorted(accounts - self._persons.keys())
         if not unknown:
@@ -324,18 +324,18 @@ class _Builder:
     def _end_pack(self) -> None:
         """Put the open pack in its place, then record the seals that are complete with it."""
         if self._file is not None and self._pack is not None:
-            self._count(self._cache.add_pack(self._file, self._pack.entries))
+            self._count_bytes(self._cache.add_pack(self._file, self._pack.entries))
             self._file = self._pack = None
         if self._unrecorded:
             self._cache.add_seals(self._unrecorded)
         self._fresh.clear()
         self._unrecorded = []
 
-    def _count(self, size: int) -> None:
+    def _count_bytes(self, size: int) -> None:
         self._size += size
         self.added += size
 
-    def _keep(self, tree: bytes, raw: bytes) -> None:
+    def _add_tree(self, tree: bytes, raw: bytes) -> None:
         writer = self._writer()
         if tree not in writer:
             writer.add("tree", raw)
@@ -346,7 +346,7 @@ class _Builder:
         if raw is None:
             raw = self._objects().read(tree)
         if raw is None:
-            raise self._broken()
+            raise self._drop_broken()
         return raw
 
     def _objects(self) -> process.ObjectReader:
@@ -358,9 +358,9 @@ class _Builder:
         """Raise unless git finds the commits to which refs will lead."""
         for commit in dict.fromkeys(commits):
             if self._objects().read(commit) is None:
-                raise self._broken()
+                raise self._drop_broken()
 
-    def _broken(self) -> Exception:
+    def _drop_broken(self) -> Exception:
         """Delete a repository that lacks something, as after a loss of power; it is built anew."""
         self._cache.remove()
         return OSError(f"the packs of {self._cache.folder} lack an object; they are built anew")

@@ -94,7 +94,7 @@ class Cache:
     def hold(self) -> int:
         """A descriptor that keeps the repository from being deleted until it is closed, in this process and
         in those that inherit it."""
-        return _locked(self.root / f"{self.repo_id}.readers", fcntl.LOCK_SH)
+        return _lock(self.root / f"{self.repo_id}.readers", fcntl.LOCK_SH)
 
     # --- building
 
@@ -104,7 +104,7 @@ class Cache:
         its relay keeps others from building. None while somebody else has it."""
         self.root.mkdir(mode=0o700, exist_ok=True)
         try:
-            descriptor = _locked(self.root / f"{self.repo_id}.lock", fcntl.LOCK_EX | fcntl.LOCK_NB)
+            descriptor = _lock(self.root / f"{self.repo_id}.lock", fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             yield None
             return
@@ -198,7 +198,7 @@ class Cache:
         """Delete it, for who holds the lock of the one that builds. False if somebody reads it now."""
         path = self.root / f"{self.repo_id}.readers"
         try:
-            descriptor = _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            descriptor = _lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         try:
@@ -261,7 +261,7 @@ def _replace(path: Path, content: bytes) -> None:
     Path(name).rename(path)
 
 
-def _locked(path: Path, how: int) -> int:
+def _lock(path: Path, how: int) -> int:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, how)

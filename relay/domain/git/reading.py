@@ -57,7 +57,7 @@ class PackStream:
         try:
             async with asyncio.timeout(min(SILENCE, seconds_left)):
                 await asyncio.sleep(0)  # others have their turn where git and its reader are both fast
-                piece = await self._piece()
+                piece = await self._read_piece()
         except TimeoutError:
             raise TooLong from None
         if not piece:
@@ -70,11 +70,11 @@ class PackStream:
         if self._closed:
             return
         self._closed = True
-        ending = asyncio.ensure_future(process.in_start(self._end))
+        ending = asyncio.ensure_future(process.in_start(self._end_process))
         ending.add_done_callback(lambda _: self._readers.leave(self._address))
         await asyncio.shield(ending)
 
-    async def _piece(self) -> bytes:
+    async def _read_piece(self) -> bytes:
         """The next bytes of the output; none at its end."""
         # Not `connect_read_pipe`: under uvloop the transport closes the descriptor, and then the file closes
         # it once more, when its number may be another's.
@@ -85,9 +85,9 @@ class PackStream:
             try:
                 return os.read(descriptor, PIECE)
             except BlockingIOError:
-                await _readable(descriptor)
+                await _wait_readable(descriptor)
 
-    def _end(self) -> None:
+    def _end_process(self) -> None:
         if self._process is not None:
             process.end(self._process)
             if self._process.stdout is not None:
@@ -124,7 +124,7 @@ async def read(
     return stream
 
 
-async def _readable(descriptor: int) -> None:
+async def _wait_readable(descriptor: int) -> None:
     """Wait until there is something to read."""
     loop = asyncio.get_running_loop()
     ready = loop.create_future()

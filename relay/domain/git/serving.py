@@ -122,10 +122,10 @@ async def _await_current(view: View, cache: Cache) -> None:
     """Wait until the cache has the refs of now. Raises Unavailable when that takes longer than a request may;
     building goes on."""
     if not await _is_current(view, cache):
-        await view.node.git_builds.join((view.repo.id, b""), _made_current(view, cache))
+        await view.node.git_builds.join((view.repo.id, b""), _make_current(view, cache))
 
 
-async def _made_current(view: View, cache: Cache) -> None:
+async def _make_current(view: View, cache: Cache) -> None:
     """Have the cache built until it has the refs of now. Raises TimeoutError where it cannot be built, as
     where the repository was closed meanwhile."""
     built, looks = cache.shows(), 0

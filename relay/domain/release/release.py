@@ -49,13 +49,13 @@ async def page(view: View, query: PageQuery) -> Page[Release]:
 async def get(view: View, version: str) -> Release:
     """A release with its assets"""
     async with view.read() as tx:
-        return await _whole(tx, await _find(tx, view, version))
+        return await _release_to_wire(tx, await _find(tx, view, version))
 
 
 async def whole(tx: Tx, view: View, version: str) -> tuple[str, Release]:
     """The release of this version and its id. Raises NotFound."""
     row = await _find(tx, view, version)
-    return row.id, await _whole(tx, row)
+    return row.id, await _release_to_wire(tx, row)
 
 
 async def create(view: View, body: ReleaseCreate) -> Release:
@@ -82,7 +82,7 @@ async def create(view: View, body: ReleaseCreate) -> Release:
             created_at=now_ms(),
         )
         await _announce(tx, view, "release.create", body.version, seal=body.seal_id)
-        return await _whole(tx, await _find(tx, view, body.version))
+        return await _release_to_wire(tx, await _find(tx, view, body.version))
 
 
 async def edit(view: View, version: str, notes: str) -> Release:
@@ -92,7 +92,7 @@ async def edit(view: View, version: str, notes: str) -> Release:
         row = await _find(tx, view, version)
         await tx.run(rows.EDIT, of_release=row.id, new_notes=notes)
         await _announce(tx, view, "release.edit", version)
-        return await _whole(tx, await _find(tx, view, version))
+        return await _release_to_wire(tx, await _find(tx, view, version))
 
 
 async def delete(view: View, version: str) -> None:
@@ -118,7 +118,7 @@ async def assets(view: View, version: str, query: PageQuery) -> Page[Asset]:
     """
     async with view.read() as tx:
         row = await _find(tx, view, version)
-        return await paging.page(tx, rows.ASSET_PAGE, query, _listed, of_release=row.id)
+        return await paging.page(tx, rows.ASSET_PAGE, query, _asset_of_row, of_release=row.id)
 
 
 async def upload(
@@ -152,7 +152,7 @@ async def upload(
             created_at=now_ms(),
         )
         await _announce(tx, view, "asset.upload", version, name=name)
-        return _asset(await _find_asset(tx, row, name))
+        return _asset_to_wire(await _find_asset(tx, row, name))
 
 
 async def download(view: View, version: str, name: str) -> Reply:
@@ -234,7 +234,7 @@ async def _announce(tx: Tx, view: View, kind: str, version: str, **data: Any) ->
     await view.node.hub.announce(tx, view.repo.id, kind, version=version, **data)
 
 
-async def _whole(tx: Tx, row: ReleaseRow) -> Release:
+async def _release_to_wire(tx: Tx, row: ReleaseRow) -> Release:
     return (await to_wire(tx, [row]))[0]
 
 
@@ -243,9 +243,9 @@ async def to_wire(tx: Tx, releases: Sequence[ReleaseRow]) -> list[Release]:
     by_release: dict[str, list[Asset]] = {release.id: [] for release in releases}
     for row in await tx.all(rows.ASSETS_OF, ids=list(by_release)) if releases else []:
         asset = rows.asset_row(row)
-        by_release[asset.release_id].append(_asset(asset))
+        by_release[asset.release_id].append(_asset_to_wire(asset))
     signed = {
-        row[0]: _publication(publications.row(row))
+        row[0]: _publication_to_wire(publications.row(row))
         for row in (await tx.all(publications.OF_RELEASES, ids=list(by_release)) if releases else [])
     }
     return [
@@ -262,7 +262,7 @@ async def to_wire(tx: Tx, releases: Sequence[ReleaseRow]) -> list[Release]:
     ]
 
 
-def _publication(row: PublicationRow) -> Publication:
+def _publication_to_wire(row: PublicationRow) -> Publication:
     return Publication(
         signed=True,
         key_id=row.key_id,
@@ -273,11 +273,11 @@ def _publication(row: PublicationRow) -> Publication:
     )
 
 
-def _listed(row: Any) -> Asset:
-    return _asset(rows.asset_row(row))
+def _asset_of_row(row: Any) -> Asset:
+    return _asset_to_wire(rows.asset_row(row))
 
 
-def _asset(row: AssetRow) -> Asset:
+def _asset_to_wire(row: AssetRow) -> Asset:
     return Asset(
         name=row.name,
         size=row.size,

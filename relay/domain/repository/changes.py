@@ -128,10 +128,10 @@ async def of_proposal(place: Place, proposal: Proposal, cursor: str | None) -> P
         Said(thread, [(comment, await text(place, comment.body)) for comment in thread.comments])
         for thread in page.items
     ]
-    return ProposalFiles(result, _placed(result.files, open_threads))
+    return ProposalFiles(result, _place_threads(result.files, open_threads))
 
 
-def _placed(files: Sequence[Difference], threads: Sequence[Said]) -> list[Said]:
+def _place_threads(files: Sequence[Difference], threads: Sequence[Said]) -> list[Said]:
     """Put each thread below the last of its lines. Returns those whose line stands in none of the files."""
     lines: dict[tuple[str, str, int], DiffLine] = {}
     for difference in files:

@@ -48,7 +48,7 @@ async def create(view: View, body: ForkCreate) -> Repo:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
     _require_open(view)
     owner_id, owner = await repos.owner_of(view, body.owner) if body.owner else (me.account_id, me.handle)
-    fork = _forked(view, owner_id, owner, body.name)
+    fork = _fork_row(view, owner_id, owner, body.name)
     async with view.read(snapshot=True) as tx:
         refs = await tx.all(rows.REFS, of_repo=view.repo.id)
     listed = [row for row in refs if not body.default_branch_only or _is_default(view.repo, row)]
@@ -68,17 +68,17 @@ async def create(view: View, body: ForkCreate) -> Repo:
             raise Unavailable(f"what you see of {view.repo.full_name} changed meanwhile; fork it again")
         view.node.reserve.require()
         await repos.insert(tx, view, fork)
-        await _rules(tx, view, fork)
+        await _copy_rules(tx, view, fork)
         await holding.acquire(tx, view.node, fork.id, taken)
         for row in listed:
-            await _ref(tx, fork, row)
+            await _insert_ref(tx, fork, row)
         await view.node.hub.announce(tx, view.repo.id, "fork.create", fork=fork.id)
     parent = ParentRepo(id=view.repo.id, full_name=view.repo.full_name)
     answer = replace(repos.to_wire(view, fork, "owner"), parent=parent)
     return replace(answer, watchers=1, viewer=Viewer(role="owner", watching=True))
 
 
-def _forked(view: View, owner_id: str, owner: str, name: str | None) -> RepoRow:
+def _fork_row(view: View, owner_id: str, owner: str, name: str | None) -> RepoRow:
     """The row of a fork of what the view sees."""
     now, parent = now_ms(), view.repo
     return RepoRow(
@@ -112,7 +112,7 @@ def _is_default(repo: RepoRow, row: Row) -> bool:
     return (row[0], row[1]) == ("branch", repo.default_branch)
 
 
-async def _ref(tx: Tx, fork: RepoRow, row: Row) -> None:
+async def _insert_ref(tx: Tx, fork: RepoRow, row: Row) -> None:
     """A branch or tag at the same seal. The frontier of a branch is the tree that the fork has of its
     head."""
     kind, name, head = row
@@ -135,7 +135,7 @@ async def _ref(tx: Tx, fork: RepoRow, row: Row) -> None:
     )
 
 
-async def _rules(tx: Tx, view: View, fork: RepoRow) -> None:
+async def _copy_rules(tx: Tx, view: View, fork: RepoRow) -> None:
     """What is private in the one is private in the other, until its owner says otherwise. A fork that lacks
     it learns no rule either: rules name paths."""
     if view.repo.policy is None or view.policy is not None:

@@ -51,7 +51,7 @@ async def put(view: View, body: PathRuleSet) -> PathRule:
         elif was != body.visibility:
             await tx.run(rows.SET, **key, new_visibility=body.visibility)
         if was != body.visibility:
-            await _changed(tx, view, "path.set", body.path, was, body.visibility)
+            await _record_change(tx, view, "path.set", body.path, was, body.visibility)
         return PathRule(path=body.path, visibility=body.visibility)
 
 
@@ -63,10 +63,10 @@ async def remove(view: View, path: str) -> None:
         if was is None:
             raise NotFound
         await tx.run(rows.DELETE, **key)
-        await _changed(tx, view, "path.remove", path, was, None)
+        await _record_change(tx, view, "path.remove", path, was, None)
 
 
-async def _changed(
+async def _record_change(
     tx: Tx, view: View, kind: str, path: str, was: Visibility | None, became: Visibility | None
 ) -> None:
     """Record the change and give the policy a new number, which invalidates cached answers."""
@@ -86,13 +86,13 @@ async def _changed(
     )
     hiding = await tx.value(rows.HIDING, of_repo=view.repo.id)
     if hiding and became != "open" and became != "public":
-        await _new_key(tx, view)
+        await _replace_tree_key(tx, view)
     number = max(changes, view.repo.policy or 0) + 1
     await tx.run(rows.SET_NUMBER, of_repo=view.repo.id, new_number=number if hiding else None)
     await view.node.hub.announce(tx, view.repo.id, kind, audience="owner", policy=number, change=change)
 
 
-async def _new_key(tx: Tx, view: View) -> None:
+async def _replace_tree_key(tx: Tx, view: View) -> None:
     """What is hidden from now on is salted with a key that nobody has who does not see it: the next seal
     builds its tree anew. Seals so far keep theirs; who read them, read them."""
     old = {"id": view.repo.tree_key_id, "key": view.repo.tree_key}

@@ -69,7 +69,7 @@ async def create(view: View, body: RefCreate) -> Ref:
     async with view.write() as tx:
         if body.type == "branch":
             await protection.check(tx, view, body.name, "create")
-        new = await _made(tx, view, body)
+        new = await _new_ref(tx, view, body)
         try:
             values = dataclasses.asdict(new)
             await tx.run(rows.INSERT, **values, created_at=now, updated_at=now, deleted_at=None)
@@ -87,10 +87,12 @@ async def update(view: View, type: str, name: str, body: RefUpdate) -> Ref:
 
     Unsealed live edits are carried over. Tags do not move.
     """
-    return await landing.carry_out(view, partial(_updated, view, type, name, body))
+    return await landing.carry_out(view, partial(_move_branch, view, type, name, body))
 
 
-async def _updated(view: View, type: str, name: str, body: RefUpdate, worked: landing.Worked | None) -> Ref:
+async def _move_branch(
+    view: View, type: str, name: str, body: RefUpdate, worked: landing.Worked | None
+) -> Ref:
     async with view.write() as tx:
         ref = await find(tx, view.repo.id, type, name)
         if ref.type == "tag":
@@ -107,7 +109,7 @@ async def _updated(view: View, type: str, name: str, body: RefUpdate, worked: la
         await tx.run(repos.TOUCH, repo_id=ref.repo_id, now=now)
         await view.node.landings.moved(tx, view, ref.id, head)
         await holding.adopt(tx, view.node, view.repo.id, [head])
-        await _land(tx, view, ref, head, worked)
+        await _land_head(tx, view, ref, head, worked)
         await view.node.hub.announce(
             tx, view.repo.id, "ref.update", type=ref.type, name=name, head=head, before=ref.head
         )
@@ -132,7 +134,7 @@ async def delete(view: View, type: str, name: str, expected_head: str | None, di
                 f"branch {name} has live edits to {unsealed} files that no seal holds; "
                 "push them, or add --discard-live"
             )
-        await _drop(tx, view, ref)
+        await _delete_ref(tx, view, ref)
 
 
 async def drop_if_sealed(tx: Tx, view: View, ref: RefRow) -> None:
@@ -141,10 +143,10 @@ async def drop_if_sealed(tx: Tx, view: View, ref: RefRow) -> None:
         return
     unsealed = await tx.value(rows.UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
     if not unsealed and ref.name != view.repo.default_branch:
-        await _drop(tx, view, ref)
+        await _delete_ref(tx, view, ref)
 
 
-async def _drop(tx: Tx, view: View, ref: RefRow) -> None:
+async def _delete_ref(tx: Tx, view: View, ref: RefRow) -> None:
     await tx.run(rows.DELETE, ref_id=ref.id, now=now_ms())
     await live_updates.drop_unsealed(tx, ref)
     if ref.type == "branch":
@@ -177,7 +179,7 @@ def to_wire(view: View, ref: RefRow, rules: list[Protection]) -> Ref:
     )
 
 
-async def _land(tx: Tx, view: View, ref: RefRow, head: str, worked: landing.Worked | None) -> None:
+async def _land_head(tx: Tx, view: View, ref: RefRow, head: str, worked: landing.Worked | None) -> None:
     before = await seals.root_of(tx, view.repo.id, ref.head) if ref.head else None
     after = await seals.root_of(tx, view.repo.id, head)
     if after is None:
@@ -185,10 +187,10 @@ async def _land(tx: Tx, view: View, ref: RefRow, head: str, worked: landing.Work
     await landing.land(tx, view, ref, before, after, view.me.device_key_id or NO_KEY, worked)
 
 
-async def _made(tx: Tx, view: View, body: RefCreate) -> RefRow:
+async def _new_ref(tx: Tx, view: View, body: RefCreate) -> RefRow:
     """The new ref. The live frontier of a branch is the tree of its head: no rows are written for its
     files."""
-    head = await _start(tx, view, body)
+    head = await _start_of(tx, view, body)
     new = RefRow(new_branch_id(), view.repo.id, body.type, body.name, head, 0, 0)
     if body.type == "tag" and head is None:
         raise Invalid("a tag needs a seal; push first", pointer="/head")
@@ -204,7 +206,7 @@ async def _made(tx: Tx, view: View, body: RefCreate) -> RefRow:
     return dataclasses.replace(new, seq=branch_base.START, sealed_seq=branch_base.START, base=root)
 
 
-async def _start(tx: Tx, view: View, body: RefCreate) -> str | None:
+async def _start_of(tx: Tx, view: View, body: RefCreate) -> str | None:
     """The seal for a new ref, read inside the transaction: a branch by name, or a seal by id."""
     start = body.head or view.repo.default_branch
     row = await tx.one(rows.ONE, repo_id=view.repo.id, type="branch", name=start)

@@ -51,7 +51,7 @@ async def create(caller: Caller, body: RepoCreate) -> Repo:
     if me.handle is None:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
     owner_id, owner = await owner_of(caller, body.owner) if body.owner else (me.account_id, me.handle)
-    new = _new(owner_id, owner, body)
+    new = _new_row(owner_id, owner, body)
     async with caller.write(account_name(owner_id)) as tx:
         await caller.recheck(tx)
         if not await through.acts_for(tx, owner_id, me.account_id):
@@ -82,7 +82,7 @@ async def get(view: View) -> Repo:
         answer = to_wire(view, view.repo, view.role)
     else:
         async with view.read() as tx:
-            answer = await _shown_with_parent(tx, view, view.repo, view.role)
+            answer = await _to_wire_with_parent(tx, view, view.repo, view.role)
     return await social.of_one(view, answer)
 
 
@@ -96,13 +96,13 @@ async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
     to_wire = partial(shown_row, caller)
     async with caller.read() as tx:
         if query.state == "deleted":
-            return await _deleted(tx, caller, owner_id, query)
+            return await _page_of_deleted(tx, caller, owner_id, query)
         if query.owner is None:
             if query.name is not None:
                 raise Invalid("name is only read together with owner", pointer="/name")
             repos = await paging.page(tx, rows.MINE if query.mine else rows.ALL, query, to_wire, account=me)
         elif query.name is not None:  # under a former handle of the owner's too
-            repo = await _named(tx, caller, query.owner, query.name)
+            repo = await _find_by_name(tx, caller, query.owner, query.name)
             repos = Page(items=[repo] if repo else [])
         elif owner_id is None:
             return Page(items=[])
@@ -146,12 +146,18 @@ async def edit(view: View, patch: RepoPatch) -> Repo:
         except UniqueViolation:
             raise NameTaken(f"there is already a repository {old.owner}/{new_name}") from None
         await view.node.hub.announce(
-            tx, old.id, "repo.update", changed=_changed(patch), name=new_name, class_=new_class, state=state
+            tx,
+            old.id,
+            "repo.update",
+            changed=_names_changed(patch),
+            name=new_name,
+            class_=new_class,
+            state=state,
         )
         row = await tx.one(rows.VISIBLE, id=old.id, account=view.me.account_id)
         if row is None:
             raise NotFound
-        return await _shown_with_parent(tx, view, rows.row(row), view.role_of(row))
+        return await _to_wire_with_parent(tx, view, rows.row(row), view.role_of(row))
 
 
 async def delete(view: View) -> Deleted:
@@ -186,7 +192,7 @@ async def restore(caller: Caller, repo_id: str) -> Repo:
         row = await tx.one(rows.VISIBLE, id=repo_id, account=me)
         if row is None:
             raise NotFound
-        return await _shown_with_parent(tx, caller, rows.row(row), caller.role_of(row))
+        return await _to_wire_with_parent(tx, caller, rows.row(row), caller.role_of(row))
 
 
 async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, Role | None] | None:
@@ -215,7 +221,7 @@ async def owner_of(caller: Caller, named: str) -> tuple[str, str]:
     return org_id, handle
 
 
-def _new(owner_id: str, handle: str, body: RepoCreate) -> RepoRow:
+def _new_row(owner_id: str, handle: str, body: RepoCreate) -> RepoRow:
     now = now_ms()
     return RepoRow(
         id=new_repo_id(),
@@ -310,7 +316,7 @@ async def _insert_branch(tx: Tx, new: RepoRow) -> None:
 # --- settings
 
 
-def _changed(patch: RepoPatch) -> list[str]:
+def _names_changed(patch: RepoPatch) -> list[str]:
     """The names of the settings that a patch gives."""
     return [name for name in patch.__struct_fields__ if getattr(patch, name) is not None]
 
@@ -361,7 +367,7 @@ async def _owner_id(caller: Caller, owner: str | None) -> str | None:
     return row[0] if row else None
 
 
-async def _deleted(tx: Tx, caller: Caller, owner_id: str | None, query: RepoQuery) -> Page[Repo]:
+async def _page_of_deleted(tx: Tx, caller: Caller, owner_id: str | None, query: RepoQuery) -> Page[Repo]:
     """Deleted repositories that the caller can still restore."""
     me = caller.me.account_id
     if query.owner is not None and owner_id is None:
@@ -370,19 +376,19 @@ async def _deleted(tx: Tx, caller: Caller, owner_id: str | None, query: RepoQuer
     return await paging.page(tx, rows.DELETED_OF_OWNER, query, to_wire, **values, now=now_ms())
 
 
-async def _named(tx: Tx, caller: Caller, owner: str, name: str) -> Repo | None:
+async def _find_by_name(tx: Tx, caller: Caller, owner: str, name: str) -> Repo | None:
     handle = (caller.me.handle or "") if owner == "@me" else owner.removeprefix("@").lower()
     visible = await find(tx, caller, handle, name.lower())
     if visible is None:
         return None
     row, role = visible
-    return await _shown_with_parent(tx, caller, row, role)
+    return await _to_wire_with_parent(tx, caller, row, role)
 
 
 # --- wire form
 
 
-async def _shown_with_parent(tx: Tx, caller: Caller, row: RepoRow, role: Role | None) -> Repo:
+async def _to_wire_with_parent(tx: Tx, caller: Caller, row: RepoRow, role: Role | None) -> Repo:
     """The wire form with the repository it was forked from, unless that is hidden from the caller."""
     parent = await parent_of(tx, caller, row)
     return to_wire(caller, row, role, parent=parent)

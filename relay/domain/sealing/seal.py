@@ -73,9 +73,9 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
         lane_rows = await tx.all(lanes.SINCE, branch_id=ref.id, since=ref.sealed_seq)
         changed = [lanes.row(one) for one in lane_rows]
         load, directories = trees.stored(view.node.objects, tx), dict[bytes, tree.Directory]()
-        changes = await _changes(load, parent, changed, directories)
+        changes = await _changes_of(load, parent, changed, directories)
         if not changes and not body.merged:
-            return _unchanged(ref, parent)
+            return _nothing_to_seal(ref, parent)
         await require_seals(tx, view, body.merged, "/merged")
         built = await trees.update(parent, changes, view.repo.tree_key, load, directories)
         large = view.repo.kind not in BULK_KINDS and bytes_of(built) > limits.BLOB_TREE
@@ -118,13 +118,13 @@ async def finalize(view: View, branch: str, body: FinalizeRequest) -> shapes.Sea
     rests = is_hex_digest(body.prepare_id) and await bytes_rest(view, body.prepare_id)
     for _ in range(ATTEMPTS):
         try:
-            return await _finalized(view, branch, body, states, rests)
+            return await _finalize(view, branch, body, states, rests)
         except epochs.NotWorkedOut as wanted:
             states = await epochs.states(view, wanted)
     raise Unavailable("this branch is changing too fast; try again")
 
 
-async def _finalized(
+async def _finalize(
     view: View, branch: str, body: FinalizeRequest, states: epochs.States, rests: bool
 ) -> shapes.Seal:
     async with view.write() as tx:
@@ -240,7 +240,7 @@ def _require_head(ref: RefRow, body: PrepareRequest) -> None:
         raise StaleHead(ref.name, ref.head, "live edits arrived after the prepare; run: svc pull")
 
 
-async def _changes(
+async def _changes_of(
     load: trees.Load, parent: bytes | None, changed: list[LaneRow], directories: tree.Known
 ) -> dict[str, TreeEntry | None]:
     """The changes of the frontier against the parent's tree."""
@@ -250,7 +250,7 @@ async def _changes(
     return {path: entry for path, entry in after.items() if before.get(path) != entry}
 
 
-def _unchanged(ref: RefRow, parent: bytes | None) -> Prepared:
+def _nothing_to_seal(ref: RefRow, parent: bytes | None) -> Prepared:
     return Prepared(
         prepare_id="",
         bytes="",

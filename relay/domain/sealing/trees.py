@@ -117,7 +117,7 @@ async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
         await _require_content(tx, view, changes_by_seal)
         await _require_parents(tx, view, body.seals)
         chain = Chain(view, tx)
-        drafts = await _drafts(chain, ref, body, changes_by_seal)
+        drafts = await _draft_seals(chain, ref, body, changes_by_seal)
         await require_budget(chain, drafts[-1].root)
     expires = await seal.store(view, seal.Plan("seals", ref, key, drafts), Texts(), chain.written)
     return PreparedSeals(
@@ -138,15 +138,15 @@ async def finalize(view: View, body: FinalizeSealsRequest) -> Page[Seal]:
     Live edits of the branch are carried over. Repeatable.
     """
     seal.require_prepare_id(body.prepare_id)
-    return await landing.carry_out(view, partial(_finalized, view, body))
+    return await landing.carry_out(view, partial(_finalize, view, body))
 
 
-async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Worked | None) -> Page[Seal]:
+async def _finalize(view: View, body: FinalizeSealsRequest, worked: landing.Worked | None) -> Page[Seal]:
     async with view.write() as tx:
         existing = await seal.find(tx, view.repo.id, [body.prepare_id])
         if existing:
             await seal.require_landed_by("seals", tx, existing[0])
-            drafts = await _remembered(tx, body.prepare_id)
+            drafts = await _read_drafts(tx, body.prepare_id)
             seal.require_same(view, existing[0], body.device_key_id)
             landed = await seal.find(tx, view.repo.id, [one.id for one in drafts]) or existing
             return Page(items=[to_wire(one) for one in landed])
@@ -175,7 +175,7 @@ async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Wor
         return Page(items=[to_wire(one) for one in landed])
 
 
-async def _drafts(
+async def _draft_seals(
     chain: Chain, ref: RefRow, body: PrepareSealsRequest, changes_by_seal: list[dict[str, TreeEntry | None]]
 ) -> list[SealDraft]:
     root = await rows.root_of(chain.tx, ref.repo_id, ref.head) if ref.head else None
@@ -310,6 +310,6 @@ async def _prepared_branch(tx: Tx, view: View, prepare_id: str) -> RefRow:
     return refs.row(branch)
 
 
-async def _remembered(tx: Tx, prepare_id: str) -> list[SealDraft]:
+async def _read_drafts(tx: Tx, prepare_id: str) -> list[SealDraft]:
     row = await tx.one(rows.PREPARED, prepare_id=prepare_id)
     return _DRAFTS.decode(rows.prepared(row).seals) if row else []

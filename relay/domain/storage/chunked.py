@@ -118,7 +118,7 @@ async def admit(view: View, chunk_manifest: ChunkManifest, raw: bytes) -> None:
     node, repo_id = view.node, view.repo.id
     whole = blake3()
     for part in _portions(chunk_manifest.chunks, CHECKED_CHUNKS):
-        located = await _located(node, repo_id, part)
+        located = await _locate_chunks(node, repo_id, part)
         in_order = [located[bytes.fromhex(chunk.blake3)] for chunk in part]
         await node.objects.show(in_order, whole.update)
     if whole.hexdigest() != chunk_manifest.blake3:
@@ -143,7 +143,7 @@ async def admit(view: View, chunk_manifest: ChunkManifest, raw: bytes) -> None:
         await tx.many(rows.INSERT, [row])
 
 
-async def _located(node: Node, repo_id: str, part: Sequence[ChunkRow]) -> dict[bytes, Located]:
+async def _locate_chunks(node: Node, repo_id: str, part: Sequence[ChunkRow]) -> dict[bytes, Located]:
     """The places of these chunks. Raises PayloadMissing for those that the repository does not hold, Invalid
     for one of another size than the manifest says."""
     sizes = {bytes.fromhex(chunk.blake3): chunk.size for chunk in part}
@@ -193,10 +193,10 @@ async def read(view: View, digest: bytes, start: int = 0, end: int | None = None
     raw = await manifest(view, digest.hex())
     chunk_manifest = await asyncio.to_thread(kernel.decode, raw)
     end = chunk_manifest.size if end is None else end
-    chunks, skip = _between(chunk_manifest.chunks, start, end)
+    chunks, skip = _chunks_between(chunk_manifest.chunks, start, end)
     bytes_left = end - start
     for part in _portions(chunks, READ_CHUNKS):
-        located = await _located(view.node, view.repo.id, part)
+        located = await _locate_chunks(view.node, view.repo.id, part)
         data = await view.node.objects.read_located(list(located.values()), cache=False)
         for chunk in part:
             piece = data[bytes.fromhex(chunk.blake3)][skip : skip + bytes_left]
@@ -205,7 +205,7 @@ async def read(view: View, digest: bytes, start: int = 0, end: int | None = None
                 yield piece
 
 
-def _between(listed: Sequence[ChunkRow], start: int, end: int) -> tuple[list[ChunkRow], int]:
+def _chunks_between(listed: Sequence[ChunkRow], start: int, end: int) -> tuple[list[ChunkRow], int]:
     """The chunks that hold bytes [start, end), and how many bytes of the first come before `start`."""
     chunks: list[ChunkRow] = []
     skip = at = 0

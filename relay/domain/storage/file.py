@@ -127,8 +127,8 @@ class _Cut:
         await self.view.lease.wait(COPIES * STEP, BEGUN_PATIENCE)
         async for step in steps(upload.chunks()):
             self.view.node.reserve.require()
-            await self._write(await bulk(self._cut, step))
-        await self._write(await bulk(self._rest))
+            await self._write(await bulk(self._cut_chunks, step))
+        await self._write(await bulk(self._last_chunks))
         await upload.finish()
         digest = self.whole.digest()
         manifest = kernel.manifest(digest, self.rows)
@@ -143,7 +143,7 @@ class _Cut:
         await _require_quota(self.view, list(self.sizes.items()))
         self.placed += await self.view.node.objects.place(fresh, self.view.repo.id)
 
-    def _cut(self, step: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+    def _cut_chunks(self, step: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
         cut: list[tuple[bytes, bytes]] = []
         for part in step:
             self.whole.update(part)
@@ -153,13 +153,13 @@ class _Cut:
                 count = min(len(space), len(rest))
                 space[:count] = rest[:count]
                 rest = rest[count:]
-                cut += self._named(self.chunker.feed(count))
+                cut += self._take_chunks(self.chunker.feed(count))
         return cut
 
-    def _rest(self) -> list[tuple[bytes, bytes]]:
-        return self._named(self.chunker.finish())
+    def _last_chunks(self) -> list[tuple[bytes, bytes]]:
+        return self._take_chunks(self.chunker.finish())
 
-    def _named(self, chunks: Iterable[memoryview]) -> list[tuple[bytes, bytes]]:
+    def _take_chunks(self, chunks: Iterable[memoryview]) -> list[tuple[bytes, bytes]]:
         """The chunks with their digests, copied out of the buffer."""
         cut = [(blake3_digest(data), data) for data in map(bytes, chunks)]
         self.rows += [(digest, len(data)) for digest, data in cut]

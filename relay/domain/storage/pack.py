@@ -39,7 +39,7 @@ async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
     collector for another day."""
     require_plaintext(view)
     await view.lease.wait(len(digests) * DIGEST_BYTES)
-    async with _turn(view, digests), view.write() as tx:
+    async with _wait_turn(view, digests), view.write() as tx:
         missing = await view.node.objects.missing(tx, view.repo.id, digests)
         await view.node.objects.touch(tx, [one for one in digests if one not in missing])
         if missing and await chunked.any_held(tx, view.repo.id):
@@ -72,7 +72,7 @@ async def fetch(view: View, digests: Sequence[bytes], require_named: RequireName
     out here; nor is anything to a caller from whom paths are hidden that `require_named` refuses."""
     require_plaintext(view)
     held = await view.lease.wait(len(digests) * PLACE_BYTES)
-    async with _turn(view, digests):
+    async with _wait_turn(view, digests):
         await require_named(digests)
         distinct = list(dict.fromkeys(digests))
         located = await view.node.objects.locate(distinct, view.repo.id)
@@ -87,7 +87,7 @@ async def fetch(view: View, digests: Sequence[bytes], require_named: RequireName
     return pack
 
 
-def _turn(view: View, digests: Sequence[bytes]) -> AbstractAsyncContextManager[None]:
+def _wait_turn(view: View, digests: Sequence[bytes]) -> AbstractAsyncContextManager[None]:
     """Queue requests with long lists of digests one after the other."""
     return view.node.lists.of(len(digests)) if len(digests) > LONG_LIST else contextlib.nullcontext()
 
@@ -122,26 +122,26 @@ class _Intake:
 
     async def append(self, step: Sequence[bytes], upload: Upload) -> None:
         self._view.node.reserve.require()
-        await self._hold(sum(map(len, step)))
-        frames, texts = await bulk(self._verified, step)
+        await self._reserve_memory(sum(map(len, step)))
+        frames, texts = await bulk(self._verify_frames, step)
         self._view.node.lanes.texts.add(texts)
         if not self._promised and self.reader.toc is not None:
-            await self._admit(self.reader.toc)
+            await self._check_table(self.reader.toc)
             upload.promise(msgspec.msgpack.encode(self.reader.toc))  # canonical: the bytes that arrived
             self._promised = True
         for frame in frames:
             self.digests += [one.digest for one in frame.row.objects]
             self.stored_bytes += frame.row.stored_len
-        fresh = await self._unknown(frames)
+        fresh = await self._unknown_frames(frames)
         self._placed += await self._store.append(fresh, sync=False)
 
-    async def _hold(self, arrived: int) -> None:
+    async def _reserve_memory(self, arrived: int) -> None:
         """Reserve memory for what has arrived of an incomplete frame and of the table."""
         needed = arrived + self.reader.waiting
         if needed > self._held:
             self._held += await self._view.lease.wait(needed - self._held, BEGUN_PATIENCE)
 
-    async def _admit(self, table: Sequence[FrameRow]) -> None:
+    async def _check_table(self, table: Sequence[FrameRow]) -> None:
         """Refuse what the table alone shows to be invalid, before anything is written."""
         for row in table:
             if len(row.objects) > 1 and row.raw_len > FRAME_SHARED_MAX:
@@ -182,7 +182,7 @@ class _Intake:
         for start in range(room, len(rest), OBJECTS_AT_ONCE):
             yield [], rest[start : start + OBJECTS_AT_ONCE]
 
-    async def _unknown(self, frames: list[Frame]) -> list[Frame]:
+    async def _unknown_frames(self, frames: list[Frame]) -> list[Frame]:
         """Frames with an object that this repository does not hold yet. Other repositories are not
         considered: the time of the upload would reveal what they hold (see `ObjectStore.place`)."""
         digests = [one.digest for frame in frames for one in frame.row.objects]
@@ -190,7 +190,7 @@ class _Intake:
             missing = await self._store.missing(tx, self._view.repo.id, digests)
         return [frame for frame in frames if any(one.digest in missing for one in frame.row.objects)]
 
-    def _verified(self, step: Sequence[bytes]) -> tuple[list[Frame], list[bytes]]:
+    def _verify_frames(self, step: Sequence[bytes]) -> tuple[list[Frame], list[bytes]]:
         """The complete frames, each object compared with its digest, and which objects are text, which
         updates will ask soon. Incompressible ones are not text."""
         frames = [frame for part in step for frame in self.reader.feed(part)]

@@ -42,7 +42,7 @@ Check = Callable[[Node], Awaitable[None]]
 
 async def ready(node: Node) -> Health:
     """Readiness of what every request needs: the database, which takes writes, and the hub."""
-    return await _checked(node, {"database": _database, "sync": _sync})
+    return await _run_checks(node, {"database": _database, "sync": _sync})
 
 
 async def node_ready(node: Node) -> Health:
@@ -58,7 +58,7 @@ async def node_ready(node: Node) -> Health:
     }
     if _e2ee(node).status != "disabled":
         checks["e2ee"] = _e2ee_processes
-    health = await _checked(node, checks)
+    health = await _run_checks(node, checks)
     with contextlib.suppress(OSError):
         low = node.reserve.lacking() is not None
         health.checks["space"] = "low" if low else "ok"
@@ -83,7 +83,7 @@ def client_config(node: Node) -> ClientConfig:
     config = node.config
     return ClientConfig(
         api_version=edition.API_VERSION,
-        flags=_answering(config),
+        flags=_client_flags(config),
         node=NodeInfo(
             name=config.node_name,
             identity=config.public_url,
@@ -91,7 +91,7 @@ def client_config(node: Node) -> ClientConfig:
             screening="unscreened",  # no edition of this build looks at what is uploaded
             source_url=config.source_url,
             e2ee=_e2ee(node),
-            sign_in=_ways_in(node),
+            sign_in=_sign_in_methods(node),
         ),
         git=config.flags.on("TR_REPOS_ENABLED") and git.program() is not None,
     )
@@ -141,7 +141,7 @@ async def gauges(caller: Caller, loopback: bool, secret: str | None) -> dict[str
         }
 
 
-async def _checked(node: Node, checks: dict[str, Check]) -> Health:
+async def _run_checks(node: Node, checks: dict[str, Check]) -> Health:
     states = {}
     for name, check in checks.items():
         try:
@@ -155,10 +155,10 @@ async def _checked(node: Node, checks: dict[str, Check]) -> Health:
 
 
 async def _database(node: Node) -> None:
-    await node.probes.look("database", partial(_beat, node))
+    await node.probes.look("database", partial(_write_heartbeat, node))
 
 
-async def _beat(node: Node) -> None:
+async def _write_heartbeat(node: Node) -> None:
     """Write to the database: on a full disk it answers reads but accepts no write."""
     now = now_ms()
     async with node.db.write() as tx:
@@ -216,13 +216,13 @@ def _e2ee(node: Node) -> E2ee:
     )
 
 
-def _ways_in(node: Node) -> list[str]:
+def _sign_in_methods(node: Node) -> list[str]:
     """The sign-in methods that work. RAUTHY_URL adds none: this build has no identity provider."""
     ways = ["guest", "local"]
     return [*ways, "device_key"] if node.config.device_key_sign_in else ways
 
 
-def _answering(config: Config) -> dict[str, bool | str]:
+def _client_flags(config: Config) -> dict[str, bool | str]:
     """The flags for clients: on if switched on and implemented in this build."""
     built = {route.flag for route in TABLE} | flags.WITHOUT_ROUTES
     return {name: config.flags.on(name) and name in built for name in flags.DEFAULTS} | {

@@ -91,13 +91,13 @@ async def sweep(node: Node) -> int:
     now = now_ms()
     gone = 0
     for statement in rows.EXPIRED:
-        gone += await _swept(node, statement, now=now)
-    gone += await _swept(node, rows.SESSIONS, before=now - SESSIONS_KEPT)
-    gone += await _swept(node, rows.GUESTS, before=now - SESSIONS_KEPT)
-    gone += await _swept(node, rows.OF_NO_REPO, before=now - node.config.audit_days * DAY)
-    gone += await _swept(node, rows.FRAMES, before=now - limits.LIVE_FRAMES_KEPT * SECOND)
-    gone += await _swept(node, rows.DELIVERIES, before=now - DELIVERIES_KEPT)
-    gone += await _swept(node, rows.MESSAGES, before=now - DELIVERIES_KEPT)
+        gone += await _sweep_lots(node, statement, now=now)
+    gone += await _sweep_lots(node, rows.SESSIONS, before=now - SESSIONS_KEPT)
+    gone += await _sweep_lots(node, rows.GUESTS, before=now - SESSIONS_KEPT)
+    gone += await _sweep_lots(node, rows.OF_NO_REPO, before=now - node.config.audit_days * DAY)
+    gone += await _sweep_lots(node, rows.FRAMES, before=now - limits.LIVE_FRAMES_KEPT * SECOND)
+    gone += await _sweep_lots(node, rows.DELIVERIES, before=now - DELIVERIES_KEPT)
+    gone += await _sweep_lots(node, rows.MESSAGES, before=now - DELIVERIES_KEPT)
     gone += await sweep_live(node.db)
     await take_over_audit(node.db)
     async with node.db.write() as tx:
@@ -106,10 +106,10 @@ async def sweep(node: Node) -> int:
 
 async def free(node: Node) -> int:
     """Delete the live frontiers of deleted branches. Returns how many rows were deleted."""
-    return sum([await _swept(node, statement, "deleted branches") for statement in rows.FRONTIERS])
+    return sum([await _sweep_lots(node, statement, "deleted branches") for statement in rows.FRONTIERS])
 
 
-async def _swept(node: Node, statement: Statement, *names: str, **when: int) -> int:
+async def _sweep_lots(node: Node, statement: Statement, *names: str, **when: int) -> int:
     """Delete in lots, so that writers do not wait for long."""
     gone = 0
     while gone < SWEPT:

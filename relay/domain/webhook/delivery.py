@@ -171,7 +171,7 @@ async def attempt(node: Node, delivery: str, number: int) -> None:
         reason = str(error)
     took = round((time.monotonic() - began) * SECOND)
     async with node.db.write(repo_name(to_send.repo_id)) as tx:
-        await _tried(node, tx, to_send, delivery, _Outcome(headers, answer, reason, took))
+        await _record_attempt(node, tx, to_send, delivery, _Outcome(headers, answer, reason, took))
 
 
 def headers_of(to_send: ToSend, delivery: str, timestamp: int) -> dict[str, str]:
@@ -202,7 +202,7 @@ class _Outcome(msgspec.Struct):
     took: int
 
 
-async def _tried(node: Node, tx: Tx, to_send: ToSend, delivery: str, out: _Outcome) -> None:
+async def _record_attempt(node: Node, tx: Tx, to_send: ToSend, delivery: str, out: _Outcome) -> None:
     now, tried, answer = now_ms(), to_send.attempts + 1, out.answer
     gone = answer is not None and answer.status == GONE
     again = out.reason is not None and not gone and tried < ATTEMPTS

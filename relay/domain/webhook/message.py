@@ -152,7 +152,7 @@ async def _run(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
 
 
 async def _issue(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
-    return {"issue": await _subject(tx, repo_id, number), **await _touched(tx, data)}
+    return {"issue": await _subject(tx, repo_id, number), **await _label_and_account(tx, data)}
 
 
 async def _proposal(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
@@ -168,7 +168,7 @@ async def _proposal(tx: Tx, repo_id: str, number: int | None, data: Data) -> Dat
             "version": proposal.version,
             "merged_seal": proposal.merged_seal,
         }
-    return {"proposal": subject, **await _touched(tx, data)}
+    return {"proposal": subject, **await _label_and_account(tx, data)}
 
 
 async def _review(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
@@ -229,7 +229,7 @@ async def _subject(tx: Tx, repo_id: str, number: int | None) -> Data | None:
     }
 
 
-async def _touched(tx: Tx, data: Data) -> Data:
+async def _label_and_account(tx: Tx, data: Data) -> Data:
     """Which label, or who, came or went."""
     message: Data = {"label": data["name"]} if "name" in data else {}
     if data.get("account_id"):

@@ -84,7 +84,7 @@ async def create(view: View, body: WebhookCreate) -> Webhook:
             url=body.url,
             host=f"{host.lower()}:{port}",
             secret=key,
-            events=_listed(body.events),
+            events=_join_kinds(body.events),
             active=body.active,
             disabled=None if body.active else "owner",
             creator_id=me,
@@ -111,7 +111,7 @@ async def edit(view: View, hook: str, body: WebhookEdit) -> Webhook:
         await tx.run(
             rows.EDIT,
             of_hook=hook,
-            new_events=old.events if body.events is None else _listed(body.events),
+            new_events=old.events if body.events is None else _join_kinds(body.events),
             new_active=active,
             new_disabled=(None if active else "owner") if turned else old.disabled,
             new_failing_since=None if turned else old.failing_since,
@@ -144,9 +144,9 @@ async def switch_off_all(tx: Tx, repo_id: str) -> None:
 async def ping(view: View, hook: str) -> Delivery:
     """Send a webhook a message of type ping"""
     async with view.write() as tx:
-        webhook = await _active(tx, view, hook)
+        webhook = await _find_active(tx, view, hook)
         await _require_room(view, tx, hook)
-        return await _shown(tx, hook, await _ping(tx, view, webhook))
+        return await _read_delivery(tx, hook, await _ping(tx, view, webhook))
 
 
 async def deliveries(view: View, hook: str, query: DeliveryQuery) -> Page[Delivery]:
@@ -155,7 +155,7 @@ async def deliveries(view: View, hook: str, query: DeliveryQuery) -> Page[Delive
     filters = {} if query.state is None else {"of_state": query.state}
     async with view.read() as tx:
         await _find(tx, view, hook)
-        return await paging.page(tx, keyset, query, _delivery, of_hook=hook, **filters)
+        return await paging.page(tx, keyset, query, _delivery_of_row, of_hook=hook, **filters)
 
 
 async def get_delivery(view: View, hook: str, delivery: str) -> DeliveryWhole:
@@ -176,7 +176,7 @@ async def get_delivery(view: View, hook: str, delivery: str) -> DeliveryWhole:
 async def redeliver(view: View, hook: str, delivery_id: str) -> Delivery:
     """Send the message of a delivery once more, under the same id"""
     async with view.write() as tx:
-        webhook = await _active(tx, view, hook)
+        webhook = await _find_active(tx, view, hook)
         old = await _find_delivery(tx, hook, delivery_id)
         await _require_room(view, tx, hook)
         redelivery_id = await delivery.queue(
@@ -191,7 +191,7 @@ async def redeliver(view: View, hook: str, delivery_id: str) -> Delivery:
         await view.node.hub.announce(
             tx, view.repo.id, "webhook.redeliver", audience="owner", id=hook, delivery=redelivery_id
         )
-        return await _shown(tx, hook, redelivery_id)
+        return await _read_delivery(tx, hook, redelivery_id)
 
 
 async def _ping(tx: Tx, view: View, hook: WebhookRow) -> str:
@@ -229,7 +229,7 @@ async def _find(tx: Tx, view: View, hook: str) -> WebhookRow:
     return rows.webhook_row(row)
 
 
-async def _active(tx: Tx, view: View, hook: str) -> WebhookRow:
+async def _find_active(tx: Tx, view: View, hook: str) -> WebhookRow:
     webhook = await _find(tx, view, hook)
     if not webhook.active:
         raise WebhookInactive(
@@ -245,11 +245,11 @@ async def _find_delivery(tx: Tx, hook: str, delivery: str) -> DeliveryRow:
     return rows.delivery_row(row)
 
 
-async def _shown(tx: Tx, hook: str, delivery: str) -> Delivery:
+async def _read_delivery(tx: Tx, hook: str, delivery: str) -> Delivery:
     return _summary(await _find_delivery(tx, hook, delivery))
 
 
-def _listed(events: list[EventKind]) -> str:
+def _join_kinds(events: list[EventKind]) -> str:
     return f" {' '.join(kind for kind in KINDS if kind in events)} "
 
 
@@ -266,7 +266,7 @@ def _to_wire(row: WebhookRow) -> Webhook:
     )
 
 
-def _delivery(row: Row) -> Delivery:
+def _delivery_of_row(row: Row) -> Delivery:
     return _summary(rows.delivery_row(row))
 
 

@@ -115,10 +115,10 @@ async def _wrong_lanes(tx: Tx, store: ObjectStore, branch_id: str, lot: list[Lan
             continue
         log = await tx.all(lanes.LOG, branch_id=branch_id, gen=lane.gen, epoch=lane.epoch)
         work.append((key, lane, Source(genesis, [bytes(row[0]) for row in log])))
-    return wrong + await asyncio.to_thread(_rebuilt, work)
+    return wrong + await asyncio.to_thread(_check_lanes, work)
 
 
-def _rebuilt(work: Sequence[tuple[LaneKey, LaneRow, Source]]) -> list[str]:
+def _check_lanes(work: Sequence[tuple[LaneKey, LaneRow, Source]]) -> list[str]:
     wrong: list[str] = []
     for key, row, source in work:
         try:
@@ -137,13 +137,13 @@ async def _wrong_final(tx: Tx, store: ObjectStore, branch_id: str, final: Row) -
         text = await store.read(bytes(genesis), None, tx)
         log = await tx.all(lanes.LOG, branch_id=branch_id, gen=gen, epoch=epoch) if state is None else []
         source = Source(text, [bytes(row[0]) for row in log])
-        await asyncio.to_thread(_merged, LaneKey(branch_id, gen, epoch), source, state)
+        await asyncio.to_thread(_merge_state, LaneKey(branch_id, gen, epoch), source, state)
     except SvcError as error:
         return [f"lane {gen}: the end of epoch {epoch} does not apply ({error.detail})"]
     return []
 
 
-def _merged(key: LaneKey, source: Source, state: bytes | None) -> None:
+def _merge_state(key: LaneKey, source: Source, state: bytes | None) -> None:
     lane = source.build(key)
     if state is not None:
         lane.merge(bytes(state))

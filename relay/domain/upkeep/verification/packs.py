@@ -61,11 +61,11 @@ async def _check_frames(
             async for finding in _check_frames(db, store, pack_id, name, [frame]):
                 yield finding
         return
-    for line in await asyncio.to_thread(_wrong, name, lot, stored, held):
+    for line in await asyncio.to_thread(_wrong_objects, name, lot, stored, held):
         yield line
 
 
-def _wrong(name: str, lot: list[Row], stored: list[bytes], held: dict[int, list[Row]]) -> list[str]:
+def _wrong_objects(name: str, lot: list[Row], stored: list[bytes], held: dict[int, list[Row]]) -> list[str]:
     wrong: list[str] = []
     for (offset, _, raw_len, codec), data in zip(lot, stored, strict=True):
         try:

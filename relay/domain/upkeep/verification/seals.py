@@ -28,7 +28,7 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
             generations = await _generations(tx, {one for ids in parents.values() for one in ids})
             lineages = await _lineages(tx, {one[1] for one in page})
         after = page[-1][0]
-        for line in await asyncio.to_thread(_wrong, page, parents, generations, lineages):
+        for line in await asyncio.to_thread(_wrong_seals, page, parents, generations, lineages):
             yield line
     async with db.read(snapshot=True) as tx:
         for line in await _lost_heads(tx) + await _shared_places(tx):
@@ -54,7 +54,7 @@ async def _lineages(tx: Tx, ids: set[str]) -> dict[str, set[str]]:
     return lineages
 
 
-def _wrong(
+def _wrong_seals(
     page: Sequence[Row],
     parents: dict[str, list[str]],
     generations: dict[str, int],

@@ -59,7 +59,7 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
             located = await store.locate([one.digest for one in lot])
             for part in _parts(lot, located):
                 raws = await _read(store, [one.digest for one in part if one.digest in located])
-                below, files, wrong = await asyncio.to_thread(_look, part, raws)
+                below, files, wrong = await asyncio.to_thread(_check_directories, part, raws)
                 for line in wrong + await _wrong_files(db, files):
                     yield line
                 fresh = set(await marks.add(one.digest for one in below))
@@ -92,7 +92,7 @@ async def _read(store: ObjectStore, digests: list[bytes]) -> dict[bytes, bytes]:
     return raws
 
 
-def _look(
+def _check_directories(
     lot: list[_Wanted], raws: Mapping[bytes, bytes]
 ) -> tuple[list[_Wanted], dict[str, dict[str, TreeEntry]], list[str]]:
     """Subdirectories, files by repository and path, and errors."""
@@ -102,7 +102,7 @@ def _look(
     for place in lot:
         name = f"tree {place.digest.hex()[:12]} of repository {place.repo_id}, {place.path or 'root'}"
         try:
-            keys, partial, directory = _verified(place, raws.get(place.digest))
+            keys, partial, directory = _verify_directory(place, raws.get(place.digest))
         except SvcError as error:
             wrong.append(f"{name}: {error.detail}")
             continue
@@ -118,7 +118,7 @@ def _look(
     return below, files, wrong
 
 
-def _verified(place: _Wanted, raw: bytes | None) -> tuple[tuple[bytes, ...], bool, Directory | None]:
+def _verify_directory(place: _Wanted, raw: bytes | None) -> tuple[tuple[bytes, ...], bool, Directory | None]:
     """The key that the directory has, or for a partial one all, whether it is partial, and the directory."""
     if raw is None:
         return place.keys, False, None

@@ -28,12 +28,12 @@ class Repo(NamedTuple):
 async def check(db: Database, _: ObjectStore) -> AsyncIterator[str]:
     """One line for each account and repository whose numbers are wrong."""
     async with db.read(snapshot=True) as tx:
-        repos, counted = await _read(tx, None), await _counted(tx)
+        repos, counted = await _read(tx, None), await _read_counted(tx)
     for repo_id, repo in repos.items():
         if repo.counted != repo.real and not (repo.counted is None and repo.real[:2] == (0, 0)):
             numbers = repo.counted[:2] if repo.counted else "no"
             yield f"repository {repo_id}: {numbers} bytes and objects are counted, {repo.real[:2]} are there"
-    for account_id, sums in _of_accounts(repos).items():
+    for account_id, sums in _sum_by_account(repos).items():
         there = dict(zip(NAMES, zip(counted.get(account_id, NOTHING), sums, strict=True), strict=True))
         for name, (recorded, real) in there.items():
             if recorded != real:
@@ -44,10 +44,10 @@ async def repair(db: Database) -> int:
     """Correct the recorded usage. Returns how many accounts were wrong. Locks their repositories for
     writing."""
     async with db.read(snapshot=True) as tx:
-        repos, counted = await _read(tx, None), await _counted(tx)
+        repos, counted = await _read(tx, None), await _read_counted(tx)
     owned: dict[str, list[str]] = defaultdict(list)
     wrong = {repo.owner_id for repo in repos.values() if repo.counted != repo.real}
-    wrong |= {who for who, sums in _of_accounts(repos).items() if counted.get(who, NOTHING) != sums}
+    wrong |= {who for who, sums in _sum_by_account(repos).items() if counted.get(who, NOTHING) != sums}
     for repo_id, repo in repos.items():
         owned[repo.owner_id].append(repo_id)
     for account_id in sorted(wrong):
@@ -63,7 +63,7 @@ async def _repair(tx: Tx, account_id: str, repo_ids: list[str]) -> None:
     for repo_id, repo in now.items():
         size, objects, deleted = repo.real
         await tx.run(rows.SET_REPO, of_repo=repo_id, new_bytes=size, new_objects=objects, new_deleted=deleted)
-    sums = _of_accounts(now).get(account_id, NOTHING)
+    sums = _sum_by_account(now).get(account_id, NOTHING)
     members = (name.replace(" ", "_") for name in NAMES)
     named = {f"new_{member}": value for member, value in zip(members, sums, strict=True)}
     await tx.run(rows.SET_ACCOUNT, of_account=account_id, **named)
@@ -79,11 +79,11 @@ async def _read(tx: Tx, only: Collection[str] | None) -> dict[str, Repo]:
     return repos
 
 
-async def _counted(tx: Tx) -> dict[str, Sums]:
+async def _read_counted(tx: Tx) -> dict[str, Sums]:
     return {row[0]: tuple(map(int, row[1:])) for row in await tx.all(rows.COUNTED)}
 
 
-def _of_accounts(repos: Mapping[str, Repo]) -> dict[str, Sums]:
+def _sum_by_account(repos: Mapping[str, Repo]) -> dict[str, Sums]:
     """The sums of each owner's repositories, by account id."""
     sums_of: dict[str, list[int]] = defaultdict(lambda: [0] * len(NAMES))
     for repo in repos.values():
