@@ -28,15 +28,15 @@ WRITTEN_MOST = 256 * limits.MIB  # of directories that a fork gets of its own: t
 
 @dataclass(slots=True)
 class Parts:
-    """`roots`: seal → root of what is had of its tree, where that is not all; `written`: directories that
-    this needs, by digest; `placed`: where these are durable."""
+    """The partial trees of a fork. `roots`: the root of the partial tree, by seal; `written`: new directories
+    of these trees, by digest; `placed`: where these are stored durably."""
 
     roots: dict[str, bytes] = field(default_factory=dict)
     written: dict[bytes, bytes] = field(default_factory=dict)
     placed: Sequence[FrameAt] = ()
 
     def load(self, stored: Load) -> Load:
-        """A function that loads directories, of `written` too."""
+        """A function that loads directories, those in `written` included."""
 
         async def either(digests: list[bytes]) -> Mapping[bytes, bytes]:
             in_memory = {one: self.written[one] for one in digests if one in self.written}
@@ -49,8 +49,8 @@ class Parts:
 async def part(
     tx: Tx, load: Load, source: str, roots: Mapping[str, tuple[bytes, bytes]], policy: Policy | None
 ) -> Parts:
-    """The trees of these seals (id → root that `source` has, signed root) as far as `policy` shows them.
-    Raises TooLarge where they need too many directories."""
+    """The partial trees of these seals under `policy`; `roots`: (root in `source`, signed root) by
+    seal. Raises TooLarge if they need too many new directories."""
     parts = Parts({one: root for one, (root, signed) in roots.items() if root != signed})
     if policy is None:
         return parts

@@ -45,7 +45,7 @@ SECONDS = 150.0  # that one job builds; what is left is for the next one
 
 
 class Unfinished(Exception):
-    """There is more to build; what was built is kept."""
+    """The time of this run is over and seals are left to export; what was exported stays recorded."""
 
 
 async def refs_of(tx: Tx, view: View) -> list[Ref]:
@@ -85,7 +85,7 @@ def _is_scattered(cache: Cache) -> bool:
 
 
 def _join(cache: Cache, lock: int) -> None:
-    """Join the packs, with deltas. What no ref leads to is kept: seals stay readable by their ids."""
+    """Join the packs into one with deltas. Objects that no ref leads to stay: seals are readable by id."""
     process.run("-C", str(cache.folder), "repack", "-a", "-d", "-k", "-q", locks=(lock,))
 
 
@@ -100,7 +100,7 @@ class _Seal:
 
 
 class _Builder:
-    """One run of building. `_ids`: ids of blobs by their digests, of those that were met last."""
+    """One run of building. `_ids`: blob ids of the digests that were used last."""
 
     def __init__(self, view: View, cache: Cache, lock: int, most: int, until: float) -> None:
         self._view, self._cache, self._lock, self._most, self._until = view, cache, lock, most, until
@@ -143,7 +143,7 @@ class _Builder:
     # --- what is to be exported
 
     async def _graph(self, tx: Tx, heads: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """The seals that lead to these and are not exported yet, with their parents in git."""
+        """The seals that lead to `heads` and are not exported yet, with their parents in git."""
         graph: dict[str, tuple[str, ...]] = {}
         queue = list(dict.fromkeys(heads))
         window = NEAR
@@ -159,7 +159,8 @@ class _Builder:
         return graph
 
     async def _parents(self, tx: Tx, ids: list[str], window: int) -> dict[str, tuple[str, ...]]:
-        """The parents in git of seals and of their ancestors, some generations back."""
+        """The parents in git of these seals and of ancestors down to `window` generations before
+        them."""
         top = await tx.value(walks.TOP_GENERATION, ids=ids)
         parents_of: dict[str, list[str]] = {}
         for seal_id, _, parent in await tx.all(walks.GRAPH, ids=ids, floor=max(0, top - window)):
@@ -175,8 +176,8 @@ class _Builder:
         return {seal_id: tuple(parents) for seal_id, parents in parents_of.items()}
 
     async def _add_sources(self, tx: Tx, ids: list[str], parents_of: dict[str, list[str]]) -> None:
-        """Add what these were merged from to their parents, in the order of the payload. What the repository
-        does not hold, as a fork may not, is left out."""
+        """Add the merge sources of these seals to their parents, in the order of the payload. Sources that
+        the repository does not hold, as in a fork, are left out."""
         named: dict[str, list[str]] = {}
         for row in await tx.all(seals.MANY, repo_id=self._view.repo.id, ids=ids):
             merge = kernel.decode(seals.row(row).payload).provenance.merge
@@ -294,7 +295,7 @@ class _Builder:
         return objects.commit(tree, parents, author, committer, seal.payload.message)
 
     async def _read_persons(self, accounts: set[str]) -> None:
-        """Look up how these accounts are named in commits. Those that git never met are named now."""
+        """Read the names of these accounts in commits. An account without one gets it now, for good."""
         unknown = sorted(accounts - self._persons.keys())
         if not unknown:
             return
@@ -322,7 +323,7 @@ class _Builder:
         return self._pack
 
     def _end_pack(self) -> None:
-        """Put the open pack in its place, then record the seals that are complete with it."""
+        """Move the open pack into its place and record the seals that are complete with it."""
         if self._file is not None and self._pack is not None:
             self._count_bytes(self._cache.add_pack(self._file, self._pack.entries))
             self._file = self._pack = None
@@ -361,7 +362,8 @@ class _Builder:
                 raise self._drop_broken()
 
     def _drop_broken(self) -> Exception:
-        """Delete a repository that lacks something, as after a loss of power; it is built anew."""
+        """Delete a bare repository that lacks an object, as after a loss of power; the next run builds it
+        anew."""
         self._cache.remove()
         return OSError(f"the packs of {self._cache.folder} lack an object; they are built anew")
 
@@ -376,7 +378,7 @@ class _Builder:
 
 
 def _parents_first(graph: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    """The seals of the graph, each after its parents, along lines of history."""
+    """Yields the seals of the graph, each after its parents, along lines of history."""
     done: set[str] = set()
     for start in graph:
         stack = [(start, iter(graph[start]))]

@@ -45,7 +45,7 @@ _SETTINGS = {
 
 
 def environment(protocol: str = "") -> dict[str, str]:
-    """All that a process of git is told. `protocol`: of the reader, as in GIT_PROTOCOL."""
+    """The whole environment of a process of git. `protocol`: what the reader sent as GIT_PROTOCOL."""
     return {
         "PATH": os.defpath if git.program() is None else str(Path(str(git.program())).parent),
         "HOME": "/nonexistent",
@@ -103,12 +103,13 @@ def run(*words: str, locks: tuple[int, ...] = ()) -> None:
 
 
 async def in_start(call: Callable[..., T], *arguments: object) -> T:
-    """Run what takes a moment, as starting or ending a process, on the threads for that."""
+    """Run a short call, such as the start or end of a process, on the threads for that."""
     return await asyncio.get_running_loop().run_in_executor(_START, call, *arguments)
 
 
 async def in_build(call: Callable[..., T], *arguments: object) -> T:
-    """Run a step of building on the threads for that. It has ended when this returns, also after a cancel."""
+    """Run a step of building on the threads for that. The step has ended when this returns, also after a
+    cancel."""
     work = asyncio.get_running_loop().run_in_executor(_BUILD, call, *arguments)
     try:
         return await asyncio.shield(work)

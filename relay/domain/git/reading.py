@@ -25,7 +25,7 @@ GRACE, SLOWEST = 300.0, 16 * KIB  # seconds that an answer may take, and one mor
 
 
 class TooLong(TimeoutError):
-    """git works for too long, or its reader reads too slowly; the connection is cut."""
+    """git works too long, or its reader reads too slowly; the connection is cut."""
 
 
 class PackStream:
@@ -75,7 +75,7 @@ class PackStream:
         await asyncio.shield(ending)
 
     async def _read_piece(self) -> bytes:
-        """The next bytes of the output; none at its end."""
+        """The next bytes of the output, or none at its end."""
         # Not `connect_read_pipe`: under uvloop the transport closes the descriptor, and then the file closes
         # it once more, when its number may be another's.
         assert self._process is not None  # noqa: S101  # it has begun
@@ -105,8 +105,7 @@ async def read(
     protocol: str,
     first: bytes = b"",
 ) -> PackStream:
-    """`first`, then what git answers to `body` for the repository of the cache. Raises Unavailable where too
-    many read."""
+    """A stream of `first` and then of git's answer to `body`. Raises Unavailable if too many read."""
     await readers.enter(address)
     try:
         hold = cache.hold()
@@ -125,7 +124,7 @@ async def read(
 
 
 async def _wait_readable(descriptor: int) -> None:
-    """Wait until there is something to read."""
+    """Wait until the descriptor has bytes to read."""
     loop = asyncio.get_running_loop()
     ready = loop.create_future()
 

@@ -58,7 +58,8 @@ def register(node: Node) -> None:
         await sweep(node)
 
     async def follow(tx: Tx, events: Sequence[Logged]) -> None:
-        """Repositories that git has read are built on as they grow; those that it may no longer read go."""
+        """Follow the log: build on the caches of repositories that grow, and delete those of repositories
+        that git may not read any more."""
         for repo_id in sorted({one.repo_id for one in events if one.kind == "seal.create" and one.repo_id}):
             if _cache(node, repo_id).exists():
                 await node.jobs.add(tx, BUILD, {"repo_id": repo_id}, lane=repo_id)
@@ -96,8 +97,8 @@ async def list_refs(view: View, protocol: str) -> PackStream:
 
 
 async def fetch(view: View, body: bytes, protocol: str) -> PackStream:
-    """The answer to a request of git's: refs, or a pack. Refs are those of now; a pack is what was asked for,
-    also where a branch moved since its reader saw it."""
+    """Git's answer to a request of its reader: refs, or a pack. Refs are the current ones; a pack
+    holds what was asked for, also if a branch moved since its reader saw it."""
     _require_git()
     cache = _cache(view.node, view.repo.id)
     if _asks_refs(body) or cache.shows() is None:
@@ -119,15 +120,15 @@ def _asks_refs(body: bytes) -> bool:
 
 
 async def _await_current(view: View, cache: Cache) -> None:
-    """Wait until the cache has the refs of now. Raises Unavailable when that takes longer than a request may;
-    building goes on."""
+    """Wait until the cache has the current refs. Raises Unavailable when that takes longer than a request
+    may; building continues."""
     if not await _is_current(view, cache):
         await view.node.git_builds.join((view.repo.id, b""), _make_current(view, cache))
 
 
 async def _make_current(view: View, cache: Cache) -> None:
-    """Have the cache built until it has the refs of now. Raises TimeoutError where it cannot be built, as
-    where the repository was closed meanwhile."""
+    """Build the cache until it has the current refs. Raises TimeoutError if it cannot be built, as when git
+    may not read the repository any more."""
     built, looks = cache.shows(), 0
     async with asyncio.timeout(WAITED):
         while not await _is_current(view, cache):
@@ -152,8 +153,8 @@ async def _is_current(view: View, cache: Cache) -> bool:
 
 
 async def carry_on(node: Node, repo_id: str) -> None:
-    """Build what is missing for git; a repository that nobody reads with it is left alone. What is not
-    finished in time is work for another job, which goes on there."""
+    """Build what the cache of a repository lacks; nothing if git may not read it. What is not finished in
+    time is left to another job."""
     cache = _cache(node, repo_id)
     try:
         view = await whole_view(node, repo_id)
@@ -170,8 +171,8 @@ async def carry_on(node: Node, repo_id: str) -> None:
 
 
 async def whole_view(node: Node, repo_id: str) -> View:
-    """The repository as git may read it, for the relay itself: who reads is asked at each request. Raises
-    NotFound for one that nobody reads with git."""
+    """The repository as the relay itself may export it; readers are checked at each request. Raises
+    NotFound for one that nobody may read with git."""
     row = await node.db.lookup(repos.ALIVE_ONE, id=repo_id, account="")
     if row is None:
         raise NotFound
@@ -181,8 +182,8 @@ async def whole_view(node: Node, repo_id: str) -> View:
 
 
 async def sweep(node: Node) -> None:
-    """Delete the caches of repositories that git may no longer read, and those that were read longest ago
-    while all together have more than they may."""
+    """Delete caches of repositories that git may not read any more, then the least recently read ones until
+    all together are within the limit."""
     by_repo = {one.repo_id: one for one in await process.in_build(caches, node.config.data)}
     async with node.db.read() as tx:
         readable = {row[0] for row in await tx.all(rows.READABLE, ids=list(by_repo))} if by_repo else set()
@@ -193,7 +194,7 @@ async def sweep(node: Node) -> None:
 
 
 def _make_room(node: Node, but: str) -> None:
-    """Delete caches until those that are left have no more than they may; that of `but` stays."""
+    """Delete the least recently read caches until all together are within the limit; that of `but` stays."""
     listed = caches(node.config.data)
     sizes = {cache.repo_id: size_of(cache) for cache in listed}
     total = sum(sizes.values())

@@ -27,7 +27,7 @@ Shape = Literal["text", "markdown", "picture", "bytes"]
 
 @dataclass(slots=True)
 class Position:
-    """Where a page of files is: `at` as its address names it, `seal` what that is now, `path` below it."""
+    """What a page of files shows: `at` as the address names it, the `seal` that this is now, and the `path`."""
 
     place: Place
     at: str
@@ -44,7 +44,7 @@ class Position:
 
     @property
     def is_permanent(self) -> bool:
-        """Whether the address names the seal, and so shows the same for ever."""
+        """Whether the address names a seal, so that the page never changes."""
         return self.at == self.seal
 
 
@@ -62,7 +62,7 @@ class File:
 
 
 async def position(place: Place, at: str | None, path: str) -> Position | None:
-    """Where the address leads; None for a repository or branch without a seal. Raises NotFound."""
+    """The position that the address names; None for a repository or branch without a seal. Raises NotFound."""
     name = at or place.repo.default_branch
     async with place.view.read() as tx:
         seal = await sealed.head(place.view, tx, name)

@@ -79,7 +79,7 @@ async def create(view: View, body: ForkCreate) -> Repo:
 
 
 def _fork_row(view: View, owner_id: str, owner: str, name: str | None) -> RepoRow:
-    """The row of a fork of what the view sees."""
+    """The row of a fork, named `name` or as the origin."""
     now, parent = now_ms(), view.repo
     return RepoRow(
         id=new_repo_id(),
@@ -113,8 +113,7 @@ def _is_default(repo: RepoRow, row: Row) -> bool:
 
 
 async def _insert_ref(tx: Tx, fork: RepoRow, row: Row) -> None:
-    """A branch or tag at the same seal. The frontier of a branch is the tree that the fork has of its
-    head."""
+    """Insert a branch or tag at the same seal. The frontier of a branch is the fork's tree of its head."""
     kind, name, head = row
     root = await seals.root_of(tx, fork.id, head) if kind == "branch" and head is not None else None
     based = root is not None and root != tree.EMPTY_ROOT
@@ -136,8 +135,7 @@ async def _insert_ref(tx: Tx, fork: RepoRow, row: Row) -> None:
 
 
 async def _copy_rules(tx: Tx, view: View, fork: RepoRow) -> None:
-    """What is private in the one is private in the other, until its owner says otherwise. A fork that lacks
-    it learns no rule either: rules name paths."""
+    """Copy the path rules and the number of the policy. A partial fork gets no rules, since rules name paths."""
     if view.repo.policy is None or view.policy is not None:
         return
     for path, visibility in await tx.all(rows.RULES, of_repo=view.repo.id):

@@ -93,8 +93,8 @@ async def _record_change(
 
 
 async def _replace_tree_key(tx: Tx, view: View) -> None:
-    """What is hidden from now on is salted with a key that nobody has who does not see it: the next seal
-    builds its tree anew. Seals so far keep theirs; who read them, read them."""
+    """Give the repository a new tree key, so that paths hidden from now on are salted with a key that their
+    non-readers do not have. The next seal builds its tree anew; earlier seals keep their keys."""
     old = {"id": view.repo.tree_key_id, "key": view.repo.tree_key}
     await tx.many(repos.KEEP_KEY, [{"repo_id": view.repo.id, **old}])
     await tx.run(repos.NEW_KEY, repo_id=view.repo.id, new_key=secrets.token_bytes(32), new_key_id=new_id())

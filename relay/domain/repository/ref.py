@@ -188,8 +188,7 @@ async def _land_head(tx: Tx, view: View, ref: RefRow, head: str, worked: landing
 
 
 async def _new_ref(tx: Tx, view: View, body: RefCreate) -> RefRow:
-    """The new ref. The live frontier of a branch is the tree of its head: no rows are written for its
-    files."""
+    """The row of a new ref. The live frontier of a branch is the tree of its head: its files get no rows."""
     head = await _start_of(tx, view, body)
     new = RefRow(new_branch_id(), view.repo.id, body.type, body.name, head, 0, 0)
     if body.type == "tag" and head is None:

@@ -113,8 +113,8 @@ def draft(
 
 
 async def bytes_rest(view: View, prepare_id: str) -> bool:
-    """Whether everything that a large prepared seal names is stored and rests, so that the transaction that
-    lands it need not look. False for small ones: looking twice would cost them more."""
+    """Whether all objects of a large prepared seal are stored and safe from the collector, so that the
+    landing transaction need not check them. False for small seals, where checking twice would cost more."""
     size = await view.node.db.lookup(rows.PREPARED_BYTES, prepare_id=prepare_id)
     if size is None or size[0] < LARGE:
         return False

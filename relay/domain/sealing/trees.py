@@ -197,7 +197,7 @@ async def _draft_seals(
 
 
 def require_parents(view: View, parents: list[str]) -> None:
-    """One parent; two for a merge seal, where the node makes those; never more."""
+    """Raise Invalid for more than one parent; a merge seal may have two where the node makes such seals."""
     if len(parents) > seals.PARENTS_MAX:
         raise Invalid(
             f"a seal has one parent, or {seals.PARENTS_MAX} if it merges; this one names {len(parents)}",
@@ -223,8 +223,8 @@ def _entries(view: View, delta: TreeDelta) -> dict[str, TreeEntry | None]:
 
 
 def _entry(view: View, change: SealChange) -> TreeEntry | None:
-    """The tree entry of a change. Larger files of an app may be blobs up to the size of a frame: earlier
-    versions stored them so, and a rebase keeps entries unchanged."""
+    """The tree entry of a change. A file of an app may be a blob up to the size of a frame: earlier versions
+    stored larger ones so, and a rebase keeps entries unchanged."""
     if change.kind is None:
         return None
     if change.kind not in ("text", "blob", "chunked"):
@@ -290,7 +290,8 @@ async def _require_parents(tx: Tx, view: View, deltas: list[TreeDelta]) -> None:
 
 
 async def require_budget(chain: Chain, root: bytes) -> None:
-    """Sum the binaries only where all files together pass their cap."""
+    """Raise SealBudgetExceeded for a tree that may not be sealed. Binaries are summed only if all files
+    together exceed their cap."""
     if root == tree.EMPTY_ROOT:
         return
     top = tree.decode((await chain.load([root]))[root])
@@ -302,7 +303,7 @@ async def require_budget(chain: Chain, root: bytes) -> None:
 
 
 async def _prepared_branch(tx: Tx, view: View, prepare_id: str) -> RefRow:
-    """The branch that this was prepared for."""
+    """The branch for which this was prepared."""
     prepared = await seal.prepared_for("seals", tx, prepare_id)
     branch = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=prepared.branch_id)
     if branch is None:

@@ -80,7 +80,7 @@ async def manifest(view: View, name: str) -> bytes:
 
 
 async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """Which of these are files that the repository holds as chunks, and their sizes in bytes."""
+    """The sizes in bytes of those files that the repository holds as chunks, by digest."""
     if not digests:
         return {}
     sizes = await tx.all(rows.SIZES, repo_id=repo_id, digests=sorted(digests))

@@ -114,7 +114,7 @@ async def _require_quota(view: View, sizes: Sequence[tuple[bytes, int]]) -> None
 
 @dataclass(slots=True)
 class _Cut:
-    """A large file that is being uploaded. `rows`: its chunks (digest, size) in order."""
+    """A large file during its upload. `rows`: its chunks (digest, size) in order."""
 
     view: View
     whole: blake3 = field(default_factory=blake3)
@@ -160,7 +160,7 @@ class _Cut:
         return self._take_chunks(self.chunker.finish())
 
     def _take_chunks(self, chunks: Iterable[memoryview]) -> list[tuple[bytes, bytes]]:
-        """The chunks with their digests, copied out of the buffer."""
+        """Copy chunks out of the buffer and note them in `rows`. Returns (digest, bytes) of each."""
         cut = [(blake3_digest(data), data) for data in map(bytes, chunks)]
         self.rows += [(digest, len(data)) for digest, data in cut]
         return cut

@@ -35,8 +35,8 @@ ROW_BYTES, PLACE_BYTES, DIGEST_BYTES = 300, 600, 200
 
 
 async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
-    """Which of these objects and large files the repository lacks. Those it has are protected from the
-    collector for another day."""
+    """The objects and large files that the repository lacks. Those it has are safe from the collector for
+    another day."""
     require_plaintext(view)
     await view.lease.wait(len(digests) * DIGEST_BYTES)
     async with _wait_turn(view, digests), view.write() as tx:
@@ -88,7 +88,7 @@ async def fetch(view: View, digests: Sequence[bytes], require_named: RequireName
 
 
 def _wait_turn(view: View, digests: Sequence[bytes]) -> AbstractAsyncContextManager[None]:
-    """Queue requests with long lists of digests one after the other."""
+    """A context in which a request with a long list of digests runs alone; short lists do not wait."""
     return view.node.lists.of(len(digests)) if len(digests) > LONG_LIST else contextlib.nullcontext()
 
 
@@ -108,7 +108,7 @@ def require_plaintext(view: View) -> None:
 
 
 class _Intake:
-    """A pack that is being uploaded: verified and written as it arrives."""
+    """A pack during its upload: frames are verified and written as they arrive."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -142,7 +142,8 @@ class _Intake:
             self._held += await self._view.lease.wait(needed - self._held, BEGUN_PATIENCE)
 
     async def _check_table(self, table: Sequence[FrameRow]) -> None:
-        """Refuse what the table alone shows to be invalid, before anything is written."""
+        """Raise TooLarge or QuotaExceeded for a table of contents that cannot be accepted, before anything is
+        written."""
         for row in table:
             if len(row.objects) > 1 and row.raw_len > FRAME_SHARED_MAX:
                 raise TooLarge(
@@ -163,7 +164,8 @@ class _Intake:
                 await self._store.admit(tx, placed, self._view.repo.id, digests)
 
     def _portions(self) -> Iterator[tuple[list[FrameAt], list[bytes]]]:
-        """New frames with their objects, then the objects that the repository has already; at least one."""
+        """Yields (frames, digests) in portions: new frames with the digests of their objects, then digests of
+        objects that the repository has already; at least one portion."""
         placed: list[FrameAt] = []
         digests: list[bytes] = []
         new: set[bytes] = set()
@@ -191,8 +193,8 @@ class _Intake:
         return [frame for frame in frames if any(one.digest in missing for one in frame.row.objects)]
 
     def _verify_frames(self, step: Sequence[bytes]) -> tuple[list[Frame], list[bytes]]:
-        """The complete frames, each object compared with its digest, and which objects are text, which
-        updates will ask soon. Incompressible ones are not text."""
+        """Verify the complete frames. Returns them and the digests of their text objects, which updates will
+        soon ask for; incompressible objects are not text."""
         frames = [frame for part in step for frame in self.reader.feed(part)]
         texts = []
         for frame in frames:

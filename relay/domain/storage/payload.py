@@ -60,7 +60,7 @@ async def put_manifest(view: View, name: str, upload: Upload) -> tuple[ChunkedSt
 
 
 async def get_manifest(view: View, name: str, require_named: RequireNamed) -> Reply:
-    """Of which chunks the large file `name` is made; for whom it is, as `get`."""
+    """The chunk manifest of the large file `name`; readable by the same callers as the file in `get`."""
     require_plaintext(view)
     await require_named([unhex(name)])
     raw = await chunked.manifest(view, name)

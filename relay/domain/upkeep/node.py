@@ -223,7 +223,7 @@ def _sign_in_methods(node: Node) -> list[str]:
 
 
 def _client_flags(config: Config) -> dict[str, bool | str]:
-    """The flags for clients: on if switched on and implemented in this build."""
+    """The flags for clients: on if switched on here and implemented in this build."""
     built = {route.flag for route in TABLE} | flags.WITHOUT_ROUTES
     return {name: config.flags.on(name) and name in built for name in flags.DEFAULTS} | {
         flags.CONDITIONAL_PUT: config.flags.conditional_put

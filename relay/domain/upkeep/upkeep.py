@@ -110,7 +110,7 @@ async def free(node: Node) -> int:
 
 
 async def _sweep_lots(node: Node, statement: Statement, *names: str, **when: int) -> int:
-    """Delete in lots, so that writers do not wait for long."""
+    """Run a deleting statement in lots, so that no writer waits long. Returns how many rows were deleted."""
     gone = 0
     while gone < SWEPT:
         async with node.db.write(*names) as tx:
@@ -197,7 +197,8 @@ async def purge(node: Node) -> int:
 
 
 async def _purge(node: Node, repo_id: str) -> int:
-    """1, or 0 for a repository that was restored in between. Seals that others have stay with them."""
+    """Purge one repository; its seals that others have stay with them. Returns 1, or 0 if it was restored
+    meanwhile."""
     async with node.db.write(repo_name(repo_id)) as tx:
         if await tx.one(rows.STILL_PURGEABLE, repo_id=repo_id, now=now_ms()) is None:
             return 0

@@ -47,7 +47,7 @@ HEADERS_KEPT, HEADER_CHARS = 20, 200  # of an answer
 
 
 def register(node: Node) -> None:
-    """Name the work; before the node's jobs start."""
+    """Register the jobs that deliver; before the node's jobs start."""
 
     turns = _Turns()
 
@@ -70,7 +70,7 @@ def register(node: Node) -> None:
 
 
 class _Turns:
-    """One delivery to a webhook at a time."""
+    """Turns of webhooks: each sends one delivery at a time."""
 
     def __init__(self) -> None:
         self._locks: dict[str, asyncio.Lock] = {}
@@ -78,7 +78,7 @@ class _Turns:
 
     @contextlib.asynccontextmanager
     async def of(self, hook_id: str) -> AsyncIterator[bool]:
-        """Whether its turn came within TURN."""
+        """Wait for the webhook's turn. Yields whether it came within TURN."""
         lock = self._locks.setdefault(hook_id, asyncio.Lock())
         self._asking[hook_id] += 1
         mine = False
@@ -99,7 +99,7 @@ class _Turns:
 
 
 async def keep(tx: Tx, event_id: int, repo_id: str, type_: str, body: bytes) -> None:
-    """The message of an event, once for all who are told."""
+    """Store the message of an event, once for all webhooks that are sent it."""
     values = {"event_id": event_id, "repo_id": repo_id, "type": type_, "body": body.decode()}
     await tx.many(rows.MESSAGE, [{**values, "created_at": now_ms()}])
 
@@ -114,8 +114,8 @@ async def queue(
     failing: bool = False,
     redelivery: bool = False,
 ) -> str:
-    """A delivery of a kept message, to be tried at once. Returns its id. A webhook that fails and has too
-    many that wait is not told."""
+    """Queue a delivery of a stored message, due at once. Returns its id. A webhook that fails and has too
+    many waiting deliveries is not sent this one."""
     delivery_id, now = new_id(), now_ms()
     full = failing and await tx.value(rows.COUNT_WAITING, of_hook=hook_id) >= WEBHOOK_WAITING
     blank = dict.fromkeys(
@@ -141,7 +141,7 @@ async def queue(
 
 
 def _job(delivery: str, hook_id: str, host: str, attempt: int) -> dict[str, Any]:
-    """`attempt`: how many there were before."""
+    """The data of the job of one attempt. `attempt`: how many there were before."""
     return {"delivery": delivery, "hook": hook_id, "host": host, "attempt": attempt}
 
 
@@ -149,8 +149,8 @@ def _job(delivery: str, hook_id: str, host: str, attempt: int) -> dict[str, Any]
 
 
 async def attempt(node: Node, delivery: str, number: int) -> None:
-    """Send the message once, and write down what came of it. `number`: how many attempts there were before;
-    where there were more, this one is done already."""
+    """Send the message once and record the outcome. `number`: attempts before this one; if the row counts
+    more, this attempt was made already."""
     async with node.db.read() as tx:
         row = await tx.one(rows.TO_SEND, of_delivery=delivery)
     to_send = ToSend(*row) if row is not None else None
@@ -175,7 +175,7 @@ async def attempt(node: Node, delivery: str, number: int) -> None:
 
 
 def headers_of(to_send: ToSend, delivery: str, timestamp: int) -> dict[str, str]:
-    """As Standard Webhooks has them: the signature is over id, timestamp and body."""
+    """The headers of a delivery, as in Standard Webhooks: the signature covers id, timestamp and body."""
     id_ = str(to_send.event_id)
     return {
         "content-type": "application/json",
@@ -194,7 +194,8 @@ def sign(key: bytes, id_: str, timestamp: int, body: bytes) -> str:
 
 
 class _Outcome(msgspec.Struct):
-    """`reason` None: it was taken. `took`: milliseconds."""
+    """What came of an attempt. `reason`: why it failed, None if the message was accepted; `took`:
+    milliseconds."""
 
     sent: dict[str, str]
     answer: Answer | None
@@ -239,7 +240,7 @@ async def _record_attempt(node: Node, tx: Tx, to_send: ToSend, delivery: str, ou
 
 
 async def _disable(tx: Tx, to_send: ToSend, why: Literal["gone", "failing"]) -> None:
-    """Switch it off, and have its owner hear of it."""
+    """Switch the webhook off and write the event that tells its owner."""
     if await tx.run(rows.DISABLE, of_hook=to_send.hook_id, why=why, now=now_ms()):
         await log.append(
             tx,

@@ -82,7 +82,7 @@ Data = dict[str, Any]
 
 
 async def of_event(tx: Tx, event: Logged, repo_id: str, full_name: str) -> bytes:
-    """The body of the message about an event of TYPES in this repository, as things stand now."""
+    """The body of the message about an event of TYPES, from the state of the repository now."""
     type_, action = TYPES[event.kind]
     more = await _TELL[type_](tx, repo_id, event.number, event.fields())
     return await encode(tx, type_, event.created_at, repo_id, full_name, event.actor, action, more)
@@ -91,7 +91,8 @@ async def of_event(tx: Tx, event: Logged, repo_id: str, full_name: str) -> bytes
 async def encode(
     tx: Tx, type_: str, at: int, repo_id: str, full_name: str, actor: str, action: str, more: Data
 ) -> bytes:
-    """The bytes that are signed. `actor`: an account, or who is none."""
+    """The bytes of a message, which are signed. `actor`: the id of an account, or the name of another author.
+    """
     data = {
         "repo": {"id": repo_id, "full_name": full_name},
         "actor": await _actor(tx, actor),
@@ -102,7 +103,8 @@ async def encode(
 
 
 async def _push(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
-    """`seals`: the newest of what the branch has now and had not before, oldest first, by first parents."""
+    """The message of a moved branch or a new ref. `seals`: the newest that it has and had not before, along
+    first parents, oldest first."""
     after, before = data.get("head"), data.get("before")
     message: Data = {
         "ref": data.get("branch") or data.get("name"),
@@ -116,7 +118,7 @@ async def _push(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
 
 
 async def _seals(tx: Tx, repo_id: str, before: str | None, after: str) -> tuple[list[Data], bool]:
-    """`more`: there are older ones that are not listed."""
+    """The newest seals from `before` to `after`, oldest first, and whether there are more."""
     base = await _seal(tx, repo_id, before)
     floor = base[1] if base is not None else 0
     listed: list[Data] = []
@@ -137,7 +139,8 @@ async def _seal(tx: Tx, repo_id: str, seal_id: str | None) -> Row | None:
 
 
 async def _release(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
-    """`asset`: the name of one that came or went. A release that is gone has version and seal alone."""
+    """The message of a release. `asset`: the name of the asset that was added or removed. A deleted release
+    has version and seal alone."""
     asset: Data = {"asset": data["name"]} if "name" in data else {}
     row = await tx.one(releases.ONE, of_repo=repo_id, version=data["version"])
     if row is None:
@@ -182,8 +185,8 @@ async def _review(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
 
 
 async def _comment(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
-    """`comment`: of one that is gone the id alone. `thread`: that of a comment on lines; if its path is
-    hidden by now, the comment counts as gone."""
+    """The message of a comment; a deleted one has its id alone. `thread`: of a comment on lines; if its path
+    is hidden by now, the comment counts as deleted."""
     row = await tx.one(rows.COMMENT, of_repo=repo_id, of_comment=data["id"])
     comment: Data = {"id": data["id"]}
     if "thread" in data and not await _open_to_readers(tx, repo_id, data["thread"]):
@@ -205,7 +208,7 @@ async def _comment(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data
 
 
 async def _open_to_readers(tx: Tx, repo_id: str, thread: str) -> bool:
-    """Whether every reader may see what is said in the thread."""
+    """Whether every reader may see the path of the thread."""
     paths = await tx.one(rows.THREAD_PATHS, of_repo=repo_id, of_thread=thread)
     policy = Policy(0, dict(map(tuple, await tx.all(repos.POLICY, repo_id=repo_id))))
     return paths is not None and all(policy.sees(path) for path in paths)
@@ -230,7 +233,7 @@ async def _subject(tx: Tx, repo_id: str, number: int | None) -> Data | None:
 
 
 async def _label_and_account(tx: Tx, data: Data) -> Data:
-    """Which label, or who, came or went."""
+    """The label or the account that was added or removed."""
     message: Data = {"label": data["name"]} if "name" in data else {}
     if data.get("account_id"):
         message["account"] = await _actor(tx, data["account_id"])

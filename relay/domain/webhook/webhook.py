@@ -134,7 +134,8 @@ async def delete(view: View, hook: str) -> None:
 
 
 async def switch_off_all(tx: Tx, repo_id: str) -> None:
-    """The repository gets another owner: what the one before set up hears no more of it."""
+    """Switch off all webhooks of a repository that gets another owner: what the old owner set up hears no
+    more."""
     await tx.run(rows.DISABLE_ALL, of_repo=repo_id, why="transferred", now=now_ms())
 
 

@@ -38,8 +38,8 @@ PARTS: tuple[Callable[[Database, ObjectStore], AsyncIterator[str]], ...] = (
 
 
 async def audit(db: Database, store: ObjectStore) -> AsyncIterator[str]:
-    """One line for each error; none if there is no error. What a damaged database does not give is a finding
-    too, and the rest is read."""
+    """Yields one line for each error. What a damaged database cannot return is an error too; the rest is
+    still read."""
     for line in await db.damages():
         yield f"database: {line}; {WAY_OUT}"
     for part in PARTS:

@@ -32,7 +32,7 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
 
 
 async def _branch(tx: Tx, store: ObjectStore, ref: RefRow) -> list[str]:
-    """What is wrong with the frontier of one branch, a sentence for each fault."""
+    """The errors of one branch's frontier, a sentence each."""
     branch_id, repo_id = ref.id, ref.repo_id
     seq = await tx.value(rows.SEQ, branch_id=branch_id)
     try:
@@ -59,7 +59,7 @@ async def _branch(tx: Tx, store: ObjectStore, ref: RefRow) -> list[str]:
 async def _wrong_directories(
     tx: Tx, branch_id: str, changed: list[LaneRow], base: Container[str]
 ) -> list[str]:
-    """Files are counted apart from those that the branch began with."""
+    """The directories whose file count is wrong. Files of the branch's base are counted apart."""
     counted: Counter[str] = Counter()
     for lane in changed:
         for parent in paths.parents(lane.path):
@@ -73,7 +73,7 @@ async def _wrong_directories(
 
 
 async def _wrong_files(tx: Tx, repo_id: str, living: list[LaneRow]) -> list[str]:
-    """What a row names is held: the bytes of a file, the genesis of an edited text."""
+    """The rows whose bytes (a file) or genesis (an edited text) the repository does not hold."""
     plain = {lane.digest for lane in living if lane.kind != "chunked" and not lane.edited}
     named = sorted(plain | {lane.genesis for lane in living if lane.kind == "text"})
     held = {bytes(d): s for d, s in await tx.all(rows.HELD, repo_id=repo_id, digests=named)} if named else {}

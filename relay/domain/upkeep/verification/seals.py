@@ -47,7 +47,7 @@ async def _generations(tx: Tx, ids: set[str]) -> dict[str, int]:
 
 
 async def _lineages(tx: Tx, ids: set[str]) -> dict[str, set[str]]:
-    """Repositories whose seals each of these may have taken over."""
+    """For each repository, those whose seals it may have taken over, itself included."""
     lineages = {one: {one} for one in ids}
     for repo_id, of_id in await tx.all(rows.LINEAGES, ids=sorted(ids)):
         lineages[repo_id].add(of_id)
@@ -105,7 +105,7 @@ async def _lost_heads(tx: Tx) -> list[str]:
 
 
 async def _shared_places(tx: Tx) -> list[str]:
-    """Seals of one branch with the same parent. Only a branch that was moved back, or deleted and created
+    """The seals of one branch with the same parent. Only a branch that was moved back, or deleted and created
     again, may have them."""
     wrong: list[str] = []
     for statement in (rows.SHARED_PARENTS, rows.SHARED_STARTS):

@@ -69,7 +69,7 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
 
 
 def _parts(lot: list[_Wanted], located: Mapping[bytes, Located]) -> Iterator[list[_Wanted]]:
-    """What is read at once; first those that are nowhere."""
+    """Splits the directories into lots that are read at once; those that are not stored come first."""
     by_digest: dict[bytes, list[_Wanted]] = {}
     for directory in lot:
         by_digest.setdefault(directory.digest, []).append(directory)
@@ -95,7 +95,7 @@ async def _read(store: ObjectStore, digests: list[bytes]) -> dict[bytes, bytes]:
 def _check_directories(
     lot: list[_Wanted], raws: Mapping[bytes, bytes]
 ) -> tuple[list[_Wanted], dict[str, dict[str, TreeEntry]], list[str]]:
-    """Subdirectories, files by repository and path, and errors."""
+    """Verify directories. Returns their subdirectories, their files by repository and path, and errors."""
     below: list[_Wanted] = []
     files: dict[str, dict[str, TreeEntry]] = {}
     wrong: list[str] = []
@@ -119,7 +119,8 @@ def _check_directories(
 
 
 def _verify_directory(place: _Wanted, raw: bytes | None) -> tuple[tuple[bytes, ...], bool, Directory | None]:
-    """The key that the directory has, or for a partial one all, whether it is partial, and the directory."""
+    """Verify one directory. Returns its tree key (all candidates for a partial one), whether it is partial,
+    and the decoded directory, None if it is missing. Raises SvcError for a wrong digest."""
     if raw is None:
         return place.keys, False, None
     directory = tree.decode(raw)
@@ -134,7 +135,7 @@ def _verify_directory(place: _Wanted, raw: bytes | None) -> tuple[tuple[bytes, .
 
 
 async def _wrong_part(store: ObjectStore, root: bytes, repo_id: str, whole: bytes) -> str | None:
-    """What is wrong if a partial tree is not a part of the tree that was signed."""
+    """The error of a partial tree that is not a part of the signed tree; None if it is one."""
     name = f"tree {root.hex()[:12]} of repository {repo_id}"
     try:
         if await drive(tree.signed(root, {}), store.read_many) != whole:

@@ -18,7 +18,7 @@ Sums = tuple[int, ...]
 
 
 class Repo(NamedTuple):
-    """Of one repository; `counted`: bytes, objects, and whether among what is deleted."""
+    """The usage of one repository. `real`, `counted`: bytes, objects, and whether it counts as deleted."""
 
     owner_id: str
     real: tuple[int, int, bool]
@@ -70,7 +70,7 @@ async def _repair(tx: Tx, account_id: str, repo_ids: list[str]) -> None:
 
 
 async def _read(tx: Tx, only: Collection[str] | None) -> dict[str, Repo]:
-    """The repositories, or `only` these."""
+    """The usage of all repositories, or of `only` these, by id."""
     repos: dict[str, Repo] = {}
     every = tx.all(rows.REAL) if only is None else tx.all(rows.REAL_OF, ids=sorted(only))
     for repo_id, owner_id, deleted, size, objects, *recorded in await every:
@@ -84,7 +84,7 @@ async def _read_counted(tx: Tx) -> dict[str, Sums]:
 
 
 def _sum_by_account(repos: Mapping[str, Repo]) -> dict[str, Sums]:
-    """The sums of each owner's repositories, by account id."""
+    """The sums over each owner's repositories, by account id."""
     sums_of: dict[str, list[int]] = defaultdict(lambda: [0] * len(NAMES))
     for repo in repos.values():
         size, objects, deleted = repo.real

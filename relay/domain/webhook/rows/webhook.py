@@ -143,7 +143,7 @@ _OF_HOOK = select(*_SUMMARY).select_from(_WITH_MESSAGE).where(_d.webhook_id == _
 
 @cache
 def deliveries(by_state: bool) -> Keyset:
-    """The newest first."""
+    """The deliveries of a webhook, newest first; `by_state`: those in the state `of_state` alone."""
     return Keyset(_OF_HOOK.where(_d.state == bindparam("of_state")) if by_state else _OF_HOOK, "-id")
 
 
