@@ -105,8 +105,8 @@ class Caller:
 
     @property
     def payer(self) -> str:
-        """Whose budget of work a request is counted against: its account's; its network's for guests, of whom
-        there are any number, and without an account."""
+        """The account whose budget of work pays for a request; the network for guests, of whom there may be
+        any number, and for anonymous callers."""
         if self.principal is None or self.principal.is_guest:
             return self.network
         return self.principal.account_id
@@ -255,7 +255,7 @@ class View(Caller):
     _unproven: bool = False
 
     def _lock_names(self) -> list[str]:
-        """Writers of one repository run one after the other."""
+        """The lock of the repository: its writers run one after the other."""
         return [repo_name(self.repo.id)]
 
     async def _look_again(self, tx: Tx) -> None:
@@ -337,7 +337,8 @@ class View(Caller):
             raise Forbidden(f"this needs the role {role} in {name}; you have {self.role or 'none'}{ask}")
 
     def require_room(self, used: int, most: int, what: str, new: int = 1) -> None:
-        """Raise Conflict if the repository has `used` of `what` (a plural) and may not have `new` more."""
+        """Raise Conflict if the repository has `used` of `what` (a plural) and `new` more would exceed the
+        limit."""
         if used + new > most:
             raise Conflict(f"{self.repo.full_name} has {most} {what}, and no repository has more")
 

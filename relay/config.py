@@ -129,7 +129,7 @@ class Config:
     ssh: ssh_settings.SshSettings | None
 
     def at(self, port: int) -> Config:
-        """This configuration with the port that was bound; with port 0 the origin of `--dev` is known only
+        """This configuration with the port that was bound: with port 0 the origin of `--dev` is known only
         then."""
         if self.port == port:
             return self
@@ -252,7 +252,7 @@ def _quota(env: Environment, dev: bool) -> Quota:
 
 
 def _creations(env: Environment) -> dict[str, int]:
-    """The defaults, and what TR_QUOTA_CREATIONS says instead: `labels=100,refs=1000`."""
+    """The limits by kind: the defaults, replaced by those of TR_QUOTA_CREATIONS (`labels=100,refs=1000`)."""
     name, limits = "TR_QUOTA_CREATIONS", dict(creation.DEFAULTS)
     for setting in filter(None, (env.get(name) or "").split(",")):
         kind, _, most = (part.strip() for part in setting.partition("="))
@@ -273,7 +273,7 @@ def migration_urls(variables: Mapping[str, str], data: Path | None) -> tuple[str
 
 
 def storage(variables: Mapping[str, str], data: Path | None) -> Storage:
-    """Where packs lie; it needs nothing else of the configuration."""
+    """Where packs are stored, without reading the rest of the configuration."""
     env = Environment(variables)
     try:
         return _storage(env, (data or Path(env.get("TR_DATA_DIR") or "relay-data")).absolute())

@@ -32,7 +32,7 @@ _COUNTED = "ABCD"  # one name in sixteen begins so: the rows of an account are c
 
 
 class Request(Protocol):
-    """The parts of an HTTP request that are read here."""
+    """The parts of an HTTP request that this module reads."""
 
     method: str
 
@@ -79,8 +79,8 @@ class SaidBefore(Exception):  # no error: the answer of this request
 
 @dataclass(slots=True, frozen=True)
 class Once:
-    """`key` is None if the client sent none; then nothing is stored. `request`: BLAKE3 of the request that
-    the key stands for."""
+    """The Idempotency-Key of a request. `key` None: the client sent none, so nothing is stored; `request`:
+    BLAKE3 of the request for which the key stands."""
 
     account_id: str = ""
     key: str | None = None
@@ -88,8 +88,8 @@ class Once:
 
     @classmethod
     def of(cls, request: Request, body: bytes, account_id: str | None) -> Once:
-        """Raises Invalid for a key that is not 1 to 255 printable ASCII characters, or without an account to
-        which it could belong."""
+        """The key of this request. Raises Invalid for one that is not 1 to 255 printable ASCII characters, or
+        without an account to which it could belong."""
         key = request.headers.get("idempotency-key")
         if key is None:
             return NEVER_BEFORE

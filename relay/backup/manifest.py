@@ -30,13 +30,13 @@ class Pack(msgspec.Struct, frozen=True):
 
     @property
     def file(self) -> str:
-        """Its name in `objects/` of a backup, with its size, because a pack may have grown by the next
+        """Its name in `objects/` of a backup; it contains the size, because a pack may have grown by the next
         backup."""
         return f"{self.name}-{self.size}{SUFFIX}"
 
 
 class BackupManifest(msgspec.Struct, frozen=True):
-    """`revision`: of the database's schema. `database` is in the folder `id`."""
+    """The manifest of a backup. `revision`: of the database's schema; `database`: a file in folder `id`."""
 
     v: int
     id: str
@@ -54,7 +54,7 @@ class BackupManifest(msgspec.Struct, frozen=True):
 
 
 def read(backup: Path) -> BackupManifest:
-    """What the backup in this folder consists of; Invalid for what is none, or one of another version."""
+    """The manifest in this folder. Raises Invalid if there is none, or one of another version."""
     try:
         raw = (backup / MANIFEST).read_bytes()
         version = msgspec.json.decode(raw, type=_Versioned).v

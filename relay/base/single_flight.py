@@ -18,9 +18,9 @@ Key = tuple[str, bytes]
 
 
 class SingleFlight:
-    """One task for each key while it runs. A key begins with whom it is for. `patience`: seconds that one
-    request waits; `of_one`, `of_all`: tasks that run at once, of one owner and of all; `busy`: what a request
-    is told that waited in vain."""
+    """One running task for each key, which begins with its owner. `patience`: seconds that one request waits;
+    `of_one`, `of_all`: tasks at once, of one owner and of all; `busy`: the message for a request that waited
+    in vain."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ class Probes:
         self._last: dict[str, _Last] = {}
 
     async def look(self, name: str, check: Callable[[], Awaitable[None]]) -> None:
-        """Raise what `check` raises now, or raised a moment ago; TimeoutError when it does not end."""
+        """Raise the error of `check`, run now or a moment ago; TimeoutError if it does not end."""
         last = self._last.setdefault(name, _Last())
         async with last.lock:
             if time.monotonic() >= last.until:

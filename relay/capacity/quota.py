@@ -110,7 +110,7 @@ async def count_repository(tx: Tx, account_id: str, repo_id: str, quota: Quota) 
 
 
 async def delete(tx: Tx, repo_id: str) -> None:
-    """A repository was deleted: what it has is its owner's to use again."""
+    """Count a deleted repository: its bytes no longer count against its owner's limit."""
     await _move(tx, repo_id, True)
 
 

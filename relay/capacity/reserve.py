@@ -33,7 +33,7 @@ class Reserve:
         self._lacking: str | None = None
 
     def lacking(self) -> str | None:
-        """What is short, in words; None while there is enough. Raises OSError if it cannot be read."""
+        """The shortage in words; None while there is enough space. Raises OSError if it cannot be read."""
         now = time.monotonic()
         if now - self._looked_at > FRESH:
             self._lacking, self._looked_at = self._find_lack(), now

@@ -260,8 +260,8 @@ async def parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
 async def held_sources(
     tx: Tx, repo_id: str, ids: list[str], strategies: Sequence[str] = LISTED
 ) -> dict[str, list[str]]:
-    """What these were merged from by one of the strategies (where it is not known: by a merge), in order, by
-    seal. What the repository does not have, as a fork may not, is left out."""
+    """The merge sources of these seals that the repository holds, in order, by seal. `strategies`: those that
+    count as a merge; sources of unknown strategy are included."""
     sources_of: dict[str, list[str]] = {one: [] for one in ids}
     if not ids:
         return sources_of

@@ -49,7 +49,8 @@ class Channels:
         channel.peer.channels[channel.number] = channel
 
     def settle(self, channel: Channel, seq: int) -> list[Frame]:
-        """The channel is open with the frontier at `seq`: deliver the collected frames after that."""
+        """Open the channel, whose listener has the frontier at `seq`: deliver the collected frames after
+        that."""
         channel.seq, waiting, channel.waiting = seq, channel.waiting or [], None
         return [one for one in waiting if one.seq > seq]
 

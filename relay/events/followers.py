@@ -76,7 +76,7 @@ class Followers:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def turn(self, name: str) -> int:
-        """Handle the next events; returns how many. Only one process at a time does."""
+        """Handle the next events of a follower, in one process at a time. Returns how many."""
         follower = self._all[name]
         async with self._db.read() as tx:  # another process may have been faster, and polls find little
             at = await tx.value(rows.CURSOR, name=name)
@@ -129,7 +129,7 @@ class Followers:
                 grown.set()
 
     async def _wake_after(self, kinds: Sequence[str], at: int) -> int:
-        """Wake the followers of events after `at`. Returns up to where the log was read."""
+        """Wake the followers of events after `at`. Returns the id up to which the log was read."""
         async with self._db.read() as tx:
             last = await self._last_settled(tx)
             while True:

@@ -142,13 +142,13 @@ class Hub:
         return outcome
 
     async def rouse(self, peer: Peer, repo_ids: Collection[str]) -> None:
-        """Let events of these repositories, as far as the peer may see them, set its `ready` from now on."""
+        """Set the peer's `ready` on events of these repositories that it may see, from now on."""
         for repo_id, audience in (await self.heard_by(peer.account_id, repo_ids)).items():
             peer.sees(repo_id, audience)
             self._listen(peer, repo_id, self._position)
 
     async def _listen_from(self, peer: Peer, repo_id: str, since: int | None) -> Subscribed | Resync:
-        """Start listening and queue the older events after `since`."""
+        """Subscribe the peer and queue the events after `since`."""
         cursor = await self._last_settled() if since is None else since
         if since is not None and await self._is_lost(cursor):
             return await self._resync(peer, repo_id)
@@ -199,7 +199,7 @@ class Hub:
         return heard, logged[-1].id, True, False
 
     async def heard_by(self, account_id: str, repo_ids: Collection[str]) -> dict[str, Audience]:
-        """What this account may see of each of these repositories; hidden ones are absent."""
+        """The level at which this account sees each of these repositories; hidden ones are absent."""
         seen = await self._rights({account_id}, repo_ids)
         return {repo_id: seen[account_id, repo_id] for repo_id in repo_ids if (account_id, repo_id) in seen}
 
@@ -221,9 +221,9 @@ class Hub:
     async def _ask_again(self, repo_ids: Collection[str]) -> None:
         """Read the levels of all peers of these repositories again, in one query."""
         peers = {
-            (peer, one)
-            for one in repo_ids
-            for peer in self._listeners.get(one, set()) | self.channels.peers(one)
+            (peer, watched_id)
+            for watched_id in repo_ids
+            for peer in self._listeners.get(watched_id, set()) | self.channels.peers(watched_id)
         }
         if not peers:
             return

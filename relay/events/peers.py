@@ -268,8 +268,8 @@ class Peer:
         self.queued = sum(len(one.text) for one in self.queue)
 
     def drain(self) -> list[bytes]:
-        """What waits (`ready`), as JSON texts: what it sees no more, events and frames in order, and what was
-        lost. No more than AT_ONCE; `ready` stays where there is more."""
+        """The waiting messages as JSON texts, at most AT_ONCE: repositories hidden by now, events and frames
+        in order, then losses. `ready` stays set if there are more."""
         texts = [_encode(one) for one in self.ended]
         texts += [_encode(Hidden(repo_id=one)) for one in self.hidden]
         self.ended, self.hidden = [], []
@@ -306,7 +306,7 @@ class Peer:
 
 
 def _take_news(channel: Channel) -> People:
-    """News of people that the channel was not sent yet."""
+    """Remove and return the news of people that the channel was not sent yet."""
     news, channel.news = channel.news, {}
     present = [one for one in news.values() if one is not None]
     return People(

@@ -106,11 +106,11 @@ class People:
         self._set_standing(channel.branch_id, _person(channel, place), None, False)
 
     def begin(self, branch_id: str) -> None:
-        """Called for the first listener of a branch: ask other processes for its people."""
+        """Ask other processes for the people of a branch, when it gets its first listener."""
         self._tell_others(_encode(_Word(branch_id, ask=True)).decode())
 
     def leave(self, channel: Channel) -> None:
-        """The channel has ended."""
+        """Remove the channel's user: the channel has ended."""
         pace = self._paces.pop(channel, None)
         if pace is not None and pace.later is not None:
             pace.later.cancel()
@@ -120,7 +120,7 @@ class People:
             self._remove(channel.branch_id, channel.conn)
 
     def end(self, branch_id: str) -> None:
-        """Called after the last listener of a branch: forget people of other processes."""
+        """Forget the people of other processes, after the last listener of a branch left."""
         room = self._rooms.get(branch_id)
         for conn in [conn for conn, one in room.standing.items() if one.far] if room else ():
             self._remove(branch_id, conn)

@@ -147,8 +147,7 @@ class Credentials:
         return verdict
 
     async def _authorize_seeing(self, caller: Caller, text: str, params: dict[str, str]) -> Verdict:
-        """The verdict on a token that verifies, and the sight of the repository of the path: of one that the
-        token is not for it is that of one that does not exist."""
+        """The verdict on a token that verifies. A repository that the token is not for counts as missing."""
         verdict = await self._node.sign_in.tokens.inspect(text, self._node.signer.public_keys)
         row = await named.row_at(
             self._node.db, params["owner"], params["name"].removesuffix(".git"), verdict.account_id

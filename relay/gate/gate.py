@@ -118,7 +118,7 @@ def handler_of(route: Route, node: Node) -> Handle:
 
 
 def _answering_git(handle: Handle) -> Handle:
-    """A handler that answers git where its caller is not known, or may not see."""
+    """A handler that turns Unauthorized and NotFound into text for git."""
 
     async def answer(request: Request, params: Mapping[str, str]) -> Answer:
         try:
@@ -214,7 +214,7 @@ def _repeat_answer(stored: Said) -> Answer:
 
 
 async def _read_marks(route: Route, request: Request, body: bytes, caller: Caller) -> None:
-    """Read the turn and the Idempotency-Key of the request. Raises SaidBefore for a key that was answered,
+    """Read the turn and the Idempotency-Key of the request. Raises SaidBefore for a key with a stored answer,
     even if its repository is gone or hidden by now."""
     caller.turn = _turn_of(request)
     if route.stream or not route.changes:

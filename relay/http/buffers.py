@@ -68,7 +68,7 @@ class Buffers:
 
 @dataclass(slots=True)
 class Lease:
-    """The memory held for one request; `release` it when the answer was sent."""
+    """The memory held for one request; `release` it when the answer is sent."""
 
     buffers: Buffers
     address: str

@@ -78,7 +78,7 @@ class Limiter:
         bucket.tokens -= cost
 
     def _refill(self, key: str, rate: Rate) -> _Bucket:
-        """The bucket, refilled for the time since its last use."""
+        """Refill the bucket for the time since its last use."""
         now = self._clock()
         bucket = self._buckets.get(key)
         if bucket is None:
@@ -120,9 +120,9 @@ class Attempts:
         self._rate = Rate(burst=count, per_second=count / seconds)
 
     def count(self, limiter: Limiter, key: str) -> None:
-        """Count one before it is made, so that concurrent ones are counted too. Raises RateLimited."""
+        """Count an attempt before it is made, so that concurrent ones are counted too. Raises RateLimited."""
         limiter.spend(f"{self._name} {key}", self._rate, 1)
 
     def give_back(self, limiter: Limiter, key: str) -> None:
-        """The attempt succeeded and does not count."""
+        """Return the token of an attempt that succeeded."""
         limiter.give_back(f"{self._name} {key}")

@@ -25,15 +25,15 @@ GZIP_LEVEL = 1  # 41 KB of HTML: 0.24 ms and 11.2 KB; level 6 takes 0.65 ms for 
 
 @dataclass(slots=True)
 class Answer:
-    """`stream` follows the header of `response`. `response` is None when the connection became a
-    WebSocket."""
+    """An HTTP answer. `stream` follows the header of `response`; `response` is None for a WebSocket."""
 
     response: HTTPResponse | None
     stream: AsyncIterator[bytes] | None = None
 
 
 async def encode(request: Request, route: Route, result: Any) -> Answer:
-    """A struct becomes JSON with the route's status, None 204, a Reply what it says."""
+    """The answer to what a handler returned: a struct is JSON with the route's status, None 204, a Reply
+    itself."""
     if isinstance(result, Reply):
         return await _encode_reply(request, route, result)
     if result is None:

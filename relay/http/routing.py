@@ -238,8 +238,8 @@ def route(
 
 
 def _sources_of(handler: Handler, path: str) -> dict[str, str]:
-    """What each parameter of the handler is filled with. A Struct is the body unless it is the query; the one
-    parameter then left takes the one parameter of the path that is left. Raises TypeError for more."""
+    """The source of each parameter of the handler, by name. A Struct is the body unless it is the query; one
+    parameter of another name takes the one parameter of the path that is left. Raises TypeError for more."""
     filled = {}
     hints = typing.get_type_hints(handler)
     names = list(inspect.signature(handler).parameters)
@@ -258,6 +258,6 @@ def _sources_of(handler: Handler, path: str) -> dict[str, str]:
 
 
 def _noun(module: str) -> str:
-    """What the routes of a module are about: its own name, or that of its folder in `relay.domain`."""
+    """The noun of a module's routes: its own name, or that of its folder in `relay.domain`."""
     folder, _, name = module.rpartition(".")
     return folder.rpartition(".")[2] if name in ("routes", "pages") else name

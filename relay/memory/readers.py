@@ -21,11 +21,11 @@ class Readers:
 
     @property
     def count(self) -> int:
-        """How many read now."""
+        """The number of readers now."""
         return self._open.total()
 
     async def enter(self, address: str) -> None:
-        """Take a place; `leave` it. Raises Unavailable where too many wait, or none is free in time."""
+        """Take a place until `leave`. Raises Unavailable if too many wait, or none is free in time."""
         if not self._queue and self._has_room(address):
             self._open[address] += 1
             return
@@ -52,7 +52,7 @@ class Readers:
         self._admit()
 
     def _admit(self) -> None:
-        """Give free places to those who wait, in their order; one whose address has enough is passed over."""
+        """Give free places to those who wait, in order, except to addresses that have enough."""
         for mine in list(self._queue):
             if self.count >= self._most:
                 return

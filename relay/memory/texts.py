@@ -39,7 +39,7 @@ def patch(sides: Sides) -> Patch:
 
 
 def patches(files: Sequence[Sides], characters: int) -> list[Patch]:
-    """The patches of the first files, at least of one, until they have so many characters."""
+    """The patches of the first files, at least one, until they have `characters` characters."""
     patch_list: list[Patch] = []
     for sides in files:
         patch_list.append(patch(sides))

@@ -78,7 +78,7 @@ class Directories(Recent[bytes, tree.Directory]):
 
 
 class Work:
-    """Seconds of the processor that steps over trees took."""
+    """CPU seconds of steps over trees."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

@@ -40,9 +40,9 @@ class Workers:
         return self._process is not None
 
     async def run(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
-        """The result of `call`, a function of a module that imports the kernel alone. `size`: bytes of the
-        texts that it goes through. Its CPU seconds count against the budget of `who`. Raises RateLimited for
-        who has none left or too many calls waiting, TooLarge for a call that does not end in time."""
+        """Call a function of a module that imports the kernel alone, and return its result. `size`: bytes of
+        the texts that it reads. Its CPU seconds count against the budget of `who`. Raises RateLimited without
+        budget or with too many calls waiting, TooLarge for a call that does not end in time."""
         if size > LITTLE:
             if (wait := self._share.owed(who)) > PATIENCE:
                 raise RateLimited("this was too much work for one reader; ask again later", math.ceil(wait))
@@ -50,7 +50,7 @@ class Workers:
         return await self.go_on(who, size, call, *arguments)
 
     async def go_on(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
-        """As `run`, however little budget is left: for an answer that has begun, whose caller waits for the
+        """As `run`, without a check of the budget: for an answer that has begun, whose caller waits for the
         budget itself."""
         if size <= LITTLE:
             began = time.thread_time()

@@ -50,7 +50,7 @@ class _Object:
 
 @dataclass(slots=True)
 class Freed:
-    """What was reclaimed; bytes as stored in packs. `emptied`: packs whose rows were deleted."""
+    """The space that was freed, in bytes as stored in packs. `emptied`: packs whose rows were deleted."""
 
     frames: int = 0
     rewritten: int = 0
@@ -126,22 +126,22 @@ async def _move(db: Database, store: ObjectStore, pack_id: int, name: str, lot: 
 
 
 def _frame_objects(lot: list[_Old], stored: list[bytes], held: dict[int, list[_Object]]) -> list[Frame]:
-    """Frames that are whole as they are; objects of the others in new frames."""
+    """The stored frames that are live as a whole, and new frames with the live objects of the others."""
     frames: list[Frame] = []
     writer = PackWriter()
     packs = []
-    for one, data in zip(lot, stored, strict=True):
-        group = held[one.offset]
-        whole = one.living == one.raw_len and len(group) > 0
+    for old, data in zip(lot, stored, strict=True):
+        group = held[old.offset]
+        whole = old.living == old.raw_len and len(group) > 0
         if whole and all(a.offset + a.size == b.offset for a, b in itertools.pairwise(group)):
             objects_ = [ObjectRow(each.digest, each.size) for each in group]
-            frames.append(Frame(FrameRow(one.codec, one.raw_len, one.stored_len, objects_), data))
+            frames.append(Frame(FrameRow(old.codec, old.raw_len, old.stored_len, objects_), data))
             continue
         for each in group:
-            raw = read_object(data, one.codec, one.raw_len, each.offset, each.size)
+            raw = read_object(data, old.codec, old.raw_len, each.offset, each.size)
             if not each.directory and blake3_digest(raw) != each.digest:
                 raise Unavailable(f"object {each.digest.hex()[:12]} is damaged; run: relay audit")
-            packs += writer.add(each.digest, raw, text=one.codec == ZSTD)
+            packs += writer.add(each.digest, raw, text=old.codec == ZSTD)
     return frames + [frame for pack in [*packs, *writer.finish()] for frame in pack.frames]
 
 

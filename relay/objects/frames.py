@@ -40,7 +40,7 @@ def unpacked(
 
 
 def reach(group: Sequence[Located], keep: int) -> int:
-    """How many raw bytes of their frame must be decompressed for these objects."""
+    """The number of raw bytes of their frame that must be decompressed for these objects."""
     whole = group[0].raw_len
     return whole if whole <= keep else max(one.offset + one.size for one in group)
 

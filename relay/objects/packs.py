@@ -235,7 +235,7 @@ def read_ranges(folder: Path, name: str, ranges: Sequence[tuple[int, int]]) -> l
 def _use_ranges(
     folder: Path, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R]
 ) -> R:
-    """Apply `use` after checking that the whole ranges exist, also if it reads only a part."""
+    """Apply `use` after a check that all ranges exist, since it may read only a part of them."""
     fd = os.open(folder / (name + SUFFIX), os.O_RDONLY)
     try:
         size = os.fstat(fd).st_size

@@ -124,7 +124,7 @@ class S3Packs:
     async def read_with(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], run: Run
     ) -> R:
-        """Reads whole ranges at once: bytes cost less here than another request."""
+        """The result of `use` for whole ranges, read at once: bytes cost less here than another request."""
         result: R = await run(use, await self.read(name, ranges))
         return result
 
@@ -195,8 +195,8 @@ class S3Packs:
             raise _unavailable(error) from None
 
     async def _require_ours(self, name: str, size: int) -> None:
-        """A random name exists already: accept it if it holds our bytes, since our request was repeated after
-        a lost answer."""
+        """Accept that a random name exists already if it holds our bytes: our request was repeated after a
+        lost answer. Raises Unavailable otherwise."""
         try:
             stat = await obstore.head_async(self._store, PREFIX + name)
         except (BaseError, OSError) as error:

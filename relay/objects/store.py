@@ -221,12 +221,12 @@ class ObjectStore:
     # --- asking
 
     async def known(self, tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
-        """Which of these are stored at all. Never use it in answers to clients: it would reveal what others
-        have."""
+        """Those of these that are stored at all. Never use it in answers to clients: it would reveal what
+        others have."""
         return {row[0] for row in await tx.all(rows.KNOWN, digests=digests)}
 
     async def missing(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> set[bytes]:
-        """Which of these the repository cannot reach."""
+        """Those of these that the repository cannot reach."""
         return set(digests) - {row[0] for row in await tx.all(rows.IN_REPO, repo_id=repo_id, digests=digests)}
 
     async def has_all(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> bool:

@@ -34,16 +34,17 @@ SLACK = 64 * KIB  # that may have arrived beyond what is kept
 
 
 class OutboundFailed(Exception):
-    """There is no whole answer; the message is one sentence for whoever chose the address."""
+    """The request has no whole answer; the message is one sentence for whoever chose the address."""
 
 
 class OutboundForbidden(OutboundFailed):
-    """The address is one that requests of this relay do not go to."""
+    """Requests of this relay may not go to this address."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`headers`: names in lower case, of one name the last. `whole` False: the body goes on after `body`."""
+    """An answer. `headers`: by lower-case name, the last value of each; `whole` False: `body` is its
+    beginning only."""
 
     status: int
     headers: dict[str, str]
@@ -62,8 +63,8 @@ class Outbound:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def require_reachable(self, host: str) -> None:
-        """OutboundForbidden for a host that is an address, or a name of this machine, that may not be
-        reached. Other names are looked up when a request goes there."""
+        """Raise OutboundForbidden for a host that is an address, or a name of this machine, that may not be
+        reached. Other names are resolved when a request is sent."""
         name = host.rstrip(".").lower()
         if name == "localhost" or name.endswith(".localhost"):
             name = "127.0.0.1"
@@ -125,8 +126,8 @@ class Outbound:
             await connection.aclose()
 
     async def addresses(self, host: str, port: int) -> list[str]:
-        """What a host resolves to now, all of which may be reached. Raises OutboundForbidden,
-        OutboundFailed."""
+        """The addresses to which a host resolves now. Raises OutboundForbidden if one of them may not be
+        reached, OutboundFailed if there are none."""
         loop = asyncio.get_running_loop()
         try:
             resolved = await loop.run_in_executor(
@@ -148,7 +149,7 @@ class Outbound:
 
 
 class _Guarded(httpcore.AsyncNetworkBackend):
-    """Connects to addresses that were looked at, for one request whose answer has at most `most` bytes."""
+    """Connects to checked addresses only, for one request whose answer has at most `most` bytes."""
 
     def __init__(self, outbound: Outbound, most: int) -> None:
         self._outbound, self._most = outbound, most
@@ -163,7 +164,7 @@ class _Guarded(httpcore.AsyncNetworkBackend):
 
 
 class _Capped(httpcore.AsyncNetworkStream):
-    """A stream that gives at most so many bytes."""
+    """A stream that returns at most so many bytes."""
 
     def __init__(self, stream: httpcore.AsyncNetworkStream, most: int) -> None:
         self._stream, self._left = stream, most
@@ -194,7 +195,7 @@ class _Capped(httpcore.AsyncNetworkStream):
 
 
 async def _read(answer: httpcore.Response, keep: int) -> tuple[bytes, bool]:
-    """How the body begins, and whether that is all of it."""
+    """Read a body up to `keep` bytes. Returns them and whether the body is complete."""
     body = bytearray()
     try:
         async with asyncio.timeout(LINGER):
@@ -209,17 +210,17 @@ async def _read(answer: httpcore.Response, keep: int) -> tuple[bytes, bool]:
 
 @cache
 def _system_trust() -> ssl.SSLContext:
-    """Verifies certificates with the system's trust store."""
+    """A TLS context that verifies certificates with the system's trust store."""
     return ssl.create_default_context()
 
 
 def _begin_sentence(host: str, address: Address) -> str:
-    """The beginning of a sentence about an address: a host that is one itself is named once."""
+    """The beginning of a sentence about an address: `HOST is`, or `HOST leads to ADDRESS, which is`."""
     return f"{host} is" if host.strip("[]") == str(address) else f"{host} leads to {address}, which is"
 
 
 def _sentence(error: Exception) -> str:
-    """What went wrong, without what the other side wrote."""
+    """The failure as a sentence, without text from the other side."""
     sentences = {
         httpcore.ConnectError: "the connection was refused or cut",
         httpcore.ConnectTimeout: "the connection was not taken in time",

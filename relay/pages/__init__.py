@@ -71,12 +71,12 @@ def refusal(error: SvcError) -> HTTPResponse:
 
 
 def moved(path: str) -> Reply:
-    """The page has another address for good (301)."""
+    """A redirect to the permanent address of the page (301)."""
     return Reply(status=301, headers={"cache-control": "no-cache", "location": path})
 
 
 def redirect(path: str, *, cookies: tuple[str, ...] = ()) -> Reply:
-    """Go to `path` with GET (303)."""
+    """A redirect to `path` with GET (303)."""
     return Reply(status=303, headers={**_HEADERS, "location": path}, cookies=cookies)
 
 

@@ -81,7 +81,7 @@ _BASE = re.compile(
 
 
 class Refused(Exception):
-    """There is no signature. Its text is a sentence for the person."""
+    """A signature was refused. The text is a sentence for the person."""
 
 
 def _patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
@@ -98,7 +98,7 @@ _REQUESTS = tuple(_patterns())
 
 
 def kind_of(message: bytes, origin: str, account_id: str, key_id: str) -> str:
-    """What this is, in a word, if it may be signed: request, seal or release. Raises Refused."""
+    """The kind of a message that may be signed: request, seal or release. Raises Refused."""
     if message.startswith(seal.PREFIX):
         try:
             by = seal.decode(message).provenance
@@ -166,7 +166,7 @@ class Agent:
         return "your ssh-agent refused: it is locked, or you did not confirm it. Nothing was signed"
 
     async def _ask(self, kind: int, body: bytes) -> bytes:
-        """The answer of the agent, on a channel of its own."""
+        """Send one request to the agent on a channel of its own. Returns its answer."""
         channel = self._connection.create_agent_channel()
         session = await channel.open(SSHUNIXStreamSession)
         reader = asyncssh.SSHReader[bytes](session, channel)
@@ -185,14 +185,14 @@ def _text(content: bytes) -> bytes:
 
 
 def _cut_string(content: bytes) -> tuple[bytes, bytes]:
-    """The first string, and the rest. Raises OSError."""
+    """Split off the first string. Returns it and the rest. Raises OSError."""
     if len(content) < 4 or len(content) < 4 + (length := struct.unpack(">I", content[:4])[0]):
         raise OSError("an answer that cannot be read")
     return content[4 : 4 + length], content[4 + length :]
 
 
 async def read_request(sock: Any) -> bytes:
-    """What is to be signed: everything until the other end stops writing. Raises OSError, TimeoutError."""
+    """Read what is to be signed, until the other end stops writing. Raises OSError, TimeoutError."""
     loop, received = asyncio.get_running_loop(), bytearray()
     async with asyncio.timeout(10):
         while piece := await loop.sock_recv(sock, 65536):

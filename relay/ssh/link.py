@@ -34,7 +34,7 @@ class Link:
         self._tokens, self._at = BURST, self._loop.time()
 
     def begin(self, welcome: Told) -> None:
-        """Say the first message, and listen."""
+        """Send the first message and begin to listen."""
         message = msgspec.json.encode(welcome)
         if len(message) > TOLD_BYTES:
             raise ValueError("a command line is too long")
@@ -94,7 +94,7 @@ class Link:
             await self._door.enter(sock, self._address, self._open)
 
     async def _answer(self, sock: socket.socket) -> None:
-        """Have signed what this socket brings."""
+        """Sign the request that arrives on this socket."""
         with sock, suppress(OSError):  # TimeoutError among them
             message = await read_request(sock)
             try:

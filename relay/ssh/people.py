@@ -111,7 +111,7 @@ async def end(node: Node, visit: Visit) -> None:
 
 
 async def why_ended(node: Node, visit: Visit) -> str:
-    """Why this session has to end now; "" if it goes on."""
+    """The reason why this session has to end now, or ""."""
     row = await node.db.lookup(
         rows.STATE, session_id=visit.session_id, key_id=visit.person.key_id, now=now_ms()
     )

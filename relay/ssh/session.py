@@ -142,7 +142,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
             asyncio.get_running_loop().call_later(LAST_SECONDS, self._close)
 
     async def _run_seated(self) -> int:
-        """Run while the session counts among those at once."""
+        """Run the session if there is a place for it. Returns the exit code."""
         refusal = self._person.refusal or self._front.seat(self._person)
         if refusal:
             self._say(refusal)
@@ -191,7 +191,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
             await asyncio.shield(self._end(visit, link, confined))
 
     async def _sign(self, message: bytes) -> bytes:
-        """The signature of the person's agent. Raises Refused."""
+        """Sign with the person's agent. Raises Refused."""
         person = self._person
         kind = kind_of(message, self._front.node.config.public_url, person.account_id, person.key_id)
         signature = await self._agent.sign(message)
@@ -199,7 +199,8 @@ class Session(asyncssh.SSHServerSession[bytes]):
         return signature
 
     def _open_files(self) -> tuple[int, int, int]:
-        """The standard files of the process; ours are pumped from now on."""
+        """Open the standard files of the process and begin to pump ours. Returns the process's
+        descriptors."""
         if self._term is not None:
             self._terminal, theirs = terminal.open_terminal(*self._size)
             self._outputs = [Output(os.dup(self._terminal), self._channel.write)]
@@ -220,8 +221,8 @@ class Session(asyncssh.SSHServerSession[bytes]):
         return files
 
     async def _until_over(self, visit: Visit, confined: Confined) -> int:
-        """Wait for the end of the process, of the session, or of the patience with a silent person. Returns
-        the exit code."""
+        """Wait until the process or the session ends, or the person was silent for too long. Returns the exit
+        code."""
         over = asyncio.Event()
         loop = asyncio.get_running_loop()
         pid = os.pidfd_open(confined.process.pid)
@@ -263,7 +264,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
             await people.end(self._front.node, visit)
 
     def _leave_screen(self) -> None:
-        """Give the client's terminal back as it was: the app cannot any more."""
+        """Restore the client's terminal, which a killed app cannot do itself."""
         for output in self._outputs:
             output.close()
         if self._term is not None:

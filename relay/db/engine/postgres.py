@@ -158,9 +158,9 @@ class PostgresDatabase:
         )
 
     async def _renumber_foreign_stamps(self) -> None:
-        """A dump restored into another cluster contains stamps of that cluster's transactions, which may be
-        ahead of ours. Renumber all events below zero, in their order, and keep the followers' positions.
-        Listeners are told to resync."""
+        """Renumber all events below zero, in their order, with the followers' positions, and let listeners
+        resync, when the database is a dump of another cluster: stamps of its transactions may be ahead of
+        ours."""
         connection = await self._writers.acquire()
         try:
             if await connection.fetchval("SELECT to_regclass('cursor') IS NULL"):

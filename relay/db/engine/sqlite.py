@@ -64,7 +64,7 @@ def compiled(statement: ClauseElement) -> Compiled:
 
 
 def _expand(statement: ClauseElement, params: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
-    """SQL and positional values, once for each slice of a long list parameter."""
+    """Yields SQL and positional values, once for each slice of a long list parameter."""
     form = compiled(statement)
     values = {**form.defaults, **params}
     if not form.lists:
@@ -112,7 +112,7 @@ def _violation(error: sqlite3.IntegrityError) -> Exception:
 
 
 class LateViolation(Exception):
-    """A statement of `many` was refused later, together with another statement that is not to blame."""
+    """A constraint refused a statement of `many`, which was sent with another one that is not to blame."""
 
 
 class SqliteTx:

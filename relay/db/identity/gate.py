@@ -69,6 +69,7 @@ LIVE_BY_KEY = _recheck(
 
 
 def parts(columns: Row) -> tuple[Row, Row | None]:
-    """The row of `sessions.LIVE` and that of `repos.VISIBLE`, None where it would have none."""
+    """Split a row into that of `sessions.LIVE` and that of `repos.VISIBLE`; None if it is hidden or
+    missing."""
     width = len(sessions.LIVE_COLUMNS)
     return columns[:width], None if columns[width] is None else columns[width:]

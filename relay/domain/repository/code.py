@@ -27,7 +27,7 @@ Shape = Literal["text", "markdown", "picture", "bytes"]
 
 @dataclass(slots=True)
 class Position:
-    """What a page of files shows: `at` as the address names it, the `seal` that this is now, and the `path`."""
+    """What a page of files shows: `at` as the address names it, its `seal` now, and the `path`."""
 
     place: Place
     at: str
@@ -62,7 +62,7 @@ class File:
 
 
 async def position(place: Place, at: str | None, path: str) -> Position | None:
-    """The position that the address names; None for a repository or branch without a seal. Raises NotFound."""
+    """The position that the address names; None for a repository or branch without seals. Raises NotFound."""
     name = at or place.repo.default_branch
     async with place.view.read() as tx:
         seal = await sealed.head(place.view, tx, name)

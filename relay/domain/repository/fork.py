@@ -135,7 +135,7 @@ async def _insert_ref(tx: Tx, fork: RepoRow, row: Row) -> None:
 
 
 async def _copy_rules(tx: Tx, view: View, fork: RepoRow) -> None:
-    """Copy the path rules and the number of the policy. A partial fork gets no rules, since rules name paths."""
+    """Copy the path rules and the policy's number. A partial fork gets no rules, since rules name paths."""
     if view.repo.policy is None or view.policy is not None:
         return
     for path, visibility in await tx.all(rows.RULES, of_repo=view.repo.id):

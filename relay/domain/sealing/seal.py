@@ -210,7 +210,8 @@ async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
 
 
 async def move(tx: Tx, view: View, ref: RefRow, expected: str | None, head: str, remedy: str) -> None:
-    """Move the head by compare-and-swap, call the registered `landings`, and mark the repository as changed."""
+    """Move the head by compare-and-swap, call the registered `landings`, and mark the repository as
+    changed."""
     now = now_ms()
     moved = await tx.run(refs.MOVE, ref_id=ref.id, expected=expected, new_head=head, now=now)
     if not moved:
@@ -289,7 +290,7 @@ async def _require_budget(tx: Tx, load: trees.Load, view: View, ref: RefRow, bui
 
 
 def require_budget(view: View, files: int, blobs: int) -> None:
-    """Raise SealBudgetExceeded if this repository accepts no seal with so many files and bytes of binaries."""
+    """Raise SealBudgetExceeded if a seal here may not have so many files and bytes of binaries."""
     if files > limits.TREE_ENTRIES:
         raise SealBudgetExceeded(f"a seal holds at most {limits.TREE_ENTRIES} files; this one has {files}")
     if view.repo.kind not in BULK_KINDS and blobs > limits.BLOB_TREE:
