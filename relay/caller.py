@@ -105,8 +105,8 @@ class Caller:
 
     @property
     def payer(self) -> str:
-        """Whose budget of work a request is counted against: its account's; its network's for guests, of whom
-        there are any number, and without an account."""
+        """The account whose budget of work pays for a request; the network for guests, of whom there may be
+        any number, and for anonymous callers."""
         if self.principal is None or self.principal.is_guest:
             return self.network
         return self.principal.account_id
@@ -116,10 +116,10 @@ class Caller:
         """The address or network by which limits are counted; see `relay.http.address`."""
         return network(self.address)
 
-    def role_of(self, found: Row) -> Role | None:
+    def role_of(self, row: Row) -> Role | None:
         """The caller's role in the repository of this row, capped by what the credential includes: a token
         that only reads has the role `read`."""
-        role = repos.role(found)
+        role = repos.role(row)
         if role is None or self.principal is None or "admin" in self.principal.caps:
             return role
         most: Role = "write" if "write" in self.principal.caps else "read"
@@ -144,14 +144,14 @@ class Caller:
         written is not the effect of the request and stays whatever happens to that.
         """
         await self.conclude(None)
-        held = self.node.db.write(*self._about(), *names)
+        held = self.node.db.write(*self._lock_names(), *names)
         tx = await held.__aenter__()
         try:
             tx.author = self.author
             if self.nonce is not None:
                 await self._spend(tx, *self.nonce)
-            if (said := await self.once.find(tx.one)) is not None:
-                raise SaidBefore(said)
+            if (answer := await self.once.find(tx.one)) is not None:
+                raise SaidBefore(answer)
             await self._look_again(tx)
             yield tx
             self._require_proven()
@@ -169,14 +169,14 @@ class Caller:
         RateLimited."""
         await creation.count(tx, self.me.account_id, what, self.node.config.quota.creations, new)
 
-    async def conclude(self, said: Said | None) -> None:
+    async def conclude(self, answer: Said | None) -> None:
         """Commit the effect and, if given, the answer with it. None: do not store an answer."""
         if self._held is None:
             return
         (held, tx), self._held = self._held, None
         try:
-            if said is not None:
-                await self.once.keep(tx, said)
+            if answer is not None:
+                await self.once.keep(tx, answer)
         except BaseException as error:
             await held.__aexit__(type(error), error, error.__traceback__)
             raise
@@ -193,7 +193,7 @@ class Caller:
     async def spend_nonce(self) -> None:
         """Spend the nonce of a request whose answer is already stored, so that it cannot be replayed."""
         if self.nonce is not None:
-            async with self.node.db.write(*self._about()) as tx:
+            async with self.node.db.write(*self._lock_names()) as tx:
                 await self._spend(tx, *self.nonce)
             self.nonce = None
 
@@ -206,10 +206,10 @@ class Caller:
         the gate let the request in."""
         me = self.me
         statement = gate.LIVE_BY_KEY if me.via == "self" else gate.LIVE_BY_SESSION
-        found = await tx.one(statement, repo_id=repo_id, credential=me.session_id, account=me.account_id)
-        if found is None:
+        row = await tx.one(statement, repo_id=repo_id, credential=me.session_id, account=me.account_id)
+        if row is None:
             raise Unauthorized("the session has ended; run: svc login", reason="ended")
-        return found
+        return row
 
     def _require_proven(self) -> None:
         """Called before the commit: raise unless the checks that the gate leaves to the service were made."""
@@ -222,9 +222,9 @@ class Caller:
         key_id, value = self.nonce
         async with self.read() as tx:
             if await tx.one(nonces.SPENT, key_id=key_id, nonce=value) is not None:
-                raise _replayed()
+                raise _replay_error()
 
-    def _about(self) -> list[str]:
+    def _lock_names(self) -> list[str]:
         return [account_name(self.principal.account_id)] if self.principal else []
 
     async def _spend(self, tx: Tx, key_id: str, value: str) -> None:
@@ -232,10 +232,10 @@ class Caller:
         try:
             await tx.run(nonces.INSERT, key_id=key_id, nonce=value, expires_at=now_ms() + keep)
         except UniqueViolation:
-            raise _replayed() from None
+            raise _replay_error() from None
 
 
-def _replayed() -> NotBound:
+def _replay_error() -> NotBound:
     return NotBound("this request was already carried out; sign it again to repeat it")
 
 
@@ -254,17 +254,17 @@ class View(Caller):
     policy: Policy | None = None
     _unproven: bool = False
 
-    def _about(self) -> list[str]:
-        """Writers of one repository run one after the other."""
+    def _lock_names(self) -> list[str]:
+        """The lock of the repository: its writers run one after the other."""
         return [repo_name(self.repo.id)]
 
     async def _look_again(self, tx: Tx) -> None:
         """Set `repo` and `role` to their state in this transaction and refuse what the gate would refuse by
         now. A credential that merely expired while the request waited is accepted."""
-        found = await self.recheck(tx, self.repo.id)
-        if found[0] is None:
+        row = await self.recheck(tx, self.repo.id)
+        if row[0] is None:
             raise NotFound
-        self.repo, self.role = repos.row(found), self.role_of(found)
+        self.repo, self.role = repos.row(row), self.role_of(row)
         self.require_allowed()
         if (what := creation.COUNTED.get(self.operation.name)) is not None:
             await self.count_created(tx, what)
@@ -337,7 +337,8 @@ class View(Caller):
             raise Forbidden(f"this needs the role {role} in {name}; you have {self.role or 'none'}{ask}")
 
     def require_room(self, used: int, most: int, what: str, new: int = 1) -> None:
-        """Raise Conflict if the repository has `used` of `what` (a plural) and may not have `new` more."""
+        """Raise Conflict if the repository has `used` of `what` (a plural) and `new` more would exceed the
+        limit."""
         if used + new > most:
             raise Conflict(f"{self.repo.full_name} has {most} {what}, and no repository has more")
 

@@ -129,7 +129,7 @@ class Config:
     ssh: ssh_settings.SshSettings | None
 
     def at(self, port: int) -> Config:
-        """This configuration with the port that was bound; with port 0 the origin of `--dev` is known only
+        """This configuration with the port that was bound: with port 0 the origin of `--dev` is known only
         then."""
         if self.port == port:
             return self
@@ -220,8 +220,8 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
 
 
 def _client_builds(env: Environment) -> Path | None:
-    told = env.get("TR_CLIENT_BUILDS")
-    folder = Path(told).absolute() if told else None
+    folder_name = env.get("TR_CLIENT_BUILDS")
+    folder = Path(folder_name).absolute() if folder_name else None
     if folder is not None and not (folder / "release.json").is_file():
         raise StartRefused(f"TR_CLIENT_BUILDS={folder} has no release.json")
     return folder
@@ -229,9 +229,9 @@ def _client_builds(env: Environment) -> Path | None:
 
 def _networks(env: Environment, name: str) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
     """Addresses and networks, with commas between them."""
-    told = [one.strip() for one in (env.get(name) or "").split(",")]
+    parts = [one.strip() for one in (env.get(name) or "").split(",")]
     try:
-        return tuple(ipaddress.ip_network(one) for one in told if one)
+        return tuple(ipaddress.ip_network(one) for one in parts if one)
     except ValueError as error:
         raise StartRefused(f"{name} names addresses and networks, such as 10.1.2.0/24: {error}") from None
 
@@ -252,15 +252,15 @@ def _quota(env: Environment, dev: bool) -> Quota:
 
 
 def _creations(env: Environment) -> dict[str, int]:
-    """The defaults, and what TR_QUOTA_CREATIONS says instead: `labels=100,refs=1000`."""
-    name, found = "TR_QUOTA_CREATIONS", dict(creation.DEFAULTS)
-    for one in filter(None, (env.get(name) or "").split(",")):
-        kind, _, most = (part.strip() for part in one.partition("="))
+    """The limits by kind: the defaults, replaced by those of TR_QUOTA_CREATIONS (`labels=100,refs=1000`)."""
+    name, limits = "TR_QUOTA_CREATIONS", dict(creation.DEFAULTS)
+    for setting in filter(None, (env.get(name) or "").split(",")):
+        kind, _, most = (part.strip() for part in setting.partition("="))
         number = whole_number(most, 15)
-        if kind not in found or number is None:
-            raise StartRefused(f"{name}={one!r}: write KIND=NUMBER, with a kind of: {', '.join(found)}")
-        found[kind] = number
-    return found
+        if kind not in limits or number is None:
+            raise StartRefused(f"{name}={setting!r}: write KIND=NUMBER, with a kind of: {', '.join(limits)}")
+        limits[kind] = number
+    return limits
 
 
 def migration_urls(variables: Mapping[str, str], data: Path | None) -> tuple[str, str]:
@@ -273,7 +273,7 @@ def migration_urls(variables: Mapping[str, str], data: Path | None) -> tuple[str
 
 
 def storage(variables: Mapping[str, str], data: Path | None) -> Storage:
-    """Where packs lie; it needs nothing else of the configuration."""
+    """Where packs are stored, without reading the rest of the configuration."""
     env = Environment(variables)
     try:
         return _storage(env, (data or Path(env.get("TR_DATA_DIR") or "relay-data")).absolute())
@@ -288,8 +288,8 @@ def _storage(env: Environment, folder: Path) -> Storage:
 
 def _database_url(env: Environment, folder: Path, *names: str) -> str:
     """The first of these variables that is set, with POSTGRES_PASSWORD where the URL holds no password."""
-    told = (env.secret(name) for name in names)
-    url = next(filter(None, told), None) or f"sqlite:///{folder / 'relay.db'}"
+    candidates = (env.secret(name) for name in names)
+    url = next(filter(None, candidates), None) or f"sqlite:///{folder / 'relay.db'}"
     return urls.with_password(urls.check(url), env.secret("POSTGRES_PASSWORD"))
 
 
@@ -326,11 +326,11 @@ def _public_url(env: Environment, dev: bool, host: str, port: int) -> str:
 
 
 def _check_edition(env: Environment, dev: bool) -> None:
-    told = env.get("TR_EDITION")
-    if told is None and not dev:
+    edition_name = env.get("TR_EDITION")
+    if edition_name is None and not dev:
         raise StartRefused(f"TR_EDITION is not set; this build is {edition.EDITION}")
-    if told is not None and told != edition.EDITION:
-        raise StartRefused(f"TR_EDITION={told} does not match the compiled edition {edition.EDITION}")
+    if edition_name is not None and edition_name != edition.EDITION:
+        raise StartRefused(f"TR_EDITION={edition_name} does not match the compiled edition {edition.EDITION}")
 
 
 def _secrets(env: Environment, dev: bool) -> Secrets:

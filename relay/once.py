@@ -32,7 +32,7 @@ _COUNTED = "ABCD"  # one name in sixteen begins so: the rows of an account are c
 
 
 class Request(Protocol):
-    """The parts of an HTTP request that are read here."""
+    """The parts of an HTTP request that this module reads."""
 
     method: str
 
@@ -72,15 +72,15 @@ class Said:
 class SaidBefore(Exception):  # no error: the answer of this request
     """Raised inside the transaction when this request was carried out already; carries the stored answer."""
 
-    def __init__(self, said: Said) -> None:
+    def __init__(self, answer: Said) -> None:
         super().__init__()
-        self.said = said
+        self.said = answer
 
 
 @dataclass(slots=True, frozen=True)
 class Once:
-    """`key` is None if the client sent none; then nothing is stored. `request`: BLAKE3 of the request that
-    the key stands for."""
+    """The Idempotency-Key of a request. `key` None: the client sent none, so nothing is stored; `request`:
+    BLAKE3 of the request for which the key stands."""
 
     account_id: str = ""
     key: str | None = None
@@ -88,8 +88,8 @@ class Once:
 
     @classmethod
     def of(cls, request: Request, body: bytes, account_id: str | None) -> Once:
-        """Raises Invalid for a key that is not 1 to 255 printable ASCII characters, or without an account to
-        which it could belong."""
+        """The key of this request. Raises Invalid for one that is not 1 to 255 printable ASCII characters, or
+        without an account to which it could belong."""
         key = request.headers.get("idempotency-key")
         if key is None:
             return NEVER_BEFORE
@@ -109,13 +109,13 @@ class Once:
             return None
         request, status, body = row
         if request != self.request:
-            raise _used()
+            raise _key_reused()
         try:
             return Said.unpack(status, self._box().decrypt(body))
         except CryptoError:
             raise Unavailable("the answer that was kept cannot be read; look whether it was done") from None
 
-    async def keep(self, tx: Tx, said: Said) -> None:
+    async def keep(self, tx: Tx, answer: Said) -> None:
         """Store the answer in the transaction of its effect. Raises QuotaExceeded for an account with too
         many keys."""
         if self.key is None:
@@ -130,12 +130,12 @@ class Once:
                 account_id=self.account_id,
                 key=name,
                 request=self.request,
-                status=said.status,
-                body=self._box().encrypt(said.pack()),
+                status=answer.status,
+                body=self._box().encrypt(answer.pack()),
                 expires_at=now + limits.IDEMPOTENCY_KEY * 1000,
             )
         except UniqueViolation:  # about something else: requests about one thing take turns
-            raise _used() from None
+            raise _key_reused() from None
 
     async def _require_room(self, tx: Tx) -> None:
         if await tx.one(rows.NTH, account_id=self.account_id, skip=limits.IDEMPOTENCY_KEYS - 1):
@@ -149,12 +149,12 @@ class Once:
 
     def _name(self) -> str:
         """The hash under which the key is stored."""
-        return b64u(self._derived(b"svc-idempotency-name-v1"))
+        return b64u(self._derive(b"svc-idempotency-name-v1"))
 
     def _box(self) -> SecretBox:
-        return SecretBox(self._derived(b"svc-idempotency-answer-v1"))
+        return SecretBox(self._derive(b"svc-idempotency-answer-v1"))
 
-    def _derived(self, use: bytes) -> bytes:
+    def _derive(self, use: bytes) -> bytes:
         return digest(length_prefixed(use, self.account_id.encode(), (self.key or "").encode()))
 
 
@@ -162,5 +162,5 @@ NEVER_BEFORE = Once()
 """Of a request without a key."""
 
 
-def _used() -> Invalid:
+def _key_reused() -> Invalid:
     return Invalid("this Idempotency-Key was used for another request; use a new one")

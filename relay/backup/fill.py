@@ -57,10 +57,10 @@ def _sqlite(path: Path, revision: str, tables: Iterable[Rows]) -> None:
         db.execute("BEGIN")
         db.execute("PRAGMA defer_foreign_keys=ON")  # rows may refer to later ones of their own table
         for table in tables:
-            columns = ",".join(map(_quoted, table.columns))
+            columns = ",".join(map(_quote, table.columns))
             places = ",".join("?" * len(table.columns))
             db.executemany(
-                f"INSERT INTO {_quoted(table.name)} ({columns}) VALUES ({places})",  # noqa: S608
+                f"INSERT INTO {_quote(table.name)} ({columns}) VALUES ({places})",  # noqa: S608
                 table.rows,
             )
         db.execute("COMMIT")
@@ -73,19 +73,19 @@ async def _postgres(connection: Any, tables: Iterable[Rows]) -> None:
     table."""
     for table in tables:
         if table.name == EVENTS:
-            await _events(connection, table)
+            await _renumber_events(connection, table)
         else:
             await connection.copy_records_to_table(table.name, columns=table.columns, records=table.rows)
     await connection.execute(_CURSORS)
-    await _counters(connection)
+    await _set_counters(connection)
 
 
-async def _events(connection: Any, table: Rows) -> None:
+async def _renumber_events(connection: Any, table: Rows) -> None:
     """Give events new ids in their order, below every id that this server will assign: ids of another server,
     or of SQLite, could collide with those."""
     await connection.execute(f"CREATE TEMPORARY TABLE restored (LIKE {EVENTS}) ON COMMIT DROP")
     await connection.copy_records_to_table("restored", columns=table.columns, records=table.rows)
-    others = ",".join(_quoted(column) for column in table.columns if column != "id")
+    others = ",".join(_quote(column) for column in table.columns if column != "id")
     await connection.execute(
         f"INSERT INTO {EVENTS} (id, {others}) SELECT "  # noqa: S608
         f"(pg_snapshot_xmin(pg_current_snapshot())::text::bigint << {STAMP_BITS})"
@@ -93,20 +93,20 @@ async def _events(connection: Any, table: Rows) -> None:
     )
 
 
-async def _counters(connection: Any) -> None:
+async def _set_counters(connection: Any) -> None:
     """Set generated keys to continue after the highest existing one."""
-    found = await connection.fetch(
+    generated = await connection.fetch(
         "SELECT table_name::text, column_name::text, sequence FROM information_schema.columns,"
         " pg_get_serial_sequence(quote_ident(table_name), column_name) AS sequence"
         " WHERE table_schema = current_schema() AND sequence IS NOT NULL"
     )
-    for table, column, sequence in found:
+    for table, column, sequence in generated:
         await connection.execute(
             f"SELECT setval($1::text::regclass,"  # noqa: S608
-            f" coalesce((SELECT max({_quoted(column)}) FROM {_quoted(table)}), 0) + 1, false)",
+            f" coalesce((SELECT max({_quote(column)}) FROM {_quote(table)}), 0) + 1, false)",
             sequence,
         )
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'

@@ -48,7 +48,7 @@ async def make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -
     Packs that are there already are reused. Raises Unavailable when something cannot be read or written; a
     cancel leaves the older backup."""
     try:
-        with _owned(target):
+        with _lock_folder(target):
             return await _make(data, db, packs, target, say)
     except OSError as error:
         raise Unavailable(f"the backup failed: {error.strerror or error} ({error.filename})") from None
@@ -56,38 +56,38 @@ async def make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -
 
 async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -> BackupManifest:
     older = read(target) if (target / MANIFEST).exists() else None
-    known = {one.file: one for one in older.packs} if older else {}
-    made = new_id()
-    (target / made / PRIVATE).mkdir(mode=0o700, parents=True)
-    (target / made).chmod(0o700)
+    earlier_packs = {pack.file: pack for pack in older.packs} if older else {}
+    backup_id = new_id()
+    (target / backup_id / PRIVATE).mkdir(mode=0o700, parents=True)
+    (target / backup_id).chmod(0o700)
     (target / OBJECTS).mkdir(mode=0o700, exist_ok=True)
-    wanted, rows = await _database(db, target / made / DATABASE)
+    pack_sizes, rows = await _copy_database(db, target / backup_id / DATABASE)
     say(f"the database is copied: {rows} rows")
-    found: list[Pack] = []
+    in_backup: list[Pack] = []
     copied = 0
-    for name, size in wanted:
-        one, fresh = await _pack(packs, target / OBJECTS, name, size, known)
-        found.append(one)
+    for name, size in pack_sizes:
+        pack, fresh = await _copy_pack(packs, target / OBJECTS, name, size, earlier_packs)
+        in_backup.append(pack)
         copied += fresh
     manifest = BackupManifest(
         v=VERSION,
-        id=made,
+        id=backup_id,
         made_at=now_ms(),
         version=edition.VERSION,
         revision=migrations.HEAD,
-        database=await apart(_described, target / made, DATABASE),
-        packs=found,
-        private=await apart(_private, data, target / made / PRIVATE),
+        database=await apart(_describe, target / backup_id, DATABASE),
+        packs=in_backup,
+        private=await apart(_copy_private, data, target / backup_id / PRIVATE),
     )
     await apart(_take_over, target, manifest)
     say(
-        f"{len(found)} packs, {manifest.size()} bytes in all, {copied + manifest.database.size} of them new, "
-        f"are in {target}"
+        f"{len(in_backup)} packs, {manifest.size()} bytes in all, "
+        f"{copied + manifest.database.size} of them new, are in {target}"
     )
     return manifest
 
 
-async def _database(db: Database, to: Path) -> tuple[list[tuple[str, int]], int]:
+async def _copy_database(db: Database, to: Path) -> tuple[list[tuple[str, int]], int]:
     """Copy all rows as of one moment. Returns the packs that they refer to and the number of rows."""
     revision = await db.schema_version()
     if revision != migrations.HEAD:
@@ -100,13 +100,15 @@ async def _database(db: Database, to: Path) -> tuple[list[tuple[str, int]], int]
         return [(str(name), int(size)) for name, size in await tx.all(statements.PACKS)], rows
 
 
-async def _pack(packs: Packs, folder: Path, name: str, size: int, known: dict[str, Pack]) -> tuple[Pack, int]:
+async def _copy_pack(
+    packs: Packs, folder: Path, name: str, size: int, earlier_packs: dict[str, Pack]
+) -> tuple[Pack, int]:
     """Copy a pack into the folder unless it is there, and return how many bytes were copied. A pack under its
     final name is complete, even from a backup that was not finished."""
-    one = Pack(name, size, "")
-    to = folder / one.file
+    pack = Pack(name, size, "")
+    to = folder / pack.file
     if files.size_of(to) == size:
-        return known.get(one.file) or Pack(name, size, await apart(files.digest_of, to)), 0
+        return earlier_packs.get(pack.file) or Pack(name, size, await apart(files.digest_of, to)), 0
     async with files.Writing(to) as writing:
         for offset in range(0, size, files.PIECE):
             try:
@@ -119,25 +121,25 @@ async def _pack(packs: Packs, folder: Path, name: str, size: int, known: dict[st
     return Pack(name, size, writing.digest()), size
 
 
-def _private(data: Path, to: Path) -> list[File]:
-    found = []
+def _copy_private(data: Path, to: Path) -> list[File]:
+    copies = []
     for name in KEPT:
         place = data / name
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
             if path.is_file():
-                kept = path.relative_to(data).as_posix()
-                (to / kept).parent.mkdir(mode=0o700, exist_ok=True)
-                files.copy(path, to / kept)
-                found.append(_described(to, kept))
-    return found
+                relative = path.relative_to(data).as_posix()
+                (to / relative).parent.mkdir(mode=0o700, exist_ok=True)
+                files.copy(path, to / relative)
+                copies.append(_describe(to, relative))
+    return copies
 
 
-def _described(folder: Path, path: str) -> File:
+def _describe(folder: Path, path: str) -> File:
     return File(path, files.size_of(folder / path), files.digest_of(folder / path))
 
 
 @contextlib.contextmanager
-def _owned(target: Path) -> Iterator[None]:
+def _lock_folder(target: Path) -> Iterator[None]:
     """Lock the target folder for one backup at a time. Raises Invalid for a folder with other content."""
     target.mkdir(mode=0o700, parents=True, exist_ok=True)
     if any(target.iterdir()) and not (target / LOCK).exists():
@@ -159,10 +161,10 @@ def _take_over(target: Path, manifest: BackupManifest) -> None:
 
 
 def _remove_others(target: Path, manifest: BackupManifest) -> None:
-    kept = {one.file for one in manifest.packs}
+    pack_files = {one.file for one in manifest.packs}
     for path in target.iterdir():
         if path.is_dir() and path.name not in (manifest.id, OBJECTS):
             shutil.rmtree(path)
     for path in (target / OBJECTS).iterdir():
-        if path.name not in kept:
+        if path.name not in pack_files:
             path.unlink()

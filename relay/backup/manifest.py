@@ -30,13 +30,13 @@ class Pack(msgspec.Struct, frozen=True):
 
     @property
     def file(self) -> str:
-        """Its name in `objects/` of a backup, with its size, because a pack may have grown by the next
+        """Its name in `objects/` of a backup; it contains the size, because a pack may have grown by the next
         backup."""
         return f"{self.name}-{self.size}{SUFFIX}"
 
 
 class BackupManifest(msgspec.Struct, frozen=True):
-    """`revision`: of the database's schema. `database` is in the folder `id`."""
+    """The manifest of a backup. `revision`: of the database's schema; `database`: a file in folder `id`."""
 
     v: int
     id: str
@@ -54,7 +54,7 @@ class BackupManifest(msgspec.Struct, frozen=True):
 
 
 def read(backup: Path) -> BackupManifest:
-    """What the backup in this folder consists of; Invalid for what is none, or one of another version."""
+    """The manifest in this folder. Raises Invalid if there is none, or one of another version."""
     try:
         raw = (backup / MANIFEST).read_bytes()
         version = msgspec.json.decode(raw, type=_Versioned).v
@@ -78,9 +78,9 @@ class _Versioned(msgspec.Struct):
 
 def _check_names(manifest: BackupManifest) -> None:
     """Refuse names and paths that would touch anything outside of the backup and the new data folder."""
-    for one in (manifest.id, *(pack.name for pack in manifest.packs)):
-        if not (one.isascii() and one.isalnum()):
-            raise Invalid(f"{MANIFEST} names {one!r}, which is not a valid name")
+    for name in (manifest.id, *(pack.name for pack in manifest.packs)):
+        if not (name.isascii() and name.isalnum()):
+            raise Invalid(f"{MANIFEST} names {name!r}, which is not a valid name")
     for file in (manifest.database, *manifest.private):
         path = PurePosixPath(file.path)
         if path.is_absolute() or not path.parts or ".." in path.parts or len(path.parts) > 2:

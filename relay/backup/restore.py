@@ -27,75 +27,79 @@ Say = Callable[[str], None]
 
 
 def restore(backup: Path, storage: Storage, url: str, served: str, say: Say) -> BackupManifest:
-    """`url`: of the database as `relay migrate` opens it, `served`: as relays will. Invalid for what is no
-    whole backup, or a place that is not empty, naming it."""
-    found = manifest.read(backup)
-    _require_nothing(storage.data, url, found)
+    """Make a node of a backup. `url`: of the database as `relay migrate` opens it; `served`: as relays will.
+    Returns the manifest. Raises Invalid for an incomplete backup and for a target that is not empty."""
+    contents = manifest.read(backup)
+    _require_nothing(storage.data, url, contents)
     making = storage.data.parent / f".{storage.data.name}.restoring"
     try:
         shutil.rmtree(making, ignore_errors=True)
         making.mkdir(mode=0o700, parents=True)
-        _check(backup / found.id / found.database.path, found.database.size, found.database.blake3)
-        asyncio.run(_packs(backup, storage, making, found))
-        _private(backup, making, found)
+        _check(
+            backup / contents.id / contents.database.path, contents.database.size, contents.database.blake3
+        )
+        asyncio.run(_restore_packs(backup, storage, making, contents))
+        _restore_private(backup, making, contents)
         inside = not urls.is_postgres(url) and urls.sqlite_path(url).is_relative_to(storage.data)
         if inside:
-            _database(backup, found, f"sqlite:///{making / urls.sqlite_path(url).relative_to(storage.data)}")
+            within = urls.sqlite_path(url).relative_to(storage.data)
+            _restore_database(backup, contents, f"sqlite:///{making / within}")
         files.sync_folders(making)
         making.replace(storage.data)
         files.sync_folder(storage.data.parent)
         if not inside:
-            _database(backup, found, url, served)
+            _restore_database(backup, contents, url, served)
     except OSError as error:
         raise Unavailable(f"the restore failed: {error.strerror or error} ({error.filename})") from None
-    say(f"{len(found.packs)} packs, {found.size()} bytes in all, are in place; data folder: {storage.data}")
-    return found
+    size = contents.size()
+    say(f"{len(contents.packs)} packs, {size} bytes in all, are in place; data folder: {storage.data}")
+    return contents
 
 
-def _require_nothing(data: Path, url: str, found: BackupManifest) -> None:
+def _require_nothing(data: Path, url: str, contents: BackupManifest) -> None:
     if data.exists() and (not data.is_dir() or any(data.iterdir())):
         raise Invalid(f"{data} is not empty; a backup is restored into a folder of its own")
-    if found.revision > migrations.HEAD:
+    if contents.revision > migrations.HEAD:
         raise Invalid(
-            f"the backup is of schema {found.revision}, this build knows {migrations.HEAD}; upgrade first"
+            f"the backup is of schema {contents.revision}, this build knows {migrations.HEAD}; upgrade first"
         )
     if migrations.current(url) is not None or (not urls.is_postgres(url) and urls.sqlite_path(url).exists()):
         raise Invalid("the database of DATABASE_URL is not empty; a backup is restored into one of its own")
 
 
-async def _packs(backup: Path, storage: Storage, making: Path, found: BackupManifest) -> None:
+async def _restore_packs(backup: Path, storage: Storage, making: Path, contents: BackupManifest) -> None:
     """Restore the packs; those that an earlier attempt stored in the bucket are reused."""
     packs: Packs = PackFiles(making / OBJECTS) if storage.s3 is None else await open_packs(storage)
     try:
-        wanted = {one.name: one for one in found.packs}
-        here = {info.name: info.size async for info in packs.stored()}
-        if strange := here.keys() - wanted:
+        expected = {pack.name: pack for pack in contents.packs}
+        stored_sizes = {info.name: info.size async for info in packs.stored()}
+        if strange := stored_sizes.keys() - expected:
             raise Invalid(
                 f"the bucket holds packs that are not of this backup, {min(strange)} for one; "
                 "name an empty bucket"
             )
-        for one in found.packs:
-            if here.get(one.name) != one.size:
-                await _pack(backup / OBJECTS / one.file, one, packs)
+        for pack in contents.packs:
+            if stored_sizes.get(pack.name) != pack.size:
+                await _restore_pack(backup / OBJECTS / pack.file, pack, packs)
     finally:
         await packs.close()
 
 
-async def _pack(source: Path, one: Pack, packs: Packs) -> None:
-    await apart(_check, source, one.size, one.blake3)
-    await packs.adopt(one.name, source)
+async def _restore_pack(source: Path, pack: Pack, packs: Packs) -> None:
+    await apart(_check, source, pack.size, pack.blake3)
+    await packs.adopt(pack.name, source)
 
 
-def _private(backup: Path, making: Path, found: BackupManifest) -> None:
-    for file in found.private:
-        source = backup / found.id / PRIVATE / file.path
+def _restore_private(backup: Path, making: Path, contents: BackupManifest) -> None:
+    for file in contents.private:
+        source = backup / contents.id / PRIVATE / file.path
         _check(source, file.size, file.blake3)
         (making / file.path).parent.mkdir(mode=0o700, exist_ok=True)
         files.copy(source, making / file.path)
 
 
-def _database(backup: Path, found: BackupManifest, url: str, served: str | None = None) -> None:
-    fill(url, found.revision, tables.read(backup / found.id / found.database.path), served)
+def _restore_database(backup: Path, contents: BackupManifest, url: str, served: str | None = None) -> None:
+    fill(url, contents.revision, tables.read(backup / contents.id / contents.database.path), served)
 
 
 def _check(path: Path, size: int, digest: str) -> None:

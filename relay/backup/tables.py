@@ -51,7 +51,7 @@ class Rows:
 
 
 async def write(tx: Tx, to: Path) -> int:
-    """All tables as this transaction sees them; how many rows there were."""
+    """Write all tables as this transaction sees them. Returns the number of rows."""
     count = 0
     async with Writing(to) as writing:
         out = _Items(writing)
@@ -73,7 +73,7 @@ async def write(tx: Tx, to: Path) -> int:
 
 
 def read(path: Path) -> Iterator[Rows]:
-    """The tables of a file, in its order. Invalid for what is not one."""
+    """The tables of a file, in its order. Raises Invalid for another kind of file."""
     items = _items(path)
     item = next(items, None)
     while item is not None:
@@ -92,7 +92,7 @@ def _begin(table: Table) -> Begin:
 
 
 class _Items:
-    """Items, compressed. `rows` may run on a thread, one call at a time."""
+    """Writes compressed items to a file. `rows` may run on a thread, one call at a time."""
 
     def __init__(self, writing: Writing) -> None:
         self._writing = writing
@@ -128,10 +128,10 @@ def _items(path: Path) -> Iterator[Item]:
     try:
         with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
             while True:
-                length = int.from_bytes(_exactly(stream, 4, path))
+                length = int.from_bytes(_read_exactly(stream, 4, path))
                 if length > _LONGEST:
                     raise Invalid(f"{path} holds an item of {length} bytes")
-                item = _decoder.decode(_exactly(stream, length, path))
+                item = _decoder.decode(_read_exactly(stream, length, path))
                 if item is None:
                     return
                 yield item
@@ -139,7 +139,7 @@ def _items(path: Path) -> Iterator[Item]:
         raise Invalid(f"{path} is damaged: {error}") from None
 
 
-def _exactly(stream: BinaryIO, length: int, path: Path) -> bytes:
+def _read_exactly(stream: BinaryIO, length: int, path: Path) -> bytes:
     data = b""
     while len(data) < length and (piece := stream.read(length - len(data))):
         data += piece

@@ -8,5 +8,5 @@ from functools import cache
 
 @cache
 def program() -> str | None:
-    """Where it is; None if there is none."""
+    """The path of the git program; None if there is none."""
     return shutil.which("git")

@@ -16,8 +16,8 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """Values by key; least recently used ones are dropped. `most`: what all together may weigh by `weight`;
-    `largest`: what one may weigh to be kept, without it `most`. The value of a key never changes."""
+    """Values by key; the least recently used are dropped. `most`: limit for the sum of `weight` over all
+    values; `largest`: limit for one value, by default `most`. The value of a key never changes."""
 
     def __init__(self, most: int, weight: Callable[[V], int], largest: int | None = None) -> None:
         self._most, self._weight, self._held = most, weight, 0
@@ -25,10 +25,10 @@ class Recent(Generic[K, V]):
         self._known: OrderedDict[K, V] = OrderedDict()
 
     def get(self, key: K) -> V | None:
-        found = self._known.get(key)
-        if found is not None:
+        value = self._known.get(key)
+        if value is not None:
             self._known.move_to_end(key)
-        return found
+        return value
 
     def put(self, key: K, value: V) -> None:
         weight = self._weight(value)

@@ -18,9 +18,9 @@ Key = tuple[str, bytes]
 
 
 class SingleFlight:
-    """One task for each key while it runs. A key begins with whom it is for. `patience`: seconds that one
-    request waits; `of_one`, `of_all`: tasks that run at once, of one owner and of all; `busy`: what a request
-    is told that waited in vain."""
+    """One running task for each key, which begins with its owner. `patience`: seconds that one request waits;
+    `of_one`, `of_all`: tasks at once, of one owner and of all; `busy`: the message for a request that waited
+    in vain."""
 
     def __init__(
         self,
@@ -37,13 +37,13 @@ class SingleFlight:
         raises, and Unavailable with a time to retry when it takes longer than one request may wait or too
         many checks run."""
         task = self._running.get(key)
-        if task is None and self._full(key[0]):
+        if task is None and self._is_full(key[0]):
             work.close()
             raise Unavailable("the server reads other files first; ask again", retry_after=RETRY_AFTER)
         if task is None:
             task = asyncio.create_task(work)
             self._running[key] = task
-            task.add_done_callback(lambda done: self._finished(key, done))
+            task.add_done_callback(lambda done: self._remove_ended(key, done))
         else:
             work.close()
         done, _ = await asyncio.wait([task], timeout=self._patience)
@@ -51,11 +51,11 @@ class SingleFlight:
             raise Unavailable(self._busy, retry_after=RETRY_AFTER)
         task.result()
 
-    def _full(self, owner: str) -> bool:
+    def _is_full(self, owner: str) -> bool:
         of_one = sum(key[0] == owner for key in self._running)
         return len(self._running) >= self._of_all or of_one >= self._of_one
 
-    def _finished(self, key: Key, done: asyncio.Task[None]) -> None:
+    def _remove_ended(self, key: Key, done: asyncio.Task[None]) -> None:
         del self._running[key]
         if not done.cancelled():
             done.exception()  # whoever waited was told; nobody may have

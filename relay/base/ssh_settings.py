@@ -13,8 +13,8 @@ UIDS = 2_000_000_000  # unused by what distributions and systemd hand out
 
 @dataclass(frozen=True, slots=True)
 class SshSettings:
-    """Port 0 takes a free one. `sessions`: at once, at most. `uids`: the first of those that sessions get
-    where the relay is root. `idle`: seconds without a key until a session ends."""
+    """The settings of the app over SSH. Port 0 takes a free one. `sessions`: most at once; `uids`: the first
+    uid for sessions where the relay is root; `idle`: seconds without a key until a session ends."""
 
     host: str
     port: int
@@ -24,7 +24,7 @@ class SshSettings:
 
 
 def read(env: Environment, host: str) -> SshSettings | None:
-    """None unless TR_SSH_PORT is set: SSH is off. Raises StartRefused."""
+    """The settings; None unless TR_SSH_PORT is set. Raises StartRefused."""
     if env.get("TR_SSH_PORT") is None:
         return None
     return SshSettings(

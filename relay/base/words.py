@@ -17,10 +17,10 @@ _WORD = re.compile(f"[{_IDEOGRAPHS}]|[^\\W_{_IDEOGRAPHS}]+")
 
 def words(*texts: str, many: int = MANY) -> list[str]:
     """The first `many` distinct words, in order, whatever their case. `read_me` is two."""
-    found: dict[str, None] = {}
+    distinct: dict[str, None] = {}
     for text in texts:
         for match in _WORD.finditer(unicodedata.normalize("NFKC", text).casefold()):
-            found.setdefault(match[0][:LONG])
-            if len(found) == many:
-                return list(found)
-    return list(found)
+            distinct.setdefault(match[0][:LONG])
+            if len(distinct) == many:
+                return list(distinct)
+    return list(distinct)

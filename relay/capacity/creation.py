@@ -44,13 +44,13 @@ async def count(tx: Tx, account_id: str, what: str, limits: Mapping[str, int], n
     limit, now = limits[what], now_ms()
     mine = {"of_account": account_id, "of_kind": what}
     more = {"now": now, "until": now + HOUR, "more": new}
-    found = await tx.one(rows.COUNT_CREATED, **mine, **more)
-    if found is None:
+    counted = await tx.one(rows.COUNT_CREATED, **mine, **more)
+    if counted is None:
         none = {"account_id": account_id, "kind": what, "made": 0, "expires_at": now + HOUR}
         await tx.many(rows.ENSURE_CREATED, [none])
-        found = await tx.one(rows.COUNT_CREATED, **mine, **more)
-    if found is not None and found[0] > limit:
-        wait = max(1, math.ceil((found[1] - now) / 1000))
+        counted = await tx.one(rows.COUNT_CREATED, **mine, **more)
+    if counted is not None and counted[0] > limit:
+        wait = max(1, math.ceil((counted[1] - now) / 1000))
         raise RateLimited(
             f"an account creates at most {limit} {what} within an hour on this node; try again in "
             f"{math.ceil(wait / 60)} minutes, or ask its operator (TR_QUOTA_CREATIONS)",

@@ -27,17 +27,17 @@ class Probes:
         self._last: dict[str, _Last] = {}
 
     async def look(self, name: str, check: Callable[[], Awaitable[None]]) -> None:
-        """Raise what `check` raises now, or raised a moment ago; TimeoutError when it does not end."""
+        """Raise the error of `check`, run now or a moment ago; TimeoutError if it does not end."""
         last = self._last.setdefault(name, _Last())
         async with last.lock:
             if time.monotonic() >= last.until:
-                last.error = await _tried(check)
+                last.error = await _run_check(check)
                 last.until = time.monotonic() + (RETRY if last.error else FRESH)
         if last.error is not None:
             raise last.error
 
 
-async def _tried(check: Callable[[], Awaitable[None]]) -> Exception | None:
+async def _run_check(check: Callable[[], Awaitable[None]]) -> Exception | None:
     try:
         async with asyncio.timeout(PATIENCE):
             await check()

@@ -48,9 +48,9 @@ class Quota:
             living, deleted = getattr(used, what), getattr(used, f"deleted_{what}")
             if living > limit:
                 raise QuotaExceeded(
-                    f"the owner's repositories would have {_said(living, what)} together; the limit is "
-                    f"{_said(limit, what)}: delete what is not needed, or ask the operator of this node for "
-                    "more (relay quota)",
+                    f"the owner's repositories would have {_amount(living, what)} together; the limit is "
+                    f"{_amount(limit, what)}: delete what is not needed, or ask the operator of this node "
+                    "for more (relay quota)",
                     what,
                     living,
                     limit,
@@ -58,7 +58,7 @@ class Quota:
             if living + deleted > 2 * limit:
                 raise QuotaExceeded(
                     f"the owner's repositories, with those deleted in the last 30 days, would have "
-                    f"{_said(living + deleted, what)}; with those the limit is {_said(2 * limit, what)}: "
+                    f"{_amount(living + deleted, what)}; with those the limit is {_amount(2 * limit, what)}: "
                     "wait until they are purged, or ask the operator of this node for more (relay quota)",
                     what,
                     living + deleted,
@@ -72,45 +72,45 @@ async def count(tx: Tx, repo_id: str, objects: int, size: int, quota: Quota | No
     more = {"more_bytes": size, "more_objects": objects}
     marked = await tx.one(rows.COUNT_REPO, of_repo=repo_id, **more)
     if marked is None:
-        await _ensure(tx, repo_id)
+        await _ensure_rows(tx, repo_id)
         marked = await tx.one(rows.COUNT_REPO, of_repo=repo_id, **more)
     deleted = marked is not None and bool(marked[0])
     statement = rows.COUNT_DELETED if deleted else rows.COUNT
-    found = await tx.one(statement, of_repo=repo_id, **more)
-    if found is None:
-        await _ensure(tx, repo_id)
-        found = await tx.one(statement, of_repo=repo_id, **more)
-    if quota is not None and found is not None and (size > 0 or objects > 0):
-        quota.check(rows.row(found))
+    usage = await tx.one(statement, of_repo=repo_id, **more)
+    if usage is None:
+        await _ensure_rows(tx, repo_id)
+        usage = await tx.one(statement, of_repo=repo_id, **more)
+    if quota is not None and usage is not None and (size > 0 or objects > 0):
+        quota.check(rows.row(usage))
 
 
 async def require(tx: Tx, repo_id: str, sizes: Sequence[tuple[bytes, int]], quota: Quota) -> None:
     """Raise QuotaExceeded, before anything is written, if these objects (digest, bytes) would exceed the
     quota."""
-    found = await tx.one(rows.OF_OWNER, of_repo=repo_id)
-    used = rows.row(found) if found else _nothing("")
+    usage = await tx.one(rows.OF_OWNER, of_repo=repo_id)
+    used = rows.row(usage) if usage else _unused_row("")
     try:
-        quota.check(_with(used, len(sizes), sum(size for _, size in sizes)))
+        quota.check(_add_usage(used, len(sizes), sum(size for _, size in sizes)))
     except QuotaExceeded:
         held = {
             bytes(row[0]) for row in await tx.all(rows.HELD, of_repo=repo_id, digests=[d for d, _ in sizes])
         }
         fresh = [size for digest, size in sizes if digest not in held]
         if fresh:
-            quota.check(_with(used, len(fresh), sum(fresh)))
+            quota.check(_add_usage(used, len(fresh), sum(fresh)))
 
 
 async def count_repository(tx: Tx, account_id: str, repo_id: str, quota: Quota) -> None:
     """Count a new repository. Raises QuotaExceeded when its owner has too many."""
     await tx.many(rows.ENSURE_ACCOUNT, [rows.unused(account_id)])
     await tx.many(rows.ENSURE_REPO, [rows.empty(repo_id)])
-    found = await tx.one(rows.COUNT_REPOSITORY, of_account=account_id)
-    if found is not None:
-        quota.check(rows.row(found))
+    usage = await tx.one(rows.COUNT_REPOSITORY, of_account=account_id)
+    if usage is not None:
+        quota.check(rows.row(usage))
 
 
 async def delete(tx: Tx, repo_id: str) -> None:
-    """A repository was deleted: what it has is its owner's to use again."""
+    """Count a deleted repository: its bytes no longer count against its owner's limit."""
     await _move(tx, repo_id, True)
 
 
@@ -121,12 +121,12 @@ async def restore(tx: Tx, repo_id: str) -> None:
 
 async def transfer(tx: Tx, repo_id: str, old_owner: str, new_owner: str, quota: Quota) -> None:
     """Count a repository for its new owner. Raises QuotaExceeded when that is too much."""
-    found = await tx.one(rows.OF_REPO, of_repo=repo_id)
-    if found is None:
-        await _ensure(tx, repo_id)
-        found = (0, 0, False)
+    counts = await tx.one(rows.OF_REPO, of_repo=repo_id)
+    if counts is None:
+        await _ensure_rows(tx, repo_id)
+        counts = (0, 0, False)
     await tx.many(rows.ENSURE_ACCOUNT, [rows.unused(new_owner)])
-    values = {"all_bytes": found[0], "all_objects": found[1]}
+    values = {"all_bytes": counts[0], "all_objects": counts[1]}
     await tx.run(rows.GIVEN_AWAY, of_account=old_owner, **values)
     used = await tx.one(rows.RECEIVED, of_account=new_owner, **values)
     if used is not None:
@@ -135,11 +135,11 @@ async def transfer(tx: Tx, repo_id: str, old_owner: str, new_owner: str, quota: 
 
 async def purge(tx: Tx, repo_id: str) -> None:
     """Remove the counts of a deleted repository whose rows are about to be deleted."""
-    found = await tx.one(rows.OF_REPO, of_repo=repo_id)
-    if found is not None:
-        if not found[2]:
+    counts = await tx.one(rows.OF_REPO, of_repo=repo_id)
+    if counts is not None:
+        if not counts[2]:
             await _move(tx, repo_id, True)
-        await tx.run(rows.PURGED, of_repo=repo_id, all_bytes=found[0], all_objects=found[1])
+        await tx.run(rows.PURGED, of_repo=repo_id, all_bytes=counts[0], all_objects=counts[1])
 
 
 async def count_account(tx: Tx, address: str, quota: Quota, guest: bool = False) -> None:
@@ -147,44 +147,44 @@ async def count_account(tx: Tx, address: str, quota: Quota, guest: bool = False)
     key, limit = (f"guest {address}", quota.accounts * GUESTS) if guest else (address, quota.accounts)
     now = now_ms()
     await tx.many(rows.ENSURE_ADDRESS, [{"address": key, "accounts": 0, "expires_at": now + DAY}])
-    made = await tx.value(rows.COUNT_ADDRESS, of_address=key, now=now, until=now + DAY)
-    if made > limit:
+    created = await tx.value(rows.COUNT_ADDRESS, of_address=key, now=now, until=now + DAY)
+    if created > limit:
         raise QuotaExceeded(
             f"this address made {limit} {'guests' if guest else 'accounts'} within a day, and may make no "
             "more; try again tomorrow, or ask the operator of this node for an account (relay account add "
             "HANDLE)",
             "accounts",
-            int(made) - 1,
+            int(created) - 1,
             limit,
         )
 
 
-async def _ensure(tx: Tx, repo_id: str) -> None:
+async def _ensure_rows(tx: Tx, repo_id: str) -> None:
     owner = await tx.value(rows.OWNER, of_repo=repo_id)
     await tx.many(rows.ENSURE_ACCOUNT, [rows.unused(owner)])
     await tx.many(rows.ENSURE_REPO, [rows.empty(repo_id)])
 
 
 async def _move(tx: Tx, repo_id: str, deleted: bool) -> None:
-    found = await tx.one(rows.OF_REPO, of_repo=repo_id)
-    if found is None:
-        await _ensure(tx, repo_id)
-        found = (0, 0, not deleted)
-    if bool(found[2]) == deleted:
+    counts = await tx.one(rows.OF_REPO, of_repo=repo_id)
+    if counts is None:
+        await _ensure_rows(tx, repo_id)
+        counts = (0, 0, not deleted)
+    if bool(counts[2]) == deleted:
         return
     await tx.run(rows.MARK_DELETED, of_repo=repo_id, is_deleted=deleted)
     statement = rows.TO_DELETED if deleted else rows.FROM_DELETED
-    await tx.run(statement, of_repo=repo_id, all_bytes=found[0], all_objects=found[1])
+    await tx.run(statement, of_repo=repo_id, all_bytes=counts[0], all_objects=counts[1])
 
 
-def _nothing(account_id: str) -> UsageRow:
+def _unused_row(account_id: str) -> UsageRow:
     return UsageRow(account_id, 0, 0, 0, 0, 0, 0, None, None, None)
 
 
-def _with(used: UsageRow, objects: int, size: int) -> UsageRow:
+def _add_usage(used: UsageRow, objects: int, size: int) -> UsageRow:
     values = {name: getattr(used, name) for name in used.__struct_fields__}
     return UsageRow(**values | {"bytes": used.bytes + size, "objects": used.objects + objects})
 
 
-def _said(count: int, what: What) -> str:
+def _amount(count: int, what: What) -> str:
     return f"{count} {what}"

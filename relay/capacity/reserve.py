@@ -27,31 +27,31 @@ class Reserve:
     """Watches the file systems of `folder` and of `others`: data, packs, a SQLite database. Database and
     bucket servers have limits of their own."""
 
-    def __init__(self, folder: Path, kept: Space, others: Iterable[Path] = ()) -> None:
-        self._folder, self._kept, self._others = folder, kept, tuple(others)
+    def __init__(self, folder: Path, space: Space, others: Iterable[Path] = ()) -> None:
+        self._folder, self._kept, self._others = folder, space, tuple(others)
         self._looked_at = float("-inf")
         self._lacking: str | None = None
 
     def lacking(self) -> str | None:
-        """What is short, in words; None while there is enough. Raises OSError if it cannot be read."""
+        """The shortage in words; None while there is enough space. Raises OSError if it cannot be read."""
         now = time.monotonic()
         if now - self._looked_at > FRESH:
-            self._lacking, self._looked_at = self._look(), now
+            self._lacking, self._looked_at = self._find_lack(), now
         return self._lacking
 
     def require(self) -> None:
         """Raise NoSpace when the reserve is touched."""
-        if found := self.lacking():
+        if lack := self.lacking():
             raise NoSpace(
-                f"this node is nearly full: {found}; nothing was stored. Reading and deleting still work; "
+                f"this node is nearly full: {lack}; nothing was stored. Reading and deleting still work; "
                 "ask its operator to make room (relay gc, relay quota, a larger disk)"
             )
 
-    def _look(self) -> str | None:
+    def _find_lack(self) -> str | None:
         folders = [self._folder, *(one for one in self._others if one.exists())]
-        return next(filter(None, map(self._look_at, folders)), None)
+        return next(filter(None, map(self._find_lack_in, folders)), None)
 
-    def _look_at(self, folder: Path) -> str | None:
+    def _find_lack_in(self, folder: Path) -> str | None:
         stat = os.statvfs(folder)
         free, inodes = stat.f_bavail * stat.f_frsize, stat.f_favail
         if free < self._kept.bytes:

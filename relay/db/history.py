@@ -82,9 +82,9 @@ def _history(start: ColumnElement[bool], dialect: Dialect) -> CTE:
 
 
 def _up(walk: CTE, above: Any, dialect: Dialect) -> tuple[FromClause, ColumnElement[int]]:
-    """The walk with what is one step above it, and whether that was merged. A recursion may have one step
-    only. PostgreSQL looks up parents and sources for each seal if they are LATERAL, and reads both tables
-    whole otherwise; SQLite has no LATERAL, and goes up from each seal twice."""
+    """The walk joined with parents and merge sources: one step up, and whether that was a merge. A recursion
+    may have one step only. PostgreSQL looks up parents and sources for each seal if they are LATERAL, and
+    reads both tables whole otherwise; SQLite has no LATERAL, and goes up from each seal twice."""
     if dialect == "postgresql":
         parents = select(seal_parent.c.parent_id.label("id"), _NO.label("merged")).where(
             seal_parent.c.seal_id == walk.c.id

@@ -28,13 +28,13 @@ async def page(tx: Tx, rows: Keyset, query: PageQuery, to_wire: Callable[[Row], 
     """The page that `query` asks for of a keyset whose other parameters are `params`."""
     size = page_size(query.limit)
     if query.cursor is None:
-        found = await tx.all(rows.first, **params, limit=size + 1)
+        page_rows = await tx.all(rows.first, **params, limit=size + 1)
     else:
         after = dict(zip(rows.names, Cursor.read(query.cursor, *rows.blank), strict=True))
-        found = await tx.all(rows.next, **params, **after, limit=size + 1)
-    items = [to_wire(row) for row in found[:size]]
-    more = len(found) > size
-    return Page(items=items, next_cursor=Cursor.write(*rows.key(found[size - 1])) if more else None)
+        page_rows = await tx.all(rows.next, **params, **after, limit=size + 1)
+    items = [to_wire(row) for row in page_rows[:size]]
+    more = len(page_rows) > size
+    return Page(items=items, next_cursor=Cursor.write(*rows.key(page_rows[size - 1])) if more else None)
 
 
 class Cursor:

@@ -63,5 +63,5 @@ UNSEALED = select(func.count()).where(
 )
 
 
-def row(found: Row) -> RefRow:
-    return RefRow(*found)
+def row(columns: Row) -> RefRow:
+    return RefRow(*columns)

@@ -239,10 +239,10 @@ ALIAS_DROP = delete(repo_alias).where(_ALIAS)
 ALIAS_INSERT = insert(repo_alias)
 
 
-def row(found: Row) -> RepoRow:
-    return RepoRow(*found[: len(COLUMNS)])
+def row(columns: Row) -> RepoRow:
+    return RepoRow(*columns[: len(COLUMNS)])
 
 
-def role(found: Row) -> Role | None:
-    value: Role | None = found[len(COLUMNS)]
+def role(columns: Row) -> Role | None:
+    value: Role | None = columns[len(COLUMNS)]
     return value

@@ -226,12 +226,12 @@ CROWD_OUT = delete(prepare).where(
 PURGE_PREPARED = delete(prepare).where(prepare.c.expires_at < bindparam("before"))
 
 
-def row(found: Row) -> SealRow:
-    return SealRow(*found)
+def row(columns: Row) -> SealRow:
+    return SealRow(*columns)
 
 
-def prepared(found: Row) -> PrepareRow:
-    return PrepareRow(*found)
+def prepared(columns: Row) -> PrepareRow:
+    return PrepareRow(*columns)
 
 
 async def resolve(tx: Tx, repo_id: str, text: str) -> str | None:
@@ -239,33 +239,33 @@ async def resolve(tx: Tx, repo_id: str, text: str) -> str | None:
     if not SHORTEST <= len(text) <= _ID_DIGITS or not HEX_DIGITS.issuperset(text):
         return None
     last = text.ljust(_ID_DIGITS, "f")
-    found = await tx.all(LIKE, repo_id=repo_id, first=text.ljust(_ID_DIGITS, "0"), last=last)
-    return str(found[0][0]) if len(found) == 1 else None
+    matches = await tx.all(LIKE, repo_id=repo_id, first=text.ljust(_ID_DIGITS, "0"), last=last)
+    return str(matches[0][0]) if len(matches) == 1 else None
 
 
 async def root_of(tx: Tx, repo_id: str, seal_id: str) -> bytes | None:
     """The tree's root of a seal of this repository."""
-    found = await tx.all(HEADS, repo_id=repo_id, ids=[seal_id])
-    return bytes(found[0][2]) if found else None
+    heads = await tx.all(HEADS, repo_id=repo_id, ids=[seal_id])
+    return bytes(heads[0][2]) if heads else None
 
 
 async def parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
     """Parents in order, by seal."""
-    found: dict[str, list[str]] = {one: [] for one in ids}
+    parents_of: dict[str, list[str]] = {one: [] for one in ids}
     for child, parent in await tx.all(PARENTS, ids=ids):
-        found[child].append(parent)
-    return found
+        parents_of[child].append(parent)
+    return parents_of
 
 
 async def held_sources(
     tx: Tx, repo_id: str, ids: list[str], strategies: Sequence[str] = LISTED
 ) -> dict[str, list[str]]:
-    """What these were merged from by one of the strategies (where it is not known: by a merge), in order, by
-    seal. What the repository does not have, as a fork may not, is left out."""
-    found: dict[str, list[str]] = {one: [] for one in ids}
+    """The merge sources of these seals that the repository holds, in order, by seal. `strategies`: those that
+    count as a merge; sources of unknown strategy are included."""
+    sources_of: dict[str, list[str]] = {one: [] for one in ids}
     if not ids:
-        return found
+        return sources_of
     for merged, source, strategy in await tx.all(HELD_SOURCES, repo_id=repo_id, ids=ids):
         if strategy is None or strategy in strategies:
-            found[merged].append(source)
-    return found
+            sources_of[merged].append(source)
+    return sources_of

@@ -49,7 +49,8 @@ class Channels:
         channel.peer.channels[channel.number] = channel
 
     def settle(self, channel: Channel, seq: int) -> list[Frame]:
-        """The channel is open with the frontier at `seq`: deliver the collected frames after that."""
+        """Open the channel, whose listener has the frontier at `seq`: deliver the collected frames after
+        that."""
         channel.seq, waiting, channel.waiting = seq, channel.waiting or [], None
         return [one for one in waiting if one.seq > seq]
 
@@ -111,8 +112,8 @@ class Channels:
             return
         if frame is None:
             async with self._db.read() as tx:
-                found = await tx.one(rows.ONE, branch_id=branch_id, seq=seq)
-            frame = Frame(branch_id, *found) if found else Frame(branch_id, seq, seq, None)
+                row = await tx.one(rows.ONE, branch_id=branch_id, seq=seq)
+            frame = Frame(branch_id, *row) if row else Frame(branch_id, seq, seq, None)
         for channel in self._listening(branch_id):
             channel.offer(frame)
 
@@ -124,12 +125,14 @@ class Channels:
         count, weight = await tx.one(rows.WEIGHT, branch_id=branch_id, since=since) or (0, 0)
         if count > CAUGHT_UP or weight > CAUGHT_UP_BYTES:
             return None
-        found = [Frame(branch_id, *row) for row in await tx.all(rows.SINCE, branch_id=branch_id, since=since)]
-        for frame in found:
+        frames = [
+            Frame(branch_id, *row) for row in await tx.all(rows.SINCE, branch_id=branch_id, since=since)
+        ]
+        for frame in frames:
             if frame.after != since or frame.message is None:
                 return None
             since = frame.seq
-        return found if since == seq else None
+        return frames if since == seq else None
 
     def _listening(self, branch_id: str) -> Iterable[Channel]:
         return tuple(self._rooms.get(branch_id, ()))

@@ -63,11 +63,11 @@ class Followers:
         grown = asyncio.Event()
         self._db.on_wake(grown.set)
         async with self._db.read() as tx:
-            end = await self._end(tx)
+            end = await self._last_settled(tx)
         for name in self._all:
             self._wakes[name] = wake = asyncio.Event()
-            self._tasks.append(asyncio.create_task(self._keep(name, wake)))
-        self._tasks.append(asyncio.create_task(self._hear(grown, end)))
+            self._tasks.append(asyncio.create_task(self._keep_following(name, wake)))
+        self._tasks.append(asyncio.create_task(self._wake_followers(grown, end)))
 
     async def stop(self) -> None:
         """Stop at once; the current transaction is rolled back and its events are handled again later."""
@@ -76,15 +76,15 @@ class Followers:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def turn(self, name: str) -> int:
-        """Handle the next events; returns how many. Only one process at a time does."""
+        """Handle the next events of a follower, in one process at a time. Returns how many."""
         follower = self._all[name]
         async with self._db.read() as tx:  # another process may have been faster, and polls find little
             at = await tx.value(rows.CURSOR, name=name)
-            if at is None or not await self._after(tx, follower.kinds, at, 1):
+            if at is None or not await self._read_after(tx, follower.kinds, at, 1):
                 return 0
         async with self._db.write(f"follow {name}") as tx:
             at = await tx.value(rows.CURSOR, name=name)
-            events = await self._after(tx, follower.kinds, at, follower.turn)
+            events = await self._read_after(tx, follower.kinds, at, follower.turn)
             if events:
                 await follower.follow(tx, events)
                 await tx.run(rows.CURSOR_TO, follower=name, to=events[-1].id)
@@ -94,25 +94,27 @@ class Followers:
         """Check the cursor before anything is written: a restored database may have fewer events than were
         handled, and assigns their numbers again."""
         async with self._db.write(f"follow {follower.name}") as tx:
-            end = await self._end(tx)
+            end = await self._last_settled(tx)
             await tx.many(rows.CURSOR_FIRST, [{"name": follower.name, "at": end}])
             if await tx.value(rows.CURSOR, name=follower.name) > end:
                 await tx.run(rows.CURSOR_TO, follower=follower.name, to=end)
 
-    async def _after(self, tx: Tx, kinds: Iterable[str], at: int, limit: int) -> list[Logged]:
-        last = await self._end(tx)  # read before the events, so that all up to it are visible
-        return await self._between(tx, kinds, at, last, limit)
+    async def _read_after(self, tx: Tx, kinds: Iterable[str], at: int, limit: int) -> list[Logged]:
+        last = await self._last_settled(tx)  # read before the events, so that all up to it are visible
+        return await self._read_between(tx, kinds, at, last, limit)
 
-    async def _between(self, tx: Tx, kinds: Iterable[str], at: int, last: int, limit: int) -> list[Logged]:
-        found = await tx.all(rows.OF_KINDS, since=at, last=last, kinds=list(kinds), limit=limit)
-        return [log.row(one) for one in found]
+    async def _read_between(
+        self, tx: Tx, kinds: Iterable[str], at: int, last: int, limit: int
+    ) -> list[Logged]:
+        logged = await tx.all(rows.OF_KINDS, since=at, last=last, kinds=list(kinds), limit=limit)
+        return [log.row(one) for one in logged]
 
-    async def _end(self, tx: Tx) -> int:
+    async def _last_settled(self, tx: Tx) -> int:
         """The last id before which no new event can appear."""
         horizon = await self._db.horizon(tx)
         return int(await tx.value(rows.LAST)) if horizon is None else horizon - 1
 
-    async def _hear(self, grown: asyncio.Event, at: int) -> None:
+    async def _wake_followers(self, grown: asyncio.Event, at: int) -> None:
         """Read the log once for all followers when it has grown since `at`, and wake those that have
         something to do: most commits are live edits, which concern none."""
         kinds = sorted({kind for follower in self._all.values() for kind in follower.kinds})
@@ -127,11 +129,11 @@ class Followers:
                 grown.set()
 
     async def _wake_after(self, kinds: Sequence[str], at: int) -> int:
-        """Wake the followers of events after `at`. Returns up to where the log was read."""
+        """Wake the followers of events after `at`. Returns the id up to which the log was read."""
         async with self._db.read() as tx:
-            last = await self._end(tx)
+            last = await self._last_settled(tx)
             while True:
-                events = await self._between(tx, kinds, at, last, TURN)
+                events = await self._read_between(tx, kinds, at, last, TURN)
                 for follower in self._all.values():
                     if any(event.kind in follower.kinds for event in events):
                         self._wakes[follower.name].set()
@@ -139,7 +141,7 @@ class Followers:
                     return max(at, last)
                 at = events[-1].id
 
-    async def _keep(self, name: str, wake: asyncio.Event) -> None:
+    async def _keep_following(self, name: str, wake: asyncio.Event) -> None:
         while True:
             wake.clear()
             try:

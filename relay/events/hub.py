@@ -61,7 +61,7 @@ class Hub:
 
     async def start(self) -> None:
         """Follow the log from its current end."""
-        self._position = await self._settled()
+        self._position = await self._last_settled()
         self._db.on_wake(self._wake.set)
         self._db.on_tell(self.channels.people.heard)
         self._tasks = [asyncio.create_task(self._follow()), asyncio.create_task(self._watch())]
@@ -132,36 +132,36 @@ class Hub:
         if audience is None:
             return Hidden(repo_id=repo_id)
         peer.sees(repo_id, audience)
-        told = await self._from(peer, repo_id, since)
+        outcome = await self._listen_from(peer, repo_id, since)
         # Read the rights again now that it listens: later changes are delivered in order.
         audience = await self._may_see(peer, repo_id)
         if audience is None or repo_id not in peer.cursors:
             self.unsubscribe(peer, repo_id)
             return Hidden(repo_id=repo_id)
         peer.sees(repo_id, audience)
-        return told
+        return outcome
 
     async def rouse(self, peer: Peer, repo_ids: Collection[str]) -> None:
-        """Let events of these repositories, as far as the peer may see them, set its `ready` from now on."""
+        """Set the peer's `ready` on events of these repositories that it may see, from now on."""
         for repo_id, audience in (await self.heard_by(peer.account_id, repo_ids)).items():
             peer.sees(repo_id, audience)
             self._listen(peer, repo_id, self._position)
 
-    async def _from(self, peer: Peer, repo_id: str, since: int | None) -> Subscribed | Resync:
-        """Start listening and queue the older events after `since`."""
-        cursor = await self._settled() if since is None else since
+    async def _listen_from(self, peer: Peer, repo_id: str, since: int | None) -> Subscribed | Resync:
+        """Subscribe the peer and queue the events after `since`."""
+        cursor = await self._last_settled() if since is None else since
         if since is not None and await self._is_lost(cursor):
             return await self._resync(peer, repo_id)
         behind: list[Logged] = []
         while True:
             before = self._handed_out
             async with self._db.read() as tx:
-                found = await tx.all(rows.OF_REPO, repo_id=repo_id, since=cursor, limit=BATCH)
-            behind += map(log.row, found)
+                older = await tx.all(rows.OF_REPO, repo_id=repo_id, since=cursor, limit=BATCH)
+            behind += map(log.row, older)
             cursor = behind[-1].id if behind else cursor
             if len(behind) >= BACKLOG:
                 return await self._resync(peer, repo_id)
-            if len(found) < BATCH and before == self._handed_out:
+            if len(older) < BATCH and before == self._handed_out:
                 break  # nothing was delivered while we read: the log continues where this backlog ends
         self._listen(peer, repo_id, behind[0].id - 1 if behind else cursor)
         for event in behind:
@@ -169,7 +169,7 @@ class Hub:
         return Subscribed(repo_id=repo_id, id=behind[0].id - 1 if behind else cursor)
 
     async def _resync(self, peer: Peer, repo_id: str) -> Resync:
-        cursor = await self._settled()
+        cursor = await self._last_settled()
         self._listen(peer, repo_id, cursor)
         return Resync(repo_id=repo_id, id=cursor)
 
@@ -185,21 +185,21 @@ class Hub:
     ) -> tuple[list[Event], int, bool, bool]:
         """Events after `since` of these repositories at these levels, where to continue, whether there are
         more, and whether some after `since` are deleted."""
-        last = await self._settled()  # one number for many repositories: stay below the horizon
+        last = await self._last_settled()  # one number for many repositories: stay below the horizon
         if since is None or not levels:
             return [], last, False, False
         if await self._is_lost(since):
             return [], last, False, True
         async with self._db.read() as tx:
-            found = await tx.all(rows.OF_REPOS, repo_ids=list(levels), since=since, last=last, limit=BATCH)
-        logged = [log.row(one) for one in found]
+            newer = await tx.all(rows.OF_REPOS, repo_ids=list(levels), since=since, last=last, limit=BATCH)
+        logged = [log.row(one) for one in newer]
         heard = [to_wire(one) for one in logged if LEVEL[one.audience] <= LEVEL[levels[one.repo_id or ""]]]
         if len(logged) < BATCH:
             return heard, max(last, since), False, False
         return heard, logged[-1].id, True, False
 
     async def heard_by(self, account_id: str, repo_ids: Collection[str]) -> dict[str, Audience]:
-        """What this account may see of each of these repositories; hidden ones are absent."""
+        """The level at which this account sees each of these repositories; hidden ones are absent."""
         seen = await self._rights({account_id}, repo_ids)
         return {repo_id: seen[account_id, repo_id] for repo_id in repo_ids if (account_id, repo_id) in seen}
 
@@ -215,15 +215,15 @@ class Hub:
 
     async def _rights_of(self, accounts: Collection[str], repo_ids: Collection[str]) -> Seen:
         async with self._db.read() as tx:
-            found = await tx.all(listeners.SEEN_BY, ids=list(repo_ids))
-        return _seen(found, accounts)
+            rights = await tx.all(listeners.SEEN_BY, ids=list(repo_ids))
+        return _audiences(rights, accounts)
 
     async def _ask_again(self, repo_ids: Collection[str]) -> None:
         """Read the levels of all peers of these repositories again, in one query."""
         peers = {
-            (peer, one)
-            for one in repo_ids
-            for peer in self._listeners.get(one, set()) | self.channels.peers(one)
+            (peer, watched_id)
+            for watched_id in repo_ids
+            for peer in self._listeners.get(watched_id, set()) | self.channels.peers(watched_id)
         }
         if not peers:
             return
@@ -238,27 +238,27 @@ class Hub:
             peer.sees(repo_id, audience)
 
     async def _watch(self) -> None:
-        asked = monotonic()
+        last_poll = monotonic()
         while True:
             await asyncio.sleep(ALIVE)
             try:
                 await self._end_dead(self._peers)
-                if monotonic() - asked >= POLL:
-                    asked = monotonic()
+                if monotonic() - last_poll >= POLL:
+                    last_poll = monotonic()
                     await self._ask_again(self._listeners.keys() | self.channels.repos)
             except Exception:
                 LOG.exception("the rights of listeners could not be read; trying again")
 
     async def _end_dead(self, peers: Iterable[Peer]) -> None:
         """Close these peers if their session or key has ended."""
-        here = list(peers)
-        ids = sorted({peer.session_id for peer in here if peer.session_id is not None})
+        all_peers = list(peers)
+        ids = sorted({peer.session_id for peer in all_peers if peer.session_id is not None})
         for start in range(0, len(ids), ASKED):
             part = ids[start : start + ASKED]
             async with self._db.read() as tx:
                 living = {row[0] for row in await tx.all(listeners.LIVING, ids=part, now=now_ms())}
             self.end_sessions(set(part) - living)
-        for peer in here:
+        for peer in all_peers:
             if peer.over:
                 peer.close()
 
@@ -274,9 +274,9 @@ class Hub:
         async with self._db.read() as tx:
             last = int(await tx.value(rows.LAST))
             swept = await tx.value(rows.CURSOR, name=rows.SWEPT) or 0
-        return cursor < swept or (cursor > last and cursor > await self._settled())
+        return cursor < swept or (cursor > last and cursor > await self._last_settled())
 
-    async def _settled(self) -> int:
+    async def _last_settled(self) -> int:
         """The last id before which no new event can appear."""
         async with self._db.read() as tx:
             horizon = await self._db.horizon(tx)
@@ -297,17 +297,17 @@ class Hub:
                 LOG.exception("the event log could not be read; trying again")
 
     async def _hand_out(self) -> None:
-        at, found = self._position, BATCH
+        at, count = self._position, BATCH
         async with self._db.read() as tx:
             horizon = await self._db.horizon(tx)  # read before the events, so that all below it are visible
-        while found == BATCH:
+        while count == BATCH:
             async with self._db.read() as tx:
                 logged = [log.row(one) for one in await tx.all(rows.AFTER, since=at, limit=BATCH)]
             for event in logged:
                 await self._hand_to_peers(event)
                 at = event.id
-            found = len(logged)
-            self._handed_out += found
+            count = len(logged)
+            self._handed_out += count
         self._position = at if horizon is None else max(self._position, horizon - 1)
 
     async def _hand_to_peers(self, event: Logged) -> None:
@@ -322,13 +322,13 @@ class Hub:
             return
         if event.changes_access:
             await self._ask_again([event.repo_id])
-        told = Told(event)
+        queued = Told(event)
         for peer in late:
-            peer.offer(told)
+            peer.offer(queued)
         if carried:
-            await self._carry(told.event)
+            await self._apply_to_channels(queued.event)
 
-    async def _carry(self, event: Event) -> None:
+    async def _apply_to_channels(self, event: Event) -> None:
         """Apply the event to channels."""
         match event.kind, event.data:
             case log.LIVE, {"branch_id": str(branch_id), "seq": int(seq)}:
@@ -337,12 +337,12 @@ class Hub:
                 self.channels.end_branch(event.repo_id, name)
 
 
-def _seen(found: Iterable[Row], accounts: Collection[str]) -> dict[tuple[str, str], Audience]:
+def _audiences(rights: Iterable[Row], accounts: Collection[str]) -> dict[tuple[str, str], Audience]:
     seen: dict[tuple[str, str], Audience] = {}
-    for repo_id, owner_id, public, account_id, role in found:
+    for repo_id, owner_id, public, account_id, role in rights:
         if public:
-            for one in accounts:
-                seen.setdefault((one, repo_id), "reader")
+            for account in accounts:
+                seen.setdefault((account, repo_id), "reader")
         if account_id in accounts:
             seen[account_id, repo_id] = audience_of(_role(role))
         if owner_id in accounts:

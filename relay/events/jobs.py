@@ -123,7 +123,7 @@ class Jobs:
             tx.after_commit(self._wake.set)
 
     async def start(self) -> None:
-        self._task = asyncio.create_task(self._work())
+        self._task = asyncio.create_task(self._claim_forever())
 
     async def stop(self) -> None:
         """Stop at once; running jobs are run again when their leases have ended."""
@@ -139,7 +139,7 @@ class Jobs:
         await asyncio.gather(*begun)
         return len(begun)
 
-    async def _work(self) -> None:
+    async def _claim_forever(self) -> None:
         while True:
             self._wake.clear()
             try:
@@ -155,8 +155,8 @@ class Jobs:
         now = now_ms()
         keys = {f"{kind}:{now // period}": kind for kind, period in self._periods.items()}
         async with self._db.read() as tx:
-            known = {row[0] for row in await tx.all(rows.KEYS, keys=list(keys))}
-        due = {key: kind for key, kind in keys.items() if key not in known}
+            existing = {row[0] for row in await tx.all(rows.KEYS, keys=list(keys))}
+        due = {key: kind for key, kind in keys.items() if key not in existing}
         if due:
             async with self._db.write() as tx:
                 for key, kind in due.items():
@@ -177,8 +177,8 @@ class Jobs:
         async with self._db.write() as tx:
             now = now_ms()
             for kind in due:
-                found = await self._claim(tx, kind, free[kind], now)
-                claimed += [(row, now + LEASE) for row in found]
+                jobs = await self._claim(tx, kind, free[kind], now)
+                claimed += [(row, now + LEASE) for row in jobs]
         return [self._run(row, lease) for row, lease in claimed]
 
     async def _claim(self, tx: Tx, kind: str, slots: int, now: int) -> list[Row]:
@@ -191,9 +191,9 @@ class Jobs:
         more = True
         while more and len(ids) < slots:  # each round but the last fills a lane
             full = [NOBODY, *(lane for lane, n in taken.items() if n >= each)]
-            found = await tx.all(rows.DUE_IN_LANES, of_kind=kind, now=now, full=full, limit=slots)
+            due = await tx.all(rows.DUE_IN_LANES, of_kind=kind, now=now, full=full, limit=slots)
             more = False
-            for job_id, lane in found:
+            for job_id, lane in due:
                 if job_id in ids:
                     continue
                 if taken[lane] >= each:
@@ -230,36 +230,36 @@ class Jobs:
         pace, held = self._paces[kind], _Held(job_id, lease)
         work = asyncio.ensure_future(self._handlers[kind](msgspec.json.decode(data)))
         try:
-            await self._watched(work, held, pace.deadline)
+            await self._watch(work, held, pace.deadline)
         except LeaseLost:
             LOG.warning("job %s %s is another worker's by now", kind, job_id)
         except Exception as error:
             LOG.warning("job %s %s failed at attempt %d", kind, job_id, attempts, exc_info=True)
-            await self._failed(held, pace, attempts, f"{type(error).__name__}: {error}"[:ERROR_CHARS])
+            await self._record_failure(held, pace, attempts, f"{type(error).__name__}: {error}"[:ERROR_CHARS])
         else:
             async with self._db.write() as tx:
                 await tx.run(rows.DONE, job_id=job_id, lease=held.lease, now=now_ms(), error=None)
         finally:
             work.cancel()
 
-    async def _watched(self, work: asyncio.Future[None], held: _Held, deadline: int) -> None:
+    async def _watch(self, work: asyncio.Future[None], held: _Held, deadline: int) -> None:
         """Wait for the work, renewing its lease. Raises what it raises, TimeoutError at the deadline, and
         LeaseLost when another worker has the job."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + deadline / SECOND
         while True:
-            left = ends - loop.time()
-            await asyncio.wait({work}, timeout=min(max(left, 0), RENEW / SECOND))
+            seconds_left = ends - loop.time()
+            await asyncio.wait({work}, timeout=min(max(seconds_left, 0), RENEW / SECOND))
             if work.done():
                 return work.result()
             if loop.time() >= ends:
-                await _stopped(work, held.job_id)
+                await _stop(work, held.job_id)
                 raise TimeoutError(f"it took longer than {deadline / SECOND:g} s")
-            if not await self._renewed(held):
-                await _stopped(work, held.job_id)
+            if not await self._renew_lease(held):
+                await _stop(work, held.job_id)
                 raise LeaseLost
 
-    async def _renewed(self, held: _Held) -> bool:
+    async def _renew_lease(self, held: _Held) -> bool:
         """Whether the lease is still ours. While the database cannot be reached it counts as ours until it
         ends."""
         until = max(now_ms() + LEASE, held.lease + 1)
@@ -272,7 +272,7 @@ class Jobs:
         held.lease = until
         return bool(ours)
 
-    async def _failed(self, held: _Held, pace: Pace, attempts: int, error: str) -> None:
+    async def _record_failure(self, held: _Held, pace: Pace, attempts: int, error: str) -> None:
         """Schedule another attempt, or give up: the row stays with its error until it is swept."""
         now, mine = now_ms(), {"job_id": held.job_id, "lease": held.lease}
         async with self._db.write() as tx:
@@ -290,7 +290,7 @@ class _Held:
     lease: int
 
 
-async def _stopped(work: asyncio.Future[None], job_id: str) -> None:
+async def _stop(work: asyncio.Future[None], job_id: str) -> None:
     """Cancel a handler; one that does not end loses its slot and its job."""
     work.cancel()
     await asyncio.wait({work}, timeout=STUBBORN / SECOND)

@@ -31,12 +31,13 @@ class Landings:
         self._landed.append(function)
 
     async def moved(self, tx: Tx, view: Any, branch_id: str, head: str) -> None:
-        """The head of this branch is `head` from now on."""
+        """Call the functions of `on_moved`: the head of this branch is now `head`."""
         for function in self._moved:
             await function(tx, view, branch_id, head)
 
     async def landed(self, tx: Tx, view: Any, prepared_for: str | None, head: str) -> None:
-        """Seals that were prepared for this have landed, the last of them `head`; None was for nothing."""
+        """Call the functions of `on_landed`: the seals of a prepare have landed, the last of them `head`.
+        Does nothing without `prepared_for`."""
         if prepared_for is not None:
             for function in self._landed:
                 await function(tx, view, prepared_for, head)

@@ -74,12 +74,12 @@ class Logged:
 
     def fields(self) -> dict[str, Any]:
         """The decoded `data`."""
-        found: dict[str, Any] = msgspec.json.decode(self.data)
-        return found
+        decoded: dict[str, Any] = msgspec.json.decode(self.data)
+        return decoded
 
 
-def row(found: Row) -> Logged:
-    return Logged(*found)
+def row(columns: Row) -> Logged:
+    return Logged(*columns)
 
 
 def audience_of(role: Role | None) -> Audience:

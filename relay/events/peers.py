@@ -70,11 +70,11 @@ class Shared:
         self._texts: dict[int, bytes] = {}
 
     def text(self, channel: int) -> bytes:
-        found = self._texts.get(channel)
-        if found is None:
-            found = b'{"type":"%s","channel":%d,' % (self._tag.encode(), channel) + self._body[1:]
-            self._texts[channel] = found
-        return found
+        text = self._texts.get(channel)
+        if text is None:
+            text = b'{"type":"%s","channel":%d,' % (self._tag.encode(), channel) + self._body[1:]
+            self._texts[channel] = text
+        return text
 
 
 class Frame:
@@ -201,35 +201,35 @@ class Peer:
     closed: bool = False
     ready: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def offer(self, told: Told) -> None:
+    def offer(self, queued: Told) -> None:
         """Queue an event of a repository that the peer follows. The cursor also moves past events that are
         not queued: those that the peer may not see, and those of a repository that it must resync."""
-        event = told.event
+        event = queued.event
         cursor = self.cursors.get(event.repo_id)
         if cursor is None or event.id <= cursor:
             return
         self.cursors[event.repo_id] = event.id
-        if told.level > self.levels.get(event.repo_id, 0):
+        if queued.level > self.levels.get(event.repo_id, 0):
             return
         if event.repo_id not in self.lost:
-            self.push(told)
+            self.push(queued)
         self.ready.set()
 
     def push(self, item: Told | _OfBranch) -> None:
         """Queue a message, or drop the queue when it is full. A channel's message is sent at once if nothing
         is queued: waking a task for each of hundreds of peers takes longer than sending."""
-        if isinstance(item, _OfBranch) and self._sent(item.text):
+        if isinstance(item, _OfBranch) and self._send_at_once(item.text):
             return
         if len(self.queue) >= QUEUE or self.queued >= QUEUE_BYTES:
             waiting, self.queue, self.queued = self.queue, deque(), 0
-            for one in (*waiting, item):
-                one.lose(self)
+            for dropped in (*waiting, item):
+                dropped.lose(self)
         else:
             self.queue.append(item)
             self.queued += len(item.text)
         self.ready.set()
 
-    def _sent(self, text: bytes) -> bool:
+    def _send_at_once(self, text: bytes) -> bool:
         if self.at_once is None or self.ready.is_set() or self.over:
             return False
         return self.at_once((text,))
@@ -263,38 +263,38 @@ class Peer:
         self.meeting.pop(channel, None)
         self._keep(lambda one: isinstance(one, Told) or one.channel is not channel)
 
-    def _keep(self, kept: Callable[[Told | _OfBranch], bool]) -> None:
-        self.queue = deque(filter(kept, self.queue))
+    def _keep(self, is_kept: Callable[[Told | _OfBranch], bool]) -> None:
+        self.queue = deque(filter(is_kept, self.queue))
         self.queued = sum(len(one.text) for one in self.queue)
 
     def drain(self) -> list[bytes]:
-        """What waits (`ready`), as JSON texts: what it sees no more, events and frames in order, and what was
-        lost. No more than AT_ONCE; `ready` stays where there is more."""
-        found = [_encode(one) for one in self.ended]
-        found += [_encode(Hidden(repo_id=one)) for one in self.hidden]
+        """The waiting messages as JSON texts, at most AT_ONCE: repositories hidden by now, events and frames
+        in order, then losses. `ready` stays set if there are more."""
+        texts = [_encode(one) for one in self.ended]
+        texts += [_encode(Hidden(repo_id=one)) for one in self.hidden]
         self.ended, self.hidden = [], []
         taken = 0
         while self.queue and taken < AT_ONCE:
-            found.append(text := self.queue.popleft().text)
+            texts.append(text := self.queue.popleft().text)
             taken += len(text)
         self.queued -= taken
         if self.queue:
-            return found
-        found += [_encode(Resync(repo_id=one, id=self.cursors[one])) for one in sorted(self.lost)]
-        found += [_encode(Gap(channel=one.number, seq=one.seq)) for one in self.gaps]
-        found += [_encode(_news(one)) for one in self.meeting]
+            return texts
+        texts += [_encode(Resync(repo_id=one, id=self.cursors[one])) for one in sorted(self.lost)]
+        texts += [_encode(Gap(channel=one.number, seq=one.seq)) for one in self.gaps]
+        texts += [_encode(_take_news(one)) for one in self.meeting]
         self.lost, self.gaps, self.meeting, self.queued = set(), {}, {}, 0
         self.ready.clear()
-        return found
+        return texts
 
     def take_frames(self) -> list[bytes]:
         """The queued frames of channels; queued events are dropped."""
         self._keep(lambda one: not isinstance(one, Told))
         self.lost, self.hidden = set(), []
-        found: list[bytes] = []
+        frames: list[bytes] = []
         while self.ready.is_set() and not self.closed:
-            found += self.drain()
-        return found
+            frames += self.drain()
+        return frames
 
     @property
     def over(self) -> bool:
@@ -305,8 +305,10 @@ class Peer:
         self.ready.set()
 
 
-def _news(channel: Channel) -> People:
-    """News of people that the channel was not sent yet."""
+def _take_news(channel: Channel) -> People:
+    """Remove and return the news of people that the channel was not sent yet."""
     news, channel.news = channel.news, {}
-    here = [one for one in news.values() if one is not None]
-    return People(channel=channel.number, here=here, gone=[conn for conn, one in news.items() if one is None])
+    present = [one for one in news.values() if one is not None]
+    return People(
+        channel=channel.number, here=present, gone=[conn for conn, one in news.items() if one is None]
+    )

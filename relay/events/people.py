@@ -97,33 +97,33 @@ class People:
         if pace.later is None:
             wait = max(0.0, pace.at + 1 / HERE_A_SECOND - monotonic())
             if wait:
-                pace.later = asyncio.get_running_loop().call_later(wait, self._said, channel, pace)
+                pace.later = asyncio.get_running_loop().call_later(wait, self._publish_place, channel, pace)
             else:
-                self._said(channel, pace)
+                self._publish_place(channel, pace)
 
     def passing(self, channel: Channel, place: Place) -> None:
         """As `here`, for a poll: the user stays for HERE_LIVES seconds."""
-        self._stand(channel.branch_id, _person(channel, place), None, False)
+        self._set_standing(channel.branch_id, _person(channel, place), None, False)
 
     def begin(self, branch_id: str) -> None:
-        """Called for the first listener of a branch: ask other processes for its people."""
+        """Ask other processes for the people of a branch, when it gets its first listener."""
         self._tell_others(_encode(_Word(branch_id, ask=True)).decode())
 
     def leave(self, channel: Channel) -> None:
-        """The channel has ended."""
+        """Remove the channel's user: the channel has ended."""
         pace = self._paces.pop(channel, None)
         if pace is not None and pace.later is not None:
             pace.later.cancel()
         room = self._rooms.get(channel.branch_id)
         standing = room.standing.get(channel.conn) if room else None
         if standing is not None and standing.channel is channel:
-            self._gone(channel.branch_id, channel.conn)
+            self._remove(channel.branch_id, channel.conn)
 
     def end(self, branch_id: str) -> None:
-        """Called after the last listener of a branch: forget people of other processes."""
+        """Forget the people of other processes, after the last listener of a branch left."""
         room = self._rooms.get(branch_id)
         for conn in [conn for conn, one in room.standing.items() if one.far] if room else ():
-            self._gone(branch_id, conn)
+            self._remove(branch_id, conn)
 
     def everybody(self, channel: Channel) -> list[Person]:
         """The people on the branch except the channel's user."""
@@ -139,15 +139,15 @@ class People:
         room = self._rooms.get(word.branch_id)
         if word.ask and room is not None:
             room.words.update({c: one.person for c, one in room.standing.items() if not one.far})
-            self._soon(word.branch_id, room)
+            self._announce_soon(word.branch_id, room)
         if not any(True for _ in self._listeners(word.branch_id)):
             return
         for person in word.here:
-            self._stand(word.branch_id, person, None, True)
+            self._set_standing(word.branch_id, person, None, True)
         for conn in word.gone:
             standing = room.standing.get(conn) if room else None
             if standing is not None and standing.far:
-                self._gone(word.branch_id, conn)
+                self._remove(word.branch_id, conn)
 
     def stop(self) -> None:
         for pace in self._paces.values():
@@ -156,46 +156,46 @@ class People:
         for room in self._rooms.values():
             if room.telling is not None:
                 room.telling.cancel()
-            for one in room.standing.values():
-                one.end.cancel()
+            for standing in room.standing.values():
+                standing.end.cancel()
         self._rooms.clear()
 
-    def _said(self, channel: Channel, pace: _Pace) -> None:
+    def _publish_place(self, channel: Channel, pace: _Pace) -> None:
         place, pace.place, pace.later, pace.at = pace.place, None, None, monotonic()
         if place is not None:
-            self._stand(channel.branch_id, _person(channel, place), channel, False)
+            self._set_standing(channel.branch_id, _person(channel, place), channel, False)
 
-    def _stand(self, branch_id: str, person: Person, channel: Channel | None, far: bool) -> None:
+    def _set_standing(self, branch_id: str, person: Person, channel: Channel | None, far: bool) -> None:
         room = self._rooms.setdefault(branch_id, _Room())
         before = room.standing.get(person.conn)
         if before is None and len(room.standing) >= PEOPLE:
             return
         if before is not None:
             before.end.cancel()
-        end = asyncio.get_running_loop().call_later(HERE_LIVES, self._gone, branch_id, person.conn)
+        end = asyncio.get_running_loop().call_later(HERE_LIVES, self._remove, branch_id, person.conn)
         room.standing[person.conn] = _Standing(person, channel, far, end)
         if before is None or before.person != person:
             room.news[person.conn] = person
         if not far:
             room.words[person.conn] = person
-        self._soon(branch_id, room)
+        self._announce_soon(branch_id, room)
 
-    def _gone(self, branch_id: str, conn: str) -> None:
+    def _remove(self, branch_id: str, conn: str) -> None:
         room = self._rooms[branch_id]
         standing = room.standing.pop(conn)
         standing.end.cancel()
         room.news[conn] = None
         if not standing.far:
             room.words[conn] = None
-        self._soon(branch_id, room)
+        self._announce_soon(branch_id, room)
 
-    def _soon(self, branch_id: str, room: _Room) -> None:
+    def _announce_soon(self, branch_id: str, room: _Room) -> None:
         """Announce the news, at most once in PEOPLE_EACH seconds."""
         if room.telling is None:
             wait = max(0.0, room.told_at + PEOPLE_EACH - monotonic())
-            room.telling = asyncio.get_running_loop().call_later(wait, self._tell, branch_id, room)
+            room.telling = asyncio.get_running_loop().call_later(wait, self._announce, branch_id, room)
 
-    def _tell(self, branch_id: str, room: _Room) -> None:
+    def _announce(self, branch_id: str, room: _Room) -> None:
         room.telling, room.told_at = None, monotonic()
         news, room.news = room.news, {}
         words, room.words = room.words, {}
@@ -203,7 +203,7 @@ class People:
             del self._rooms[branch_id]
         if news:
             self._tell_listeners(branch_id, news)
-        for word in _words(branch_id, words):
+        for word in _split_words(branch_id, words):
             self._tell_others(word)
 
     def _tell_listeners(self, branch_id: str, news: dict[str, Person | None]) -> None:
@@ -232,11 +232,11 @@ def _person(channel: Channel, place: Place) -> Person:
 
 
 def _message(news: dict[str, Person | None]) -> Shared:
-    here = [one for one in news.values() if one is not None]
-    return Shared("people", _encode(_Moved(here, [conn for conn, one in news.items() if one is None])))
+    present = [one for one in news.values() if one is not None]
+    return Shared("people", _encode(_Moved(present, [conn for conn, one in news.items() if one is None])))
 
 
-def _words(branch_id: str, words: dict[str, Person | None]) -> Iterable[str]:
+def _split_words(branch_id: str, words: dict[str, Person | None]) -> Iterable[str]:
     """The news in messages short enough for other processes."""
     word, size = _Word(branch_id, [], []), 0
     for conn, person in words.items():

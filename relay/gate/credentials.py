@@ -77,9 +77,9 @@ class Credentials:
         if len(values) != 1:
             raise Unauthorized("Authorization appears twice; send it once")
         if self._password:
-            verdict = await self._seeing(caller, bearer.text_in_password(values[0]), params)
+            verdict = await self._authorize_seeing(caller, bearer.text_in_password(values[0]), params)
         else:
-            verdict = await self._authorized(bearer.text_in_authorization(values[0]), params)
+            verdict = await self._authorize(bearer.text_in_authorization(values[0]), params)
         bound = verdict.token.capability.bound_key
         changes = request.method not in SAFE_METHODS and not self._password
         if changes or "signature-input" in headers or "signature" in headers:
@@ -97,7 +97,7 @@ class Credentials:
             # Pages of other sites may neither change anything nor open a socket.
             if request.method not in SAFE_METHODS or "upgrade" in request.headers:
                 cookies.require_own_page(self._node.config, request)
-            verdict = await self._authorized(text, params)
+            verdict = await self._authorize(text, params)
             if verdict.device_key_id is not None:  # it would change things here without its key's signature
                 raise Unauthorized(
                     "a token bound to a key cannot be used as a cookie; send it in a signed request"
@@ -109,10 +109,10 @@ class Credentials:
 
     async def _by_key(self, caller: Caller, request: Request, incoming: Incoming, body: bytes) -> None:
         parsed = request_signature.parse(request.headers.items())
-        found = await self._node.db.lookup(device_keys.SELF, id=parsed.key_id)
-        if found is None:
+        row = await self._node.db.lookup(device_keys.SELF, id=parsed.key_id)
+        if row is None:
             raise Unauthorized("this device key is not registered here, or was revoked; run: svc login")
-        public, words, used_at, account_id, kind, handle, phase = found
+        public, words, used_at, account_id, kind, handle, phase = row
         await self._verify(caller, request, incoming, body, parsed, public)
         caps = frozenset(words.split())
         needed = required(self._op, caps)
@@ -135,7 +135,7 @@ class Credentials:
             via="self",
         )
 
-    async def _authorized(self, text: str, params: dict[str, str]) -> Verdict:
+    async def _authorize(self, text: str, params: dict[str, str]) -> Verdict:
         """The verdict on a token that verifies and whose own restrictions allow this request."""
         verdict = await self._node.sign_in.tokens.inspect(text, self._node.signer.public_keys)
         repo = _repo(params["id"]) if self._about_repo else None
@@ -146,9 +146,8 @@ class Credentials:
         verdict.token.authorize(needed, _moment(now_ms() // 1000), repo=repo, audience=self._audience)
         return verdict
 
-    async def _seeing(self, caller: Caller, text: str, params: dict[str, str]) -> Verdict:
-        """The verdict on a token that verifies, and the sight of the repository of the path: of one that the
-        token is not for it is that of one that does not exist."""
+    async def _authorize_seeing(self, caller: Caller, text: str, params: dict[str, str]) -> Verdict:
+        """The verdict on a token that verifies. A repository that the token is not for counts as missing."""
         verdict = await self._node.sign_in.tokens.inspect(text, self._node.signer.public_keys)
         row = await named.row_at(
             self._node.db, params["owner"], params["name"].removesuffix(".git"), verdict.account_id
@@ -170,17 +169,17 @@ class Credentials:
         db, capability, now = self._node.db, verdict.token.capability, now_ms()
         session_id, account = verdict.session_id, verdict.account_id
         if self._seen:
-            found = await db.lookup(
+            session_row = await db.lookup(
                 gate.LIVE_AND_VISIBLE, repo_id=params["id"], session_id=session_id, account=account, now=now
             )
         else:
-            found = await db.lookup(sessions.LIVE, session_id=session_id, account=account, now=now)
-        if found is None:
+            session_row = await db.lookup(sessions.LIVE, session_id=session_id, account=account, now=now)
+        if session_row is None:
             raise Unauthorized("the session has ended; run: svc login", reason="ended")
         if self._seen:
-            found, row = gate.parts(found)
+            session_row, row = gate.parts(session_row)
             caller.sight = Sight(row)
-        live = sessions.live(found)
+        live = sessions.live(session_row)
         bound = verdict.device_key_id
         if bound is not None and not hmac.compare_digest(bound, live.device_key_id or ""):
             raise Unauthorized("the token does not belong to its session; run: svc login", reason="token")

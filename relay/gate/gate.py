@@ -77,7 +77,7 @@ def handler_of(route: Route, node: Node) -> Handle:
         node.limiter.admit(route, place)
         lease = ctx.lease = Lease(node.buffers, place)
         params = {name: _segment(value) for name, value in raw_params.items()}
-        gzip = route.gzip and _coding(request) == "gzip"
+        gzip = route.gzip and _content_coding(request) == "gzip"
         incoming = ctx.incoming = Incoming(request, route.max_body, lease, gzip=gzip)
         if not gzip:
             _require_plain(request)
@@ -90,8 +90,8 @@ def handler_of(route: Route, node: Node) -> Handle:
         arguments: dict[str, Any] = {**params, "raw": body, "request": request}
         try:
             if not sees:
-                arguments["caller"] = _admitted(operation, caller)
-            await _marked(route, request, body, caller)
+                arguments["caller"] = _admit(operation, caller)
+            await _read_marks(route, request, body, caller)
             if sees:
                 arguments["view"] = caller = await view_of(operation, caller, params["id"])
             _require_node_can(operation, node)
@@ -99,13 +99,13 @@ def handler_of(route: Route, node: Node) -> Handle:
                 arguments["query"] = _query(request, route.query, strict=route.path.startswith("/api/"))
             arguments["body"] = _body(request, route, body, decode_body) if decode_body else None
             arguments["upload"] = incoming
-            wanted = {parameter: arguments[name] for parameter, name in filled.items()}
+            handler_arguments = {parameter: arguments[name] for parameter, name in filled.items()}
             if speaks:
-                return await _converse(route, request, caller, wanted)
-            return await _carried_out(route, request, caller, wanted)
+                return await _converse(route, request, caller, handler_arguments)
+            return await _run_handler(route, request, caller, handler_arguments)
         except SaidBefore as before:
             await caller.spend_nonce()
-            return _again(before.said)
+            return _repeat_answer(before.said)
         except SvcError:
             await caller.conclude(None)
             await caller.refuse_replay()
@@ -114,11 +114,11 @@ def handler_of(route: Route, node: Node) -> Handle:
             await asyncio.shield(caller.abandon(error))
             raise
 
-    return _told_as_text(handle) if route.password else handle
+    return _answering_git(handle) if route.password else handle
 
 
-def _told_as_text(handle: Handle) -> Handle:
-    """A handler that answers git where its caller is not known, or may not see."""
+def _answering_git(handle: Handle) -> Handle:
+    """A handler that turns Unauthorized and NotFound into text for git."""
 
     async def answer(request: Request, params: Mapping[str, str]) -> Answer:
         try:
@@ -132,34 +132,34 @@ def _told_as_text(handle: Handle) -> Handle:
 async def on_socket(caller: Caller, operation: str, repo_id: str, work: Callable[[View], Awaitable[T]]) -> T:
     """Run `work` for a message of a socket under the rules of a request for this operation: rate limits,
     current rights, and retries of transactions that the database aborted."""
-    node, wanted = caller.node, OPERATIONS[operation]
+    node, op = caller.node, OPERATIONS[operation]
     node.limiter.admit_message(caller.network, caller.me.account_id)
     lease = Lease(node.buffers, caller.network)
     asking = Caller(node, caller.principal, caller.address, lease=lease)
 
     async def attempt() -> T:
-        view = await view_of(wanted, asking, repo_id)
-        _require_node_can(wanted, node)
+        view = await view_of(op, asking, repo_id)
+        _require_node_can(op, node)
         return await work(view)
 
     try:
-        return await _repeated(attempt)
+        return await _retry_aborted(attempt)
     finally:
         lease.release()
 
 
-async def _carried_out(route: Route, request: Request, caller: Caller, wanted: dict[str, Any]) -> Answer:
+async def _run_handler(route: Route, request: Request, caller: Caller, filled: dict[str, Any]) -> Answer:
     """Run the handler; with an Idempotency-Key, store its answer together with the effect."""
 
     async def attempt() -> Answer:
-        answer = await encode(request, route, await route.handler(**wanted))
+        answer = await encode(request, route, await route.handler(**filled))
         await caller.conclude(_said(answer))
         return answer
 
-    return await _repeated(attempt, () if route.stream else RETRY_PAUSES)
+    return await _retry_aborted(attempt, () if route.stream else RETRY_PAUSES)
 
 
-async def _repeated(attempt: Callable[[], Awaitable[T]], pauses: Sequence[float] = RETRY_PAUSES) -> T:
+async def _retry_aborted(attempt: Callable[[], Awaitable[T]], pauses: Sequence[float] = RETRY_PAUSES) -> T:
     """Retry an attempt whose transaction the database aborted. Without retries where the body streams,
     because it can be read only once."""
     for pause in (*pauses, None):
@@ -174,7 +174,7 @@ async def _repeated(attempt: Callable[[], Awaitable[T]], pauses: Sequence[float]
     raise Unavailable("conflicting writes; try again")
 
 
-async def _converse(route: Route, request: Request, caller: Caller, wanted: dict[str, Any]) -> Answer:
+async def _converse(route: Route, request: Request, caller: Caller, filled: dict[str, Any]) -> Answer:
     """Open the WebSocket and run the handler; the socket closes when it returns or fails."""
     if request.headers.get("upgrade", "").lower() != "websocket":
         raise BadRequest("this path is a WebSocket; ask for an upgrade")
@@ -189,7 +189,7 @@ async def _converse(route: Route, request: Request, caller: Caller, wanted: dict
         socket = await protocol.open_websocket(request, SUBPROTOCOLS, toll)
         request.ctx.upgraded = True
         try:
-            await route.handler(**wanted, socket=socket)
+            await route.handler(**filled, socket=socket)
         finally:
             await socket.close()
     return Answer(None)
@@ -209,30 +209,30 @@ def _said(answer: Answer) -> Said | None:
     )
 
 
-def _again(said: Said) -> Answer:
-    return Answer(HTTPResponse(said.body, said.status, dict(said.headers), said.media))
+def _repeat_answer(stored: Said) -> Answer:
+    return Answer(HTTPResponse(stored.body, stored.status, dict(stored.headers), stored.media))
 
 
-async def _marked(route: Route, request: Request, body: bytes, caller: Caller) -> None:
-    """Read the turn and the Idempotency-Key of the request. Raises SaidBefore for a key that was answered,
+async def _read_marks(route: Route, request: Request, body: bytes, caller: Caller) -> None:
+    """Read the turn and the Idempotency-Key of the request. Raises SaidBefore for a key with a stored answer,
     even if its repository is gone or hidden by now."""
-    caller.turn = _turn(request)
+    caller.turn = _turn_of(request)
     if route.stream or not route.changes:
         return
     if not route.keyed:
         Once.of(request, body, None)
     elif caller.principal is not None:
         caller.once = Once.of(request, body, caller.principal.account_id)
-        if (said := await caller.once.find(caller.node.db.lookup)) is not None:
-            raise SaidBefore(said)
+        if (answer := await caller.once.find(caller.node.db.lookup)) is not None:
+            raise SaidBefore(answer)
 
 
-def _turn(request: Request) -> str | None:
+def _turn_of(request: Request) -> str | None:
     turn = request.headers.get(names.TURN_HEADER)
     return None if turn is None else names.turn(turn)
 
 
-def _admitted(operation: Operation, caller: Caller) -> Caller:
+def _admit(operation: Operation, caller: Caller) -> Caller:
     """The caller of an operation that is not about a repository. Raises if it is not allowed."""
     if operation.about == "account" and caller.me.is_guest and not operation.guest:
         raise IdentityLevel("a guest session cannot do this; sign in with an account: svc login")
@@ -247,20 +247,20 @@ async def view_of(operation: Operation, caller: Caller, repo_id: str) -> View:
     session."""
     if caller.principal is None and not operation.anonymous:
         raise Unauthorized("sign in first; run: svc login")
-    row = (caller.sight or await _look(caller, repo_id)).row
-    return await _made_view(operation, caller, row)
+    row = (caller.sight or await _read_sight(caller, repo_id)).row
+    return await _make_view(operation, caller, row)
 
 
 async def view_at(operation: Operation, caller: Caller, owner: str, name: str) -> View:
     """The repository at OWNER/NAME, now or before a rename, for one operation on it, as `view_of`. Raises
     NotFound where it is missing or hidden. `caller.sight`, if the gate had one, is of these names."""
     if caller.sight is not None:
-        return await _made_view(operation, caller, caller.sight.row)
+        return await _make_view(operation, caller, caller.sight.row)
     account = caller.principal.account_id if caller.principal else ""
-    return await _made_view(operation, caller, await row_at(caller.node.db, owner, name, account))
+    return await _make_view(operation, caller, await row_at(caller.node.db, owner, name, account))
 
 
-async def _made_view(operation: Operation, caller: Caller, row: Row | None) -> View:
+async def _make_view(operation: Operation, caller: Caller, row: Row | None) -> View:
     if row is None:
         raise NotFound
     view = View(
@@ -281,7 +281,7 @@ async def _made_view(operation: Operation, caller: Caller, row: Row | None) -> V
     return view
 
 
-async def _look(caller: Caller, repo_id: str) -> Sight:
+async def _read_sight(caller: Caller, repo_id: str) -> Sight:
     account = caller.principal.account_id if caller.principal else ""
     return Sight(await caller.node.db.lookup(repos.VISIBLE, id=repo_id, account=account))
 
@@ -295,11 +295,11 @@ def _require_node_can(operation: Operation, node: Node) -> None:
 
 def _require_plain(request: Request) -> None:
     """Refuse compressed bodies: a small one could unpack to a thousand times its size."""
-    if _coding(request) != "identity":
+    if _content_coding(request) != "identity":
         raise UnsupportedMediaType("send the body without Content-Encoding")
 
 
-def _coding(request: Request) -> str:
+def _content_coding(request: Request) -> str:
     return ",".join(request.headers.getall("content-encoding", ("identity",))).strip().lower()
 
 
@@ -319,18 +319,18 @@ def _segment(raw: str) -> str:
 def _query(request: Request, shape: type[msgspec.Struct], strict: bool) -> msgspec.Struct:
     """The query. `strict`: it has no parameters that its route does not know, so that a misspelt filter or
     guard is not taken for none. Pages are linked to with parameters of others."""
-    known = shape.__struct_encode_fields__ if strict else None
-    found: dict[str, str] = {}
+    names = shape.__struct_encode_fields__ if strict else None
+    parameters: dict[str, str] = {}
     for name, value in request.get_query_args(keep_blank_values=True):
-        if name in found:
+        if name in parameters:
             raise Invalid(f"the query parameter {name[:40]!r} is given twice")
-        if known is not None and name not in known:
-            raise Invalid(f"the query has no parameter {name[:40]!r}; it has {', '.join(known)}")
+        if names is not None and name not in names:
+            raise Invalid(f"the query has no parameter {name[:40]!r}; it has {', '.join(names)}")
         if "\ufffd" in value:
             raise Invalid(f"the query parameter {name[:40]!r} is not UTF-8")
-        found[name] = value
+        parameters[name] = value
     try:
-        query = msgspec.convert(found, shape, strict=False)
+        query = msgspec.convert(parameters, shape, strict=False)
         require_storable(msgspec.structs.asdict(query))
         return query
     except msgspec.ValidationError as error:

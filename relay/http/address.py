@@ -23,13 +23,13 @@ def client_address(request: Request, proxy_hops: int) -> str:
 def network(address: str) -> str:
     """The key by which limits are counted: an IPv4 address, or the /64 network of an IPv6 address."""
     try:
-        found = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if found.version == 4:
+    if parsed.version == 4:
         return address
-    mapped = found.ipv4_mapped
-    return str(mapped) if mapped else str(ipaddress.ip_network((found.packed, 64), strict=False))
+    mapped = parsed.ipv4_mapped
+    return str(mapped) if mapped else str(ipaddress.ip_network((parsed.packed, 64), strict=False))
 
 
 def is_handed(request: Request) -> bool:

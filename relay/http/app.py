@@ -119,11 +119,11 @@ class _Entry:
         finally:
             if ctx.lease is not None:
                 ctx.lease.release()
-            self._finished(request)
+            self._record_end(request)
 
     async def _answer(self, request: StrictRequest) -> Answer:
         if request.crowded:
-            return Answer(_crowded())
+            return Answer(_too_many_fields())
         if not request.well_formed:
             return Answer(_malformed())
         try:
@@ -148,10 +148,10 @@ class _Entry:
 
     def _find(self, request: Request) -> tuple[Handle, dict[str, str]]:
         """The handler of a request. A path whose routes are all switched off counts as unknown."""
-        found = self._router.find(request.path)
-        if found is None:
+        match = self._router.find(request.path)
+        if match is None:
             raise NotFound
-        methods, params = found
+        methods, params = match
         method = "GET" if request.method == "HEAD" and "HEAD" not in methods else request.method
         if method not in methods:
             raise _WrongMethod(allowed(methods))
@@ -205,7 +205,7 @@ class _Entry:
         if self._secure:
             response.headers["strict-transport-security"] = TLS_ONLY
 
-    def _finished(self, request: StrictRequest) -> None:
+    def _record_end(self, request: StrictRequest) -> None:
         ctx = request.ctx
         status = 101 if ctx.upgraded else ctx.status
         seconds = time.perf_counter() - ctx.began
@@ -263,7 +263,7 @@ async def _refuse_rest(request: Request, response: HTTPResponse) -> None:
     await drain(request)
 
 
-def _crowded() -> HTTPResponse:
+def _too_many_fields() -> HTTPResponse:
     return problems.plain(
         431, "Request Header Fields Too Large", f"the head has more than {FIELDS} fields; send fewer"
     )

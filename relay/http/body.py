@@ -52,7 +52,7 @@ class Incoming:
         self._hash: _Hash | None = None
         self._promised: bytes | None = None
         self._ended = False
-        self.length = _announced(request)
+        self.length = _announced_length(request)
         if self.length is not None and self.length > max_body:
             raise _too_large(max_body)
 
@@ -66,7 +66,7 @@ class Incoming:
         if not _has_body(self._request):
             self._ended = True
             return b""
-        return await self._collect(self._arriving())
+        return await self._collect(self._read_parts())
 
     async def whole(self) -> bytes:
         """The whole of a streamed body that fits in memory."""
@@ -81,7 +81,7 @@ class Incoming:
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body as it arrives, unpacked if it is compressed."""
-        async for part in self._unpacked() if self._gzip else self._arriving():
+        async for part in self._unpack() if self._gzip else self._read_parts():
             if self._hash is not None and self._promised is None:
                 await self._feed(part)
             yield part
@@ -110,12 +110,12 @@ class Incoming:
         else:
             self._hash.update(part)
 
-    async def _unpacked(self) -> AsyncIterator[bytes]:
+    async def _unpack(self) -> AsyncIterator[bytes]:
         """The parts of a gzip body. Each is unpacked in pieces, so that no more is in memory than the limit
         allows, whatever it would come to."""
         unpacker = zlib.decompressobj(GZIP)
         size = 0
-        async for packed in self._arriving():
+        async for packed in self._read_parts():
             rest = packed
             while rest and not unpacker.eof:
                 try:
@@ -133,7 +133,7 @@ class Incoming:
         if not unpacker.eof:
             raise BadRequest("the gzip body ends in the middle")
 
-    async def _arriving(self) -> AsyncIterator[bytes]:
+    async def _read_parts(self) -> AsyncIterator[bytes]:
         """The parts of the body as they arrive. Raises TooSlow, or TooLarge above the limit."""
         stream: Any = self._request.stream
         began = time.monotonic()
@@ -158,10 +158,10 @@ def skip_arrived(request: Request) -> bool:
     stream: Any = request.stream
     if stream is None or not stream.request_body:
         return True
-    left = stream.request_bytes_left
-    if stream.request_body == "chunked" or len(stream.recv_buffer) < left:
+    unread = stream.request_bytes_left
+    if stream.request_body == "chunked" or len(stream.recv_buffer) < unread:
         return False
-    del stream.recv_buffer[:left]
+    del stream.recv_buffer[:unread]
     stream.request_bytes_left = 0
     stream.request_body = None
     return True
@@ -171,11 +171,11 @@ async def drain(request: Request) -> None:
     """Read and drop the rest of a refused body, within bounds, so that the client reads the answer instead of
     a reset connection. Past the bounds the connection closes anyway."""
     stream: Any = request.stream
-    left = DRAIN_BYTES
+    budget = DRAIN_BYTES
     with contextlib.suppress(TimeoutError, SanicException):
         async with asyncio.timeout(DRAIN_SECONDS):
-            while stream is not None and stream.request_body and left > 0:
-                left -= len(await stream.read() or b"")
+            while stream is not None and stream.request_body and budget > 0:
+                budget -= len(await stream.read() or b"")
     if stream is not None:
         stream.request_body = None
 
@@ -185,7 +185,7 @@ def _has_body(request: Request) -> bool:
     return stream is not None and bool(stream.request_body)
 
 
-def _announced(request: Request) -> int | None:
+def _announced_length(request: Request) -> int | None:
     if not _has_body(request):
         return 0
     stream: Any = request.stream

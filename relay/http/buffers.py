@@ -59,16 +59,16 @@ class Buffers:
         self._freed.set()
         self._freed = asyncio.Event()
         self._sum -= size
-        left = self._held.get(address, 0) - size
-        if left > 0:
-            self._held[address] = left
+        rest = self._held.get(address, 0) - size
+        if rest > 0:
+            self._held[address] = rest
         else:
             self._held.pop(address, None)
 
 
 @dataclass(slots=True)
 class Lease:
-    """The memory held for one request; `release` it when the answer was sent."""
+    """The memory held for one request; `release` it when the answer is sent."""
 
     buffers: Buffers
     address: str

@@ -23,10 +23,10 @@ def span(header: str | None, if_range: str | None, etag: str | None, length: int
     Several ranges, other units and a stale If-Range mean everything, as the RFC allows. Raises ValueError
     for a range outside of `length` bytes.
     """
-    found = _RANGE.fullmatch(header.strip()) if header else None
-    if found is None or (if_range is not None and if_range != etag):
+    match = _RANGE.fullmatch(header.strip()) if header else None
+    if match is None or (if_range is not None and if_range != etag):
         return None
-    first, last = found[1], found[2]
+    first, last = match[1], match[2]
     if first == "" and last == "":
         return None
     if first == "":
@@ -45,10 +45,10 @@ async def cut(stream: AsyncIterator[bytes], start: int, end: int) -> AsyncIterat
     position = 0
     try:
         async for part in stream:
-            wanted = part[max(0, start - position) : max(0, end - position)]
+            piece = part[max(0, start - position) : max(0, end - position)]
             position += len(part)
-            if wanted:
-                yield wanted
+            if piece:
+                yield piece
             if position >= end:
                 return
     finally:

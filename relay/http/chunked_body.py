@@ -94,9 +94,9 @@ class ChunkedBody:
 
     @staticmethod
     def _line_end(arrived: bytearray, at: int) -> int | None:
-        found = arrived[at : at + 2]
-        if found == _END:
+        ending = arrived[at : at + 2]
+        if ending == _END:
             return at + 2
-        if _END.startswith(found):
+        if _END.startswith(ending):
             return None
         raise Malformed("a chunk does not end where its size says, or there are trailers")

@@ -31,22 +31,22 @@ def value(request: Request, name: str) -> str | None:
     this domain called `U+2003 __Host-session` would be ours. The name has to match byte for byte.
     Unauthorized for a cookie that comes twice: nobody can tell which of the two we set.
     """
-    wanted, found = name.encode("ascii"), []
+    name_bytes, values = name.encode("ascii"), []
     for line in request.head.split(b"\r\n")[1:]:
         field, _, content = line.partition(b":")
         if field.lower() == b"cookie":
             pairs = (pair.strip(b" \t").partition(b"=") for pair in content.split(b";"))
-            found += [said for key, equals, said in pairs if equals and key == wanted]
-    if len(found) > 1:
+            values += [text for key, equals, text in pairs if equals and key == name_bytes]
+    if len(values) > 1:
         raise Unauthorized(
             f"the cookie {name} came twice; remove the cookies of this site and sign in again",
             reason="cookie",
         )
-    if not found or not found[0]:
+    if not values or not values[0]:
         return None
-    if not found[0].isascii():
+    if not values[0].isascii():
         raise Unauthorized(f"the cookie {name} holds no valid token; sign in again", reason="cookie")
-    return found[0].decode("ascii")
+    return values[0].decode("ascii")
 
 
 def session(config: Config, token: str, seconds: int = limits.ACCESS_TOKEN) -> str:

@@ -70,15 +70,15 @@ class Limiter:
         """Take `cost` tokens of the bucket `key`. Raises RateLimited with the seconds until they are back."""
         if not self.enabled:
             return
-        bucket = self._filled(key, rate)
+        bucket = self._refill(key, rate)
         if bucket.tokens < cost:
             wait = max(1, math.ceil((cost - bucket.tokens) / rate.per_second))
             window = math.ceil(rate.burst / rate.per_second)
             raise RateLimited(f"too many requests; try again in {wait} s", wait, int(rate.burst), window)
         bucket.tokens -= cost
 
-    def _filled(self, key: str, rate: Rate) -> _Bucket:
-        """The bucket, refilled for the time since its last use."""
+    def _refill(self, key: str, rate: Rate) -> _Bucket:
+        """Refill the bucket for the time since its last use."""
         now = self._clock()
         bucket = self._buckets.get(key)
         if bucket is None:
@@ -96,7 +96,7 @@ class Limiter:
         for callers that can be made to wait."""
         if not self.enabled:
             return 0.0
-        bucket = self._filled(key, rate)
+        bucket = self._refill(key, rate)
         bucket.tokens -= cost
         return max(0.0, -bucket.tokens / rate.per_second)
 
@@ -120,9 +120,9 @@ class Attempts:
         self._rate = Rate(burst=count, per_second=count / seconds)
 
     def count(self, limiter: Limiter, key: str) -> None:
-        """Count one before it is made, so that concurrent ones are counted too. Raises RateLimited."""
+        """Count an attempt before it is made, so that concurrent ones are counted too. Raises RateLimited."""
         limiter.spend(f"{self._name} {key}", self._rate, 1)
 
     def give_back(self, limiter: Limiter, key: str) -> None:
-        """The attempt succeeded and does not count."""
+        """Return the token of an attempt that succeeded."""
         limiter.give_back(f"{self._name} {key}")

@@ -77,7 +77,7 @@ def _shapes(table: list[Route]) -> list[Any]:
 
 
 def _either(returns: Any) -> tuple[Any, ...]:
-    """The schemas of an answer: of `A | B` both, since msgspec describes no union of untagged structs."""
+    """The types of an answer: both of `A | B`, since msgspec describes no union of untagged structs."""
     union = typing.get_origin(returns) in (typing.Union, types.UnionType)
     return typing.get_args(returns) if union else (returns,)
 
@@ -130,8 +130,8 @@ def _responses(route: Route, schema: dict[str, Any]) -> dict[str, Any]:
     good: dict[str, Any] = {"description": route.summary}
     if route.returns is not None:
         shapes = [schema[repr(shape)] for shape in _either(route.returns)]
-        found = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
-        good["content"] = {"application/json": {"schema": found}}
+        content = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
+        good["content"] = {"application/json": {"schema": content}}
     elif status < 300 and status != 204:
         good["content"] = {route.media.partition(";")[0]: {}}
     answers = {str(status): good}

@@ -37,7 +37,7 @@ def response(error: SvcError) -> HTTPResponse:
         headers["retry-after"] = str(extra["retry_after"])
     if isinstance(error, RateLimited):
         headers |= rate_headers(error)
-        extra = {name: said for name, said in extra.items() if name not in ("limit", "window")}
+        extra = {name: content for name, content in extra.items() if name not in ("limit", "window")}
     body = {
         "type": "about:blank",
         "title": error.title,

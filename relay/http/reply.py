@@ -25,22 +25,22 @@ GZIP_LEVEL = 1  # 41 KB of HTML: 0.24 ms and 11.2 KB; level 6 takes 0.65 ms for 
 
 @dataclass(slots=True)
 class Answer:
-    """`stream` follows the header of `response`. `response` is None when the connection became a
-    WebSocket."""
+    """An HTTP answer. `stream` follows the header of `response`; `response` is None for a WebSocket."""
 
     response: HTTPResponse | None
     stream: AsyncIterator[bytes] | None = None
 
 
 async def encode(request: Request, route: Route, result: Any) -> Answer:
-    """A struct becomes JSON with the route's status, None 204, a Reply what it says."""
+    """The answer to what a handler returned: a struct is JSON with the route's status, None 204, a Reply
+    itself."""
     if isinstance(result, Reply):
         return await _encode_reply(request, route, result)
     if result is None:
         return Answer(HTTPResponse(b"", 204))
     headers = None
     if isinstance(result, Page) and result.next_cursor is not None:
-        headers = {"link": _next(request, result.next_cursor)}
+        headers = {"link": _next_link(request, result.next_cursor)}
     return Answer(_json(result, route.status, headers))
 
 
@@ -155,7 +155,7 @@ async def _close(stream: AsyncIterator[bytes] | None) -> None:
         await stream.aclose()
 
 
-def _next(request: Request, cursor: str) -> str:
+def _next_link(request: Request, cursor: str) -> str:
     """`Link: <…>; rel="next"` (RFC 8288) of a page: the same request with another cursor."""
     query = [(k, v) for k, v in request.get_query_args(keep_blank_values=True) if k != "cursor"]
     target = urllib.parse.urlencode([*query, ("cursor", cursor)])

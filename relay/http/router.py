@@ -43,13 +43,13 @@ class Router(Generic[T]):
         place = self._root
         methods = None
         for segment in path.split("/")[1:]:
-            found = _PARAMETER.fullmatch(segment)
-            if found is None:
+            match = _PARAMETER.fullmatch(segment)
+            if match is None:
                 place = place.static.setdefault(segment, _Place())
-            elif found[2]:
-                methods = place.rest.setdefault(found[1], {})
+            elif match[2]:
+                methods = place.rest.setdefault(match[1], {})
             else:
-                place = _below(place, found[1], found[3])
+                place = _below(place, match[1], match[3])
         methods = place.here if methods is None else methods
         if method in methods:
             raise ValueError(f"{method} {path} is declared twice")
@@ -77,14 +77,14 @@ def _walk(
         return (place.here, params) if place.here else None
     segment = segments[at]
     literal = place.static.get(segment)
-    if literal is not None and (found := _walk(literal, segments, at + 1, params)):
-        return found
+    if literal is not None and (match := _walk(literal, segments, at + 1, params)):
+        return match
     for branch in place.branches:
         value = segment.removesuffix(branch.suffix)
         if value and segment.endswith(branch.suffix):
-            found = _walk(branch.below, segments, at + 1, {**params, branch.name: value})
-            if found:
-                return found
+            match = _walk(branch.below, segments, at + 1, {**params, branch.name: value})
+            if match:
+                return match
     if segment:
         for name, methods in place.rest.items():
             return methods, {**params, name: "/".join(segments[at:])}

@@ -137,7 +137,7 @@ def serves(endpoint: Endpoint[Any], **settings: Any) -> Callable[[Handler], Hand
     def declare(handler: Handler) -> Handler:
         hints = typing.get_type_hints(handler)
         shape = endpoint.shape
-        taken = {argument: hints.get(name) for name, argument in _filled(handler, endpoint.path).items()}
+        taken = {argument: hints.get(name) for name, argument in _sources_of(handler, endpoint.path).items()}
         for name, declared in (("body", endpoint.body), ("query", endpoint.query)):
             if taken.get(name) != declared:
                 raise TypeError(
@@ -202,7 +202,7 @@ def route(
         raise TypeError(f"{operation} is about a repository, and {path} names none")
 
     def declare(handler: Handler) -> Handler:
-        filled = _filled(handler, path)
+        filled = _sources_of(handler, path)
         hints = typing.get_type_hints(handler)
         types = {argument: hints.get(parameter) for parameter, argument in filled.items()}
         declared = Route(
@@ -237,14 +237,14 @@ def route(
     return declare
 
 
-def _filled(handler: Handler, path: str) -> dict[str, str]:
-    """What each parameter of the handler is filled with. A Struct is the body unless it is the query; the one
-    parameter then left takes the one parameter of the path that is left. Raises TypeError for more."""
+def _sources_of(handler: Handler, path: str) -> dict[str, str]:
+    """The source of each parameter of the handler, by name. A Struct is the body unless it is the query; one
+    parameter of another name takes the one parameter of the path that is left. Raises TypeError for more."""
     filled = {}
     hints = typing.get_type_hints(handler)
     names = list(inspect.signature(handler).parameters)
-    known = {*names, "id"} if "view" in names else {*names}  # the view has the repository's
-    of_path = [name for name in parameters(path) if name not in known]
+    not_of_path = {*names, "id"} if "view" in names else {*names}  # the view has the repository's
+    of_path = [name for name in parameters(path) if name not in not_of_path]
     for name in names:
         if name in FILLED or name in parameters(path):
             filled[name] = name
@@ -258,6 +258,6 @@ def _filled(handler: Handler, path: str) -> dict[str, str]:
 
 
 def _noun(module: str) -> str:
-    """What the routes of a module are about: its own name, or that of its folder in `relay.domain`."""
+    """The noun of a module's routes: its own name, or that of its folder in `relay.domain`."""
     folder, _, name = module.rpartition(".")
     return folder.rpartition(".")[2] if name in ("routes", "pages") else name

@@ -38,7 +38,7 @@ _DATA = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
 
 
 @lru_cache(maxsize=16)
-def _framed(text: bytes) -> bytes:
+def _frame_of(text: bytes) -> bytes:
     """A message as a frame; cached, because one message may go to hundreds of sockets."""
     return Frame(Opcode.TEXT, text).serialize(mask=False)
 
@@ -86,7 +86,7 @@ class Socket:
         """The next message; None when the socket has closed. One task at a time may wait for it."""
         while True:
             while self._frames:
-                message = self._assembled(self._frames.popleft())
+                message = self._assemble(self._frames.popleft())
                 if message is not None:
                     return message
             if self._closing or self.ws_proto.state is not OPEN or self._gone.done():
@@ -114,7 +114,7 @@ class Socket:
             or self._transport.get_write_buffer_size()
         ):
             return False
-        self._transport.write(b"".join([*self.ws_proto.data_to_send(), *map(_framed, texts)]))
+        self._transport.write(b"".join([*self.ws_proto.data_to_send(), *map(_frame_of, texts)]))
         return True
 
     async def close(self, code: int = CloseCode.NORMAL_CLOSURE) -> None:
@@ -147,7 +147,7 @@ class Socket:
         await self._flush()
         await asyncio.sleep(self._toll(len(frames)))
 
-    def _assembled(self, frame: Frame) -> str | bytes | None:
+    def _assemble(self, frame: Frame) -> str | bytes | None:
         """The message that this frame completes; None if there are more fragments to come."""
         if frame.opcode is not Opcode.CONT:
             self._text = frame.opcode is Opcode.TEXT

@@ -197,18 +197,18 @@ class _StrictHttp(Http):
             return None
         return await self._read_sized(self.request_bytes_left)
 
-    async def _read_sized(self, left: int) -> bytes | bytearray:
+    async def _read_sized(self, unread: int) -> bytes | bytearray:
         """Return what has arrived without copying; Sanic would copy it twice."""
         if not self.recv_buffer:
             await self._receive_more()
         arrived = self.recv_buffer
-        if len(arrived) > left:  # the next request has begun to arrive behind the body
+        if len(arrived) > unread:  # the next request has begun to arrive behind the body
             self.request_bytes_left = 0
-            part = bytes(arrived[:left])
-            del arrived[:left]
+            part = bytes(arrived[:unread])
+            del arrived[:unread]
             return part
         self.recv_buffer = self.protocol.recv_buffer = bytearray()
-        self.request_bytes_left = left - len(arrived)
+        self.request_bytes_left = unread - len(arrived)
         return arrived
 
     async def _read_chunks(self) -> bytes | None:

@@ -54,7 +54,7 @@ class Files:
     after: int | None
 
     def weigh(self) -> int:
-        """Bytes in memory, about."""
+        """Approximate bytes in memory."""
         return sum(FILE_BYTES + len(file.patch or "") for file in self.files)
 
 
@@ -65,5 +65,5 @@ class Comparisons:
     _turns: Locks[Key] = field(default_factory=Locks)
 
     def turn(self, key: Key) -> AbstractAsyncContextManager[None]:
-        """A lock for one comparison: who waits for it finds what the one before has made."""
+        """A lock for one comparison: whoever waits for it finds the result of the one before."""
         return self._turns.of(key)

@@ -84,44 +84,44 @@ class Share:
 
     def require(self, who: str) -> None:
         """Raise RateLimited while the account has no budget left."""
-        wait = self._limiter.debt(_of(who), WORK, 0)
+        wait = self._limiter.debt(_lock_name(who), WORK, 0)
         if wait > 0:
             raise RateLimited("these edits were too much work; send the next ones later", math.ceil(wait))
 
     def owed(self, who: str) -> float:
         """The seconds until the account has budget again; 0.0 while it has."""
-        wait = self._limiter.debt(_of(who), WORK, 0)
+        wait = self._limiter.debt(_lock_name(who), WORK, 0)
         return wait and max(wait, self._limiter.debt("texts", SHARED, 0))
 
     def spent(self, who: str, seconds: float) -> float:
         """Count CPU seconds of work. Returns the seconds to wait before more work is allowed."""
-        wait = self._limiter.debt(_of(who), WORK, seconds)
+        wait = self._limiter.debt(_lock_name(who), WORK, seconds)
         return max(wait, self._limiter.debt("texts", SHARED, seconds)) if wait else 0.0
 
     async def run(self, who: str, work: Callable[[], R]) -> tuple[R, float]:
         """Run a slice of work in the account's turn. Returns its result and the seconds to wait before the
         next slice."""
         async with self._turns.turn(who):
-            running = asyncio.get_running_loop().run_in_executor(self._thread, partial(_timed, work))
+            running = asyncio.get_running_loop().run_in_executor(self._thread, partial(_run_timed, work))
             try:
-                found, seconds = await asyncio.shield(running)
+                result, seconds = await asyncio.shield(running)
             finally:
                 await asyncio.gather(running, return_exceptions=True)  # the turn lasts until it has ended
             if seconds > LONG:
                 await asyncio.sleep(seconds)
-        return found, self.spent(who, seconds)
+        return result, self.spent(who, seconds)
 
     async def finish(self, who: str, work: Callable[[float], bool]) -> None:
         """Run a whole job in slices. `work` receives the seconds that a slice may take and returns whether it
         is complete. Raises RateLimited when the account's budget does not suffice."""
         self.require(who)
-        left = PATIENCE
+        patience = PATIENCE
         while True:
             complete, wait = await self.run(who, partial(work, SLICE))
             if complete:
                 return
-            left -= wait
-            if left < 0:
+            patience -= wait
+            if patience < 0:
                 raise RateLimited("this is too much work at once; ask for less", math.ceil(wait))
             await asyncio.sleep(wait)
 
@@ -129,10 +129,10 @@ class Share:
         self._thread.shutdown()
 
 
-def _of(who: str) -> str:
+def _lock_name(who: str) -> str:
     return f"texts {who}"
 
 
-def _timed(work: Callable[[], R]) -> tuple[R, float]:
+def _run_timed(work: Callable[[], R]) -> tuple[R, float]:
     began = time.thread_time()
     return work(), time.thread_time() - began

@@ -107,8 +107,8 @@ class Lanes:
 
     def peek(self, key: LaneKey, stand: Stand) -> Lane | None:
         """The lane at this position, to be read without leaving the event loop; None if it is not cached."""
-        kept = self._kept.get(key)
-        return kept[1] if kept is not None and kept[0] == stand else None
+        cached = self._kept.get(key)
+        return cached[1] if cached is not None and cached[0] == stand else None
 
     def borrow(self, key: LaneKey, stand: Stand) -> Lane | None:
         """Take the lane out of the cache until `keep` or `give_back`; None if it is not cached at this
@@ -134,9 +134,9 @@ class Lanes:
 
     def forget(self, keys: Iterable[LaneKey]) -> None:
         for key in keys:
-            kept = self._kept.pop(key, None)
-            if kept is not None:
-                self._weight -= kept[2]
+            cached = self._kept.pop(key, None)
+            if cached is not None:
+                self._weight -= cached[2]
 
     def close(self) -> None:
         self._thread.shutdown()

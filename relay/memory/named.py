@@ -21,8 +21,8 @@ Key = tuple[str, int, bytes]
 
 
 class Named:
-    """Digests of the files of one tree that a filtered view sees. `large`: those of files made of chunks, the
-    last one that was asked for first."""
+    """The digests of one tree's files that a filtered view sees. `large`: those of files made of chunks, the
+    last requested first."""
 
     __slots__ = ("_all", "_firsts", "large")
 
@@ -48,12 +48,12 @@ class Named:
 
     @property
     def size(self) -> int:
-        """Bytes in memory, about."""
+        """Approximate bytes in memory."""
         return len(self._all) + FIRST * len(self._firsts) + LARGE_BYTES * len(self.large)
 
 
 class NamedTrees(Recent[Key, Named]):
-    """`Named` of the trees that were asked for last, `most` bytes of them."""
+    """`Named` of the most recently used trees, at most `most` bytes of them."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
         super().__init__(most, attrgetter("size"))

@@ -24,30 +24,30 @@ conflicts. Such roots have one outcome."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What a merge comes to, which nobody changes. `alike`: path → digest of the directories of theirs that
-    differ from a base."""
+    """The result of a merge; never changed. `alike`: digests of the directories of theirs that differ from a
+    base, by path."""
 
     merged: Merged
     alike: Mapping[str, bytes]
 
     @property
     def size(self) -> int:
-        """About how many bytes of memory this takes."""
-        one = self.merged
-        entries = len(one.changes) + len(one.merged) + len(one.conflicts) + len(self.alike)
-        return EACH * (1 + entries) + sum(map(len, one.texts.values()))
+        """Approximate bytes in memory."""
+        merge = self.merged
+        entries = len(merge.changes) + len(merge.merged) + len(merge.conflicts) + len(self.alike)
+        return EACH * (1 + entries) + sum(map(len, merge.texts.values()))
 
 
 class Outcomes(Recent[Key, Outcome]):
-    """Outcomes of merges; `most`: their bytes together, `largest`: those of one that is kept."""
+    """A cache of results of merges. `most`: bytes of all; `largest`: bytes of one that is kept."""
 
     def __init__(self, most: int = MOST_BYTES, largest: int = LARGEST) -> None:
         super().__init__(most, attrgetter("size"), largest)
         self._locks = Locks[Key]()
 
     def turn(self, key: Key) -> AbstractAsyncContextManager[None]:
-        """A lock for one merge: who waits for it finds what the one before has made of it. Not to be waited
-        for in a transaction: who holds it reads."""
+        """A lock for one merge: whoever waits for it finds the result of the one before. Never wait for it in
+        a transaction: its holder reads the database."""
         return self._locks.of(key)
 
 
@@ -57,14 +57,14 @@ Joined = tuple[bytes | None, bytes, bytes]
 
 
 class Joins(Recent[Joined, tuple[bytes | None]]):
-    """What texts were joined to, None for a conflict."""
+    """A cache of merged texts; None for a conflict."""
 
     def __init__(self) -> None:
-        super().__init__(TEXTS_BYTES, lambda found: EACH + len(found[0] or b""), TEXTS_BYTES // 8)
+        super().__init__(TEXTS_BYTES, lambda outcome: EACH + len(outcome[0] or b""), TEXTS_BYTES // 8)
 
 
 class FoundMoves(Recent[bytes, Mapping[str, str]]):
-    """The moves of one side, old path → new path, by the digest of what was searched."""
+    """A cache of the moves of one side, old path → new path, by the digest of what was searched."""
 
     def __init__(self) -> None:
-        super().__init__(TEXTS_BYTES, lambda found: EACH * (1 + len(found)))
+        super().__init__(TEXTS_BYTES, lambda outcome: EACH * (1 + len(outcome)))

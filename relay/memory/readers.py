@@ -21,16 +21,16 @@ class Readers:
 
     @property
     def count(self) -> int:
-        """How many read now."""
+        """The number of readers now."""
         return self._open.total()
 
     async def enter(self, address: str) -> None:
-        """Take a place; `leave` it. Raises Unavailable where too many wait, or none is free in time."""
+        """Take a place until `leave`. Raises Unavailable if too many wait, or none is free in time."""
         if not self._queue and self._has_room(address):
             self._open[address] += 1
             return
         if len(self._queue) >= self._waiting:
-            raise _busy()
+            raise _busy_error()
         mine = (address, asyncio.get_running_loop().create_future())
         self._queue.append(mine)
         try:
@@ -42,7 +42,7 @@ class Readers:
             elif not mine[1].cancelled():
                 self.leave(address)  # the place was ours already
             if isinstance(error, TimeoutError):
-                raise _busy() from None
+                raise _busy_error() from None
             raise
 
     def leave(self, address: str) -> None:
@@ -52,7 +52,7 @@ class Readers:
         self._admit()
 
     def _admit(self) -> None:
-        """Give free places to those who wait, in their order; one whose address has enough is passed over."""
+        """Give free places to those who wait, in order, except to addresses that have enough."""
         for mine in list(self._queue):
             if self.count >= self._most:
                 return
@@ -67,5 +67,5 @@ class Readers:
         return self.count < self._most and self._open[address] < self._each
 
 
-def _busy() -> Unavailable:
+def _busy_error() -> Unavailable:
     return Unavailable("too many readers of git at once; try again in a moment", retry_after=RETRY_AFTER)

@@ -22,13 +22,13 @@ FILE, BYTE = 30e-6, 5e-3 / MIB  # seconds of the processor that a file and its b
 
 
 class Step:
-    """What one turn went through."""
+    """The work of one turn."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
     def count(self, files: int, size: int = 0) -> None:
-        """Count so many files that were gone through, and bytes that were read."""
+        """Count files that were walked through and bytes that were read."""
         self.seconds += files * FILE + size * BYTE
 
 
@@ -40,14 +40,14 @@ class Streams:
         self._turns = Turns(math.inf)  # each answer waits once, and connections are counted elsewhere
 
     def require(self, who: str) -> None:
-        """Raise RateLimited where `who` owes too much to begin an answer."""
+        """Raise RateLimited if `who` owes too much to begin an answer."""
         if (wait := self._share.owed(who)) > PATIENCE:
             raise RateLimited("this was too much work for one reader; ask again later", math.ceil(wait))
 
     @contextlib.asynccontextmanager
     async def turn(self, who: str) -> AsyncIterator[Step]:
-        """Hold the turn for one step, and count on it what was done. Nothing is sent to a client within:
-        others would wait for that client."""
+        """Hold the turn for one step and count its work. Never send to a client within it: others would wait
+        for that client."""
         await asyncio.sleep(self._share.owed(who))
         async with self._turns.turn(who):
             step = Step()

@@ -18,8 +18,8 @@ LAST_BLOCK = b"\x03\0"  # an empty one, which ends the stream
 
 
 class Part(NamedTuple):
-    """Bytes of a file of the archive. `path`: with its first bytes, else None; `size`: of the whole file;
-    `last`: nothing of it follows."""
+    """A piece of a file in the archive. `path`: with its first piece, else None; `size`: of the whole file;
+    `last`: this is its last piece."""
 
     path: str | None
     size: int
@@ -28,7 +28,7 @@ class Part(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """Compressed bytes; checksum and number of all bytes of the archive so far."""
+    """Compressed bytes, with the checksum and the number of all bytes of the archive so far."""
 
     data: bytes
     checksum: int
@@ -49,13 +49,13 @@ def padding(size: int) -> bytes:
 
 
 def end(written: int) -> bytes:
-    """Two empty blocks, padded to a whole record, as tar writes it."""
+    """The end of a tar archive: two empty blocks, padded to a whole record."""
     closed = written + 2 * tarfile.BLOCKSIZE
     return b"\0" * (2 * tarfile.BLOCKSIZE + -closed % tarfile.RECORDSIZE)
 
 
 def packed(parts: Sequence[Part], seconds: int, before: Packed) -> Packed:
-    """The members of these parts, compressed. `before`: what the call before this one returned."""
+    """The compressed members of these parts. `before`: what the previous call returned."""
     pieces: list[bytes] = []
     for path, size, data, last in parts:
         if path is not None:

@@ -34,25 +34,25 @@ class Patch(NamedTuple):
 
 def patch(sides: Sides) -> Patch:
     old_path, old, path, new, similarity = sides
-    added, removed, found = line_diff.compared(old, new, old_path, path, similarity=similarity)
-    return Patch(added, removed, found.decode("utf-8", "replace"))
+    added, removed, lines = line_diff.compared(old, new, old_path, path, similarity=similarity)
+    return Patch(added, removed, lines.decode("utf-8", "replace"))
 
 
 def patches(files: Sequence[Sides], characters: int) -> list[Patch]:
-    """The patches of the first files, at least of one, until they have so many characters."""
-    found: list[Patch] = []
+    """The patches of the first files, at least one, until they have `characters` characters."""
+    patch_list: list[Patch] = []
     for sides in files:
-        found.append(patch(sides))
-        characters -= len(found[-1].patch)
+        patch_list.append(patch(sides))
+        characters -= len(patch_list[-1].patch)
         if characters <= 0:
             break
-    return found
+    return patch_list
 
 
 def joined(sides: Sequence[tuple[bytes, bytes, bytes]]) -> list[bytes | None]:
     """For each base, ours and theirs the merged text; None for a conflict, or a text that is too long."""
-    found = (merge_lines(*one) for one in sides)
-    return [None if text is None or len(text) > TEXT_FILE else text for text in found]
+    merged = (merge_lines(*one) for one in sides)
+    return [None if text is None or len(text) > TEXT_FILE else text for text in merged]
 
 
 def moved(search: Search, texts: Mapping[bytes, bytes]) -> Ways:
@@ -60,10 +60,12 @@ def moved(search: Search, texts: Mapping[bytes, bytes]) -> Ways:
     return search.pairs(texts)
 
 
-def moves(left: Candidates, texts: Mapping[bytes, bytes]) -> list[Rename]:
+def moves(candidates: Candidates, texts: Mapping[bytes, bytes]) -> list[Rename]:
     """The similar pairs of candidates. `texts`: by digest."""
     return renames.similar(
-        left, lambda path: texts[left.removed[path].digest], lambda path: texts[left.added[path].digest]
+        candidates,
+        lambda path: texts[candidates.removed[path].digest],
+        lambda path: texts[candidates.added[path].digest],
     )
 
 

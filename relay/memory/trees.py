@@ -45,16 +45,16 @@ class Files:
 
     async def count(self, load: Load, roots: Collection[bytes]) -> Mapping[bytes, int]:
         """The number of files below each of these directories."""
-        known = {root: self._known[root] for root in roots if root in self._known}
-        known[tree.EMPTY_ROOT] = 0
-        if not all(root in known for root in roots):
-            found = await drive(tree.count(roots, dict(self._known)), load)
-            self._keep(found)
-            known |= found
-        return known
+        counted = {root: self._known[root] for root in roots if root in self._known}
+        counted[tree.EMPTY_ROOT] = 0
+        if not all(root in counted for root in roots):
+            counts = await drive(tree.count(roots, dict(self._known)), load)
+            self._keep(counts)
+            counted |= counts
+        return counted
 
-    def _keep(self, found: Mapping[bytes, int]) -> None:
-        for digest, files in found.items():
+    def _keep(self, counts: Mapping[bytes, int]) -> None:
+        for digest, files in counts.items():
             self._known[digest] = files
             self._known.move_to_end(digest)
         while len(self._known) > self._most:
@@ -67,18 +67,18 @@ class Directories(Recent[bytes, tree.Directory]):
     def __init__(self, most: int = CHILDREN) -> None:
         super().__init__(most, _entries)
 
-    def among(self, wanted: Iterable[bytes]) -> Known:
+    def among(self, digests: Iterable[bytes]) -> Known:
         """Those of these directories that are kept."""
-        found = ((one, self.get(one)) for one in wanted)
-        return {digest: directory for digest, directory in found if directory is not None}
+        pairs = ((one, self.get(one)) for one in digests)
+        return {digest: directory for digest, directory in pairs if directory is not None}
 
-    def learn(self, found: Known) -> None:
-        for digest, directory in found.items():
+    def learn(self, directories: Known) -> None:
+        for digest, directory in directories.items():
             self.put(digest, directory)
 
 
 class Work:
-    """Seconds of the processor that steps over trees took."""
+    """CPU seconds of steps over trees."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -107,15 +107,15 @@ async def drive(
     sent: Objects | None = None
     while True:
         if paths > MANY or _bytes_of(sent, known) > LARGE:
-            wanted, result = await asyncio.to_thread(_step, steps, sent)
+            digests, result = await asyncio.to_thread(_step, steps, sent)
         else:
-            wanted, result = _step(steps, sent)
-        if wanted is None:
+            digests, result = _step(steps, sent)
+        if digests is None:
             return result[0]
         if kept is not None and known is not None:
-            known.update(kept.among(wanted))
-            wanted = [one for one in wanted if one not in known]
-        sent = await load(wanted) if wanted else {}
+            known.update(kept.among(digests))
+            digests = [one for one in digests if one not in known]
+        sent = await load(digests) if digests else {}
 
 
 async def update(

@@ -40,9 +40,9 @@ class Workers:
         return self._process is not None
 
     async def run(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
-        """The result of `call`, a function of a module that imports the kernel alone. `size`: bytes of the
-        texts that it goes through. Its CPU seconds count against the budget of `who`. Raises RateLimited for
-        who has none left or too many calls waiting, TooLarge for a call that does not end in time."""
+        """Call a function of a module that imports the kernel alone, and return its result. `size`: bytes of
+        the texts that it reads. Its CPU seconds count against the budget of `who`. Raises RateLimited without
+        budget or with too many calls waiting, TooLarge for a call that does not end in time."""
         if size > LITTLE:
             if (wait := self._share.owed(who)) > PATIENCE:
                 raise RateLimited("this was too much work for one reader; ask again later", math.ceil(wait))
@@ -50,27 +50,27 @@ class Workers:
         return await self.go_on(who, size, call, *arguments)
 
     async def go_on(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
-        """As `run`, however little budget is left: for an answer that has begun, whose caller waits for the
+        """As `run`, without a check of the budget: for an answer that has begun, whose caller waits for the
         budget itself."""
         if size <= LITTLE:
             began = time.thread_time()
-            found = await asyncio.to_thread(call, *arguments)
+            result = await asyncio.to_thread(call, *arguments)
             self._share.spent(who, time.thread_time() - began)
-            return found
+            return result
         async with self._turns.turn(who):
             asking = asyncio.ensure_future(self._ask(call, arguments))
             try:
-                found, error, seconds = await asyncio.shield(asking)
+                result, error, seconds = await asyncio.shield(asking)
             finally:
                 await asyncio.gather(asking, return_exceptions=True)  # the turn lasts until it has ended
         self._share.spent(who, seconds)
         if error is not None:
             raise error
-        return found
+        return result
 
     async def _ask(self, call: Callable[..., R], arguments: tuple[object, ...]) -> Said[R]:
         sent = await asyncio.to_thread(frame, (call, arguments))
-        process = await self._started()
+        process = await self._running_process()
         assert process.stdin is not None  # noqa: S101  # it was started with both
         assert process.stdout is not None  # noqa: S101
         try:
@@ -88,10 +88,10 @@ class Workers:
         except asyncio.CancelledError:
             await self._end()  # its answer would be taken for the next one's
             raise
-        found: Said[R] = await asyncio.to_thread(pickle.loads, raw)
-        return found
+        answer: Said[R] = await asyncio.to_thread(pickle.loads, raw)
+        return answer
 
-    async def _started(self) -> Process:
+    async def _running_process(self) -> Process:
         if self._process is None or self._process.returncode is not None:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-P", "-m", "relay.memory.worker", stdin=PIPE, stdout=PIPE

@@ -50,7 +50,7 @@ class _Object:
 
 @dataclass(slots=True)
 class Freed:
-    """What was reclaimed; bytes as stored in packs. `emptied`: packs whose rows were deleted."""
+    """The space that was freed, in bytes as stored in packs. `emptied`: packs whose rows were deleted."""
 
     frames: int = 0
     rewritten: int = 0
@@ -78,81 +78,81 @@ async def compact(db: Database, store: ObjectStore, before: int, pause: float = 
 
 async def _page(db: Database, after: int) -> list[tuple[int, str, int]]:
     async with db.read() as tx:
-        found = await tx.all(rows.PACKS, after=after, limit=_NAMES)
-    return [(int(one[0]), str(one[1]), int(one[2])) for one in found]
+        packs = await tx.all(rows.PACKS, after=after, limit=_NAMES)
+    return [(int(one[0]), str(one[1]), int(one[2])) for one in packs]
 
 
 async def _tidy(db: Database, store: ObjectStore, pack_id: int, name: str, size: int, freed: Freed) -> None:
     async with db.write() as tx:
         freed.frames += await tx.run(rows.DROP_FRAMES, pack_id=pack_id)
     async with db.read() as tx:
-        left = [_Old(*map(int, row)) for row in await tx.all(rows.FRAMES, pack_id=pack_id)]
-    living = sum(one.stored_len * one.living / max(one.raw_len, 1) for one in left)
-    if left and living < size * LIVING_SHARE:
-        await _rewrite(db, store, pack_id, name, left)
+        frames = [_Old(*map(int, row)) for row in await tx.all(rows.FRAMES, pack_id=pack_id)]
+    living = sum(one.stored_len * one.living / max(one.raw_len, 1) for one in frames)
+    if frames and living < size * LIVING_SHARE:
+        await _rewrite(db, store, pack_id, name, frames)
         freed.rewritten += 1
-        left = []
-    if not left:
+        frames = []
+    if not frames:
         async with db.write() as tx:
             if await tx.run(rows.DROP_PACK, pack_id=pack_id):
                 freed.emptied.add(name)
 
 
-async def _rewrite(db: Database, store: ObjectStore, pack_id: int, name: str, left: list[_Old]) -> None:
+async def _rewrite(db: Database, store: ObjectStore, pack_id: int, name: str, frames: list[_Old]) -> None:
     lot: list[_Old] = []
     size = 0
-    for one in left:
-        if lot and size + one.raw_len > AT_ONCE:
+    for frame in frames:
+        if lot and size + frame.raw_len > AT_ONCE:
             await _move(db, store, pack_id, name, lot)
             lot, size = [], 0
-        lot.append(one)
-        size += one.raw_len
+        lot.append(frame)
+        size += frame.raw_len
     await _move(db, store, pack_id, name, lot)
 
 
 async def _move(db: Database, store: ObjectStore, pack_id: int, name: str, lot: list[_Old]) -> None:
     async with db.read() as tx:
-        found = await tx.all(rows.FRAME_OBJECTS, pack_id=pack_id, frames=[one.offset for one in lot])
+        objects = await tx.all(rows.FRAME_OBJECTS, pack_id=pack_id, frames=[one.offset for one in lot])
     held: dict[int, list[_Object]] = {one.offset: [] for one in lot}
-    for row in found:
+    for row in objects:
         held[row[0]].append(_Object(row[0], row[1], row[2], bytes(row[3]), bool(row[4])))
     stored = await store.packs.read(name, [(one.offset, one.stored_len) for one in lot])
-    frames = await asyncio.to_thread(_framed, lot, stored, held)
+    frames = await asyncio.to_thread(_frame_objects, lot, stored, held)
     placed = await store.append(frames)
     where = {one.digest: one for group in held.values() for one in group}
     async with db.write() as tx:
-        await _turn(tx, pack_id, placed, where)
+        await _point_objects(tx, pack_id, placed, where)
         await tx.run(rows.DROP_FRAMES, pack_id=pack_id)
 
 
-def _framed(lot: list[_Old], stored: list[bytes], held: dict[int, list[_Object]]) -> list[Frame]:
-    """Frames that are whole as they are; objects of the others in new frames."""
+def _frame_objects(lot: list[_Old], stored: list[bytes], held: dict[int, list[_Object]]) -> list[Frame]:
+    """The stored frames that are live as a whole, and new frames with the live objects of the others."""
     frames: list[Frame] = []
     writer = PackWriter()
     packs = []
-    for one, data in zip(lot, stored, strict=True):
-        group = held[one.offset]
-        whole = one.living == one.raw_len and len(group) > 0
+    for old, data in zip(lot, stored, strict=True):
+        group = held[old.offset]
+        whole = old.living == old.raw_len and len(group) > 0
         if whole and all(a.offset + a.size == b.offset for a, b in itertools.pairwise(group)):
             objects_ = [ObjectRow(each.digest, each.size) for each in group]
-            frames.append(Frame(FrameRow(one.codec, one.raw_len, one.stored_len, objects_), data))
+            frames.append(Frame(FrameRow(old.codec, old.raw_len, old.stored_len, objects_), data))
             continue
         for each in group:
-            raw = read_object(data, one.codec, one.raw_len, each.offset, each.size)
+            raw = read_object(data, old.codec, old.raw_len, each.offset, each.size)
             if not each.directory and blake3_digest(raw) != each.digest:
                 raise Unavailable(f"object {each.digest.hex()[:12]} is damaged; run: relay audit")
-            packs += writer.add(each.digest, raw, text=one.codec == ZSTD)
+            packs += writer.add(each.digest, raw, text=old.codec == ZSTD)
     return frames + [frame for pack in [*packs, *writer.finish()] for frame in pack.frames]
 
 
-async def _turn(tx: Tx, old_pack: int, placed: list[FrameAt], where: dict[bytes, _Object]) -> None:
+async def _point_objects(tx: Tx, old_pack: int, placed: list[FrameAt], where: dict[bytes, _Object]) -> None:
     """Point objects at their new frames; objects deleted meanwhile stay deleted."""
     now = now_ms()
-    for name in dict.fromkeys(one.place.pack for one in placed):
-        mine = [one for one in placed if one.place.pack == name]
+    for name in dict.fromkeys(frame.place.pack for frame in placed):
+        mine = [frame for frame in placed if frame.place.pack == name]
         await tx.many(objects.PACK_INSERT, [{"name": name, "size": 0, "created_at": now}])
         pack_id = await tx.value(objects.PACK_ID, name=name)
-        await tx.many(objects.FRAME_INSERT, [_frame_row(pack_id, one) for one in mine])
+        await tx.many(objects.FRAME_INSERT, [_frame_row(pack_id, frame) for frame in mine])
         await tx.many(
             rows.MOVE_OBJECT,
             [
@@ -161,16 +161,16 @@ async def _turn(tx: Tx, old_pack: int, placed: list[FrameAt], where: dict[bytes,
                     "old_pack": old_pack,
                     "old_frame": where[each.digest].frame,
                     "new_pack": pack_id,
-                    "new_frame": one.place.offset,
+                    "new_frame": frame.place.offset,
                     "new_offset": offset,
                 }
-                for each, offset, one in sorted(
-                    ((each, offset, one) for one in mine for offset, each in _offsets(one.row)),
+                for each, offset, frame in sorted(
+                    ((each, offset, frame) for frame in mine for offset, each in _offsets(frame.row)),
                     key=_digest,  # the order in which other transactions lock them
                 )
             ],
         )
-        end = max(one.place.offset + one.row.stored_len for one in mine)
+        end = max(frame.place.offset + frame.row.stored_len for frame in mine)
         await tx.run(objects.PACK_GROW, pack_id=pack_id, end=end)
 
 
@@ -179,20 +179,20 @@ def _digest(moved: tuple[ObjectRow, int, FrameAt]) -> bytes:
 
 
 def _offsets(row: FrameRow) -> list[tuple[int, ObjectRow]]:
-    found, offset = [], 0
-    for one in row.objects:
-        found.append((offset, one))
-        offset += one.size
-    return found
+    offsets, offset = [], 0
+    for entry in row.objects:
+        offsets.append((offset, entry))
+        offset += entry.size
+    return offsets
 
 
-def _frame_row(pack_id: int, one: FrameAt) -> dict[str, int]:
+def _frame_row(pack_id: int, frame: FrameAt) -> dict[str, int]:
     return {
         "pack_id": pack_id,
-        "offset": one.place.offset,
-        "stored_len": one.row.stored_len,
-        "raw_len": one.row.raw_len,
-        "codec": one.row.codec,
+        "offset": frame.place.offset,
+        "stored_len": frame.row.stored_len,
+        "raw_len": frame.row.raw_len,
+        "codec": frame.row.codec,
     }
 
 
@@ -203,11 +203,11 @@ async def _delete_unknown(db: Database, store: ObjectStore, before: int, freed: 
     for start in range(0, len(old), _NAMES):
         names = [info.name for info in old[start : start + _NAMES]]
         async with db.read() as tx:
-            known = {row[0] for row in await tx.all(rows.PACK_NAMES, names=names)}
+            indexed = {row[0] for row in await tx.all(rows.PACK_NAMES, names=names)}
         lot = [
             info
             for info in old[start : start + _NAMES]
-            if info.name not in known and not store.streaming(info.name)
+            if info.name not in indexed and not store.streaming(info.name)
         ]
         await store.packs.delete([info.name for info in lot])
         freed.packs += len(lot)

@@ -101,11 +101,11 @@ async def export(store: ObjectStore, located: Sequence[Located], lease: Lease) -
 def _plan(located: Sequence[Located]) -> _Plan:
     """The frames to send whole and those to send in part, in order, up to the first that exceeds a limit."""
     groups: dict[FrameKey, list[Located]] = {}
-    for one in located:
-        groups.setdefault(one.frame, []).append(one)
+    for entry in located:
+        groups.setdefault(entry.frame, []).append(entry)
     plan = _Plan()
     for group in groups.values():
-        group.sort(key=lambda one: (one.offset, one.size))
+        group.sort(key=lambda entry: (entry.offset, entry.size))
         if not plan.add(group, _fills(group)):
             break
     return plan
@@ -114,10 +114,10 @@ def _plan(located: Sequence[Located]) -> _Plan:
 def _fills(group: list[Located]) -> bool:
     """Whether these objects are their whole frame, without gaps."""
     end = 0
-    for one in group:
-        if one.offset != end:
+    for entry in group:
+        if entry.offset != end:
             return False
-        end += one.size
+        end += entry.size
     return end == group[0].raw_len
 
 
@@ -134,7 +134,7 @@ async def _reframe(store: ObjectStore, groups: list[list[Located]]) -> list[Fram
     for part in batches(groups, PORTION, _size):
         located = [one for group in part for one in group]
         data = await store.read_located(located, heavy=True)
-        frames += await bulk(_framed, writer, located, data)
+        frames += await bulk(_frame_objects, writer, located, data)
     return frames + [frame for pack in writer.finish() for frame in pack.frames]
 
 
@@ -142,10 +142,10 @@ def _size(group: list[Located]) -> int:
     return sum(one.size for one in group)
 
 
-def _framed(writer: PackWriter, located: list[Located], data: dict[bytes, bytes]) -> list[Frame]:
+def _frame_objects(writer: PackWriter, located: list[Located], data: dict[bytes, bytes]) -> list[Frame]:
     packs = []
-    for one in located:
-        packs += writer.add(one.digest, data[one.digest], text=one.codec == ZSTD)
+    for entry in located:
+        packs += writer.add(entry.digest, data[entry.digest], text=entry.codec == ZSTD)
     return [frame for pack in packs for frame in pack.frames]
 
 

@@ -28,33 +28,33 @@ def unpacked(
     """The objects of these groups (one group for each frame, with its stored bytes), and the raw bytes of
     frames of at most `keep` bytes for the cache. Larger frames are decompressed only as far as needed, one
     buffer serving all. Raises Unavailable for damaged ones; `verify` compares digests."""
-    found: dict[bytes, bytes] = {}
+    objects: dict[bytes, bytes] = {}
     whole: dict[FrameKey, bytes] = {}
     for group, data in zip(groups, stored, strict=True):
         frame = group[0]
         raw = _raw(frame, data, reach(group, keep))
-        found |= cut(group, raw, verify)
+        objects |= cut(group, raw, verify)
         if frame.raw_len <= keep:
             whole[frame.frame] = raw
-    return found, whole
+    return objects, whole
 
 
 def reach(group: Sequence[Located], keep: int) -> int:
-    """How many raw bytes of their frame must be decompressed for these objects."""
+    """The number of raw bytes of their frame that must be decompressed for these objects."""
     whole = group[0].raw_len
     return whole if whole <= keep else max(one.offset + one.size for one in group)
 
 
 def cut(group: Sequence[Located], raw: bytes, verify: bool) -> dict[bytes, bytes]:
     """The objects of one frame out of its raw bytes."""
-    found = {one.digest: raw[one.offset : one.offset + one.size] for one in group}
+    objects = {entry.digest: raw[entry.offset : entry.offset + entry.size] for entry in group}
     if verify:
-        for one in group:
-            if not one.directory and digest(found[one.digest]) != one.digest:
+        for entry in group:
+            if not entry.directory and digest(objects[entry.digest]) != entry.digest:
                 raise Unavailable(
-                    f"the stored bytes of {one.digest.hex()[:12]} are damaged; run: relay audit"
+                    f"the stored bytes of {entry.digest.hex()[:12]} are damaged; run: relay audit"
                 )
-    return found
+    return objects
 
 
 def _raw(frame: Located, stored: Stored, end: int) -> bytes:

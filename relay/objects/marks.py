@@ -20,11 +20,11 @@ class Marks:
         self._file.execute("CREATE TABLE mark (digest BLOB PRIMARY KEY) WITHOUT ROWID")
 
     async def add(self, digests: Iterable[bytes]) -> list[bytes]:
-        """Mark these; returns those that were not marked before."""
+        """Mark these. Returns those that were not marked before."""
         return await apart(self._add, list(dict.fromkeys(digests)))
 
     async def among(self, digests: Iterable[bytes]) -> set[bytes]:
-        """Which of these are marked."""
+        """The marked ones among these."""
         return await apart(self._among, list(digests))
 
     def count(self) -> int:
@@ -34,18 +34,18 @@ class Marks:
         self._file.close()
 
     def _add(self, digests: list[bytes]) -> list[bytes]:
-        known = self._among(digests)
-        fresh = [digest for digest in digests if digest not in known]
+        marked = self._among(digests)
+        fresh = [digest for digest in digests if digest not in marked]
         self._file.execute("BEGIN")
         self._file.executemany("INSERT INTO mark VALUES (?)", ((one,) for one in fresh))
         self._file.execute("COMMIT")
         return fresh
 
     def _among(self, digests: list[bytes]) -> set[bytes]:
-        found: set[bytes] = set()
+        marked: set[bytes] = set()
         for start in range(0, len(digests), _LOT):
             lot = digests[start : start + _LOT]
             places = ",".join("?" * len(lot))
             rows = self._file.execute(f"SELECT digest FROM mark WHERE digest IN ({places})", lot)  # noqa: S608
-            found.update(row[0] for row in rows)
-        return found
+            marked.update(row[0] for row in rows)
+        return marked

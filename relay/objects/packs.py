@@ -109,8 +109,8 @@ class PackFiles:
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], run: Run
     ) -> R:
         with _reading(name):
-            found: R = await run(_use_ranges, self.folder, name, ranges, use)
-            return found
+            result: R = await run(_use_ranges, self.folder, name, ranges, use)
+            return result
 
     async def show(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]
@@ -119,7 +119,7 @@ class PackFiles:
             await asyncio.to_thread(_show_ranges, self.folder, name, ranges, use)
 
     async def stored(self) -> AsyncIterator[PackInfo]:
-        for info in await asyncio.to_thread(_listed, self.folder):
+        for info in await asyncio.to_thread(_list_packs, self.folder):
             yield info
 
     async def delete(self, names: Collection[str]) -> None:
@@ -235,7 +235,7 @@ def read_ranges(folder: Path, name: str, ranges: Sequence[tuple[int, int]]) -> l
 def _use_ranges(
     folder: Path, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R]
 ) -> R:
-    """Apply `use` after checking that the whole ranges exist, also if it reads only a part."""
+    """Apply `use` after a check that all ranges exist, since it may read only a part of them."""
     fd = os.open(folder / (name + SUFFIX), os.O_RDONLY)
     try:
         size = os.fstat(fd).st_size
@@ -289,22 +289,22 @@ def _read_all(fd: int, offset: int, length: int) -> bytes:
 
 
 def _write_all(fd: int, pieces: Sequence[bytes]) -> None:
-    left = [memoryview(piece) for piece in pieces]
-    while left:
-        written = os.writev(fd, left)
-        while left and written >= len(left[0]):
-            written -= len(left.pop(0))
-        if left:
-            left[0] = left[0][written:]
+    rest = [memoryview(piece) for piece in pieces]
+    while rest:
+        written = os.writev(fd, rest)
+        while rest and written >= len(rest[0]):
+            written -= len(rest.pop(0))
+        if rest:
+            rest[0] = rest[0][written:]
 
 
-def _listed(folder: Path) -> list[PackInfo]:
-    found = []
+def _list_packs(folder: Path) -> list[PackInfo]:
+    infos = []
     for path in folder.glob(f"*{SUFFIX}"):
         with contextlib.suppress(FileNotFoundError):
             stat = path.stat()
-            found.append(PackInfo(path.stem, stat.st_size, stat.st_mtime_ns // 1_000_000))
-    return found
+            infos.append(PackInfo(path.stem, stat.st_size, stat.st_mtime_ns // 1_000_000))
+    return infos
 
 
 def _delete(folder: Path, names: Collection[str]) -> None:

@@ -12,9 +12,9 @@ from relay.objects.frames import FrameKey
 SHOWN_OBJECTS = 64  # chunks of a large file that are read in one go: about 4 MiB
 
 
-def is_plain(one: Located) -> bool:
+def is_plain(entry: Located) -> bool:
     """Whether the object is stored as its whole frame, uncompressed."""
-    return one.codec == RAW and one.size == one.raw_len
+    return entry.codec == RAW and entry.size == entry.raw_len
 
 
 def lots(located: Sequence[Located]) -> Iterator[list[Located]]:

@@ -109,14 +109,14 @@ class S3Packs:
         starts = [offset for offset, _ in ranges]
         lengths = [length for _, length in ranges]
         try:
-            found = await obstore.get_ranges_async(
+            pieces = await obstore.get_ranges_async(
                 self._store, PREFIX + name, starts=starts, lengths=[max(one, 1) for one in lengths]
             )
         except (NotFoundError, FileNotFoundError):
             raise PackGone(f"pack {name} of the object store is gone; try again") from None
         except (BaseError, OSError) as error:
             raise _unavailable(error) from None
-        data = [bytes(one)[:length] for one, length in zip(found, lengths, strict=True)]
+        data = [bytes(one)[:length] for one, length in zip(pieces, lengths, strict=True)]
         if [len(one) for one in data] != lengths:
             raise PackGone(f"pack {name} of the object store ends before a frame that the index speaks of")
         return data
@@ -124,9 +124,9 @@ class S3Packs:
     async def read_with(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], run: Run
     ) -> R:
-        """Reads whole ranges at once: bytes cost less here than another request."""
-        made: R = await run(use, await self.read(name, ranges))
-        return made
+        """The result of `use` for whole ranges, read at once: bytes cost less here than another request."""
+        result: R = await run(use, await self.read(name, ranges))
+        return result
 
     async def show(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]
@@ -136,9 +136,9 @@ class S3Packs:
     async def stored(self) -> AsyncIterator[PackInfo]:
         try:
             async for page in obstore.list(self._store, prefix=PREFIX):
-                for one in page:
-                    changed = int(one["last_modified"].timestamp() * 1000)
-                    yield PackInfo(one["path"].removeprefix(PREFIX), one["size"], changed)
+                for entry in page:
+                    changed = int(entry["last_modified"].timestamp() * 1000)
+                    yield PackInfo(entry["path"].removeprefix(PREFIX), entry["size"], changed)
         except (BaseError, OSError) as error:
             raise _unavailable(error) from None
 
@@ -172,7 +172,7 @@ class S3Packs:
         """Start storing the collected frames; wait while too many objects are being stored."""
         part, self._filling = self._filling, _Part()
         part.done = asyncio.create_task(self._store_part(part))
-        part.done.add_done_callback(_observed)
+        part.done.add_done_callback(_consume_error)
         if self._slots.locked():
             async with self._slots:
                 return
@@ -195,26 +195,26 @@ class S3Packs:
             raise _unavailable(error) from None
 
     async def _require_ours(self, name: str, size: int) -> None:
-        """A random name exists already: accept it if it holds our bytes, since our request was repeated after
-        a lost answer."""
+        """Accept that a random name exists already if it holds our bytes: our request was repeated after a
+        lost answer. Raises Unavailable otherwise."""
         try:
-            found = await obstore.head_async(self._store, PREFIX + name)
+            stat = await obstore.head_async(self._store, PREFIX + name)
         except (BaseError, OSError) as error:
             raise _unavailable(error) from None
-        if found["size"] != size:
+        if stat["size"] != size:
             raise Unavailable("the object store holds other bytes under a new name; nothing was stored")
 
     async def _require_owner(self, owner: str) -> None:
         once = _connect(self._where, {"max_retries": 0})
         try:
             answer = await obstore.get_async(once, OWNER)
-            found = bytes(await answer.bytes_async()).decode("utf-8", "replace")
+            holder = bytes(await answer.bytes_async()).decode("utf-8", "replace")
         except (NotFoundError, FileNotFoundError):
             await obstore.put_async(once, OWNER, owner.encode(), use_multipart=False)
             return
-        if found != owner:
+        if holder != owner:
             raise StartRefused(
-                f"bucket {self._where.bucket} belongs to the node {found[:200]!r}, this one is {owner!r}; "
+                f"bucket {self._where.bucket} belongs to the node {holder[:200]!r}, this one is {owner!r}; "
                 f"use another bucket, or delete its object `{OWNER}` if the node has moved"
             )
 
@@ -274,7 +274,7 @@ def _parts(pieces: Sequence[bytes]) -> Iterator[list[bytes]]:
         yield lot
 
 
-def _observed(task: asyncio.Task[None]) -> None:
+def _consume_error(task: asyncio.Task[None]) -> None:
     """Consume the error of a part that nobody waits for; whoever waits for a part gets its error."""
     if not task.cancelled():
         task.exception()

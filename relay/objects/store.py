@@ -98,24 +98,24 @@ class ObjectStore:
         """Record the objects of durable frames and make them reachable from `repo_id` (None: from no
         repository). Known objects keep their place; their new copies are left to the collector. Returns the
         digests that were new."""
-        asked = [one.digest for frame in placed for one in frame.row.objects]
-        before = await self.known(tx, asked)
-        known, now = set(before), now_ms()
+        digests = [one.digest for frame in placed for one in frame.row.objects]
+        before = await self.known(tx, digests)
+        indexed, now = set(before), now_ms()
         for name in dict.fromkeys(frame.place.pack for frame in placed):
             mine = [frame for frame in placed if frame.place.pack == name]
-            await self._index_pack(tx, name, mine, known, directories, now)
+            await self._index_pack(tx, name, mine, indexed, directories, now)
         if repo_id is not None:
-            await self.link(tx, repo_id, asked)
-        return known - before
+            await self.link(tx, repo_id, digests)
+        return indexed - before
 
     async def _index_pack(
-        self, tx: Tx, name: str, placed: list[FrameAt], known: set[bytes], directories: bool, now: int
+        self, tx: Tx, name: str, placed: list[FrameAt], indexed: set[bytes], directories: bool, now: int
     ) -> None:
         frames, objects = [], []
         await tx.many(rows.PACK_INSERT, [{"name": name, "size": 0, "created_at": now}])
         pack_id = await tx.value(rows.PACK_ID, name=name)
         for frame in placed:
-            fresh = _objects(frame, known, pack_id, directories, now)
+            fresh = _objects(frame, indexed, pack_id, directories, now)
             if fresh:
                 row = frame.row
                 frames.append(
@@ -138,10 +138,10 @@ class ObjectStore:
         """Make stored objects reachable from a repository, and count them. The caller has checked that this
         is allowed. Raises QuotaExceeded."""
         unique = sorted(set(digests))
-        found = await tx.all(usage.FRESH, of_repo=repo_id, digests=unique) if unique else []
-        if objects := sum(row[0] for row in found):
+        fresh = await tx.all(usage.FRESH, of_repo=repo_id, digests=unique) if unique else []
+        if objects := sum(row[0] for row in fresh):
             await tx.many(rows.SCOPE_INSERT, [{"repo_id": repo_id, "digest": one} for one in unique])
-            await quotas.count(tx, repo_id, objects, sum(row[1] for row in found), self._quota)
+            await quotas.count(tx, repo_id, objects, sum(row[1] for row in fresh), self._quota)
 
     async def put(self, repo_id: str | None, data: bytes, tx: Tx | None = None) -> bytes:
         """Store one object; returns its digest. See `put_many`."""
@@ -180,17 +180,19 @@ class ObjectStore:
         disk."""
         if tx is None:
             async with self._db.read() as own:
-                lacking = await self._lacking(own, repo_id, list(objects))
+                lacking = await self._find_missing(own, repo_id, list(objects))
         else:
-            lacking = await self._lacking(tx, repo_id, list(objects))
+            lacking = await self._find_missing(tx, repo_id, list(objects))
         fresh = {digest: data for digest, data in objects.items() if digest in lacking}
         if not fresh:
             return []
         size = sum(map(len, fresh.values()))
-        frames = _framed(fresh) if size <= INLINE_BYTES else await asyncio.to_thread(_framed, fresh)
+        frames = (
+            _frame_objects(fresh) if size <= INLINE_BYTES else await asyncio.to_thread(_frame_objects, fresh)
+        )
         return await self.append(frames)
 
-    async def _lacking(self, tx: Tx, repo_id: str | None, digests: Sequence[bytes]) -> set[bytes]:
+    async def _find_missing(self, tx: Tx, repo_id: str | None, digests: Sequence[bytes]) -> set[bytes]:
         if repo_id is None:
             return set(digests) - await self.known(tx, digests)
         return await self.missing(tx, repo_id, digests)
@@ -219,12 +221,12 @@ class ObjectStore:
     # --- asking
 
     async def known(self, tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
-        """Which of these are stored at all. Never use it in answers to clients: it would reveal what others
-        have."""
+        """Those of these that are stored at all. Never use it in answers to clients: it would reveal what
+        others have."""
         return {row[0] for row in await tx.all(rows.KNOWN, digests=digests)}
 
     async def missing(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> set[bytes]:
-        """Which of these the repository cannot reach."""
+        """Those of these that the repository cannot reach."""
         return set(digests) - {row[0] for row in await tx.all(rows.IN_REPO, repo_id=repo_id, digests=digests)}
 
     async def has_all(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> bool:
@@ -249,10 +251,10 @@ class ObjectStore:
                 return await self.locate(digests, repo_id, own)
         unique = list(dict.fromkeys(digests))
         if repo_id is None:
-            found = await tx.all(rows.LOCATE, digests=unique)
+            places = await tx.all(rows.LOCATE, digests=unique)
         else:
-            found = await tx.all(rows.LOCATE_IN_REPO, repo_id=repo_id, digests=unique)
-        return {row[0]: rows.located(row) for row in found}
+            places = await tx.all(rows.LOCATE_IN_REPO, repo_id=repo_id, digests=unique)
+        return {row[0]: rows.located(row) for row in places}
 
     # --- reading
 
@@ -271,10 +273,10 @@ class ObjectStore:
     ) -> dict[bytes, bytes]:
         """The bytes of all; each frame is read and decompressed once. Raises NotFound unless all exist. See
         `read_located`."""
-        found = await self.locate(digests, repo_id, tx)
-        if len(found) < len(set(digests)):
+        located = await self.locate(digests, repo_id, tx)
+        if len(located) < len(set(digests)):
             raise NotFound
-        return await self.read_located(list(found.values()), tx, cache=cache, heavy=heavy)
+        return await self.read_located(list(located.values()), tx, cache=cache, heavy=heavy)
 
     async def read_located(
         self, located: Sequence[Located], tx: Tx | None = None, *, cache: bool = True, heavy: bool = False
@@ -290,17 +292,17 @@ class ObjectStore:
 
     async def _read(self, located: Sequence[Located], cache: bool, heavy: bool) -> dict[bytes, bytes]:
         groups: dict[FrameKey, list[Located]] = {}
-        for one in located:
-            groups.setdefault(one.frame, []).append(one)
-        found: dict[bytes, bytes] = {}
+        for entry in located:
+            groups.setdefault(entry.frame, []).append(entry)
+        objects: dict[bytes, bytes] = {}
         unread: list[list[Located]] = []
         for key, group in groups.items():
             raw = self._cache.get(key)
             if raw is None:
                 unread.append(group)
             else:
-                found |= cut(group, raw, self._verify)
-        return found | await self._load(unread, self._cache.largest if cache else 0, heavy)
+                objects |= cut(group, raw, self._verify)
+        return objects | await self._load(unread, self._cache.largest if cache else 0, heavy)
 
     async def _load(self, groups: Sequence[list[Located]], keep: int, heavy: bool) -> dict[bytes, bytes]:
         """Objects, grouped by frame, from their packs, one portion of a pack at a time: tiny objects may be
@@ -308,11 +310,11 @@ class ObjectStore:
         by_pack: dict[str, list[list[Located]]] = {}
         for group in groups:
             by_pack.setdefault(group[0].pack, []).append(group)
-        found: dict[bytes, bytes] = {}
-        for name, here in by_pack.items():
-            for part in batches(here, PORTION, lambda group: _weight(group, keep)):
-                found |= await self._unpack(name, part, keep, heavy)
-        return found
+        objects: dict[bytes, bytes] = {}
+        for name, groups_of_pack in by_pack.items():
+            for part in batches(groups_of_pack, PORTION, lambda group: _weight(group, keep)):
+                objects |= await self._unpack(name, part, keep, heavy)
+        return objects
 
     async def _unpack(
         self, name: str, part: list[list[Located]], keep: int, heavy: bool
@@ -364,26 +366,26 @@ def _weight(group: list[Located], keep: int) -> int:
 
 
 def _objects(
-    frame: FrameAt, known: set[bytes], pack_id: int, directories: bool, now: int
+    frame: FrameAt, indexed: set[bytes], pack_id: int, directories: bool, now: int
 ) -> list[dict[str, object]]:
-    """Index rows for the objects of a frame that are not in `known`, which they are added to."""
+    """Index rows for the objects of a frame that are not in `indexed`, which they are added to."""
     fresh: list[dict[str, object]] = []
     offset = 0
-    for one in frame.row.objects:
-        if one.digest not in known:
-            known.add(one.digest)
+    for entry in frame.row.objects:
+        if entry.digest not in indexed:
+            indexed.add(entry.digest)
             fresh.append(
                 {
-                    "digest": one.digest,
+                    "digest": entry.digest,
                     "pack_id": pack_id,
                     "frame_offset": frame.place.offset,
                     "offset": offset,
-                    "size": one.size,
+                    "size": entry.size,
                     "directory": directories,
                     "last_seen": now,
                 }
             )
-        offset += one.size
+        offset += entry.size
     return fresh
 
 
@@ -393,7 +395,7 @@ def _digest(row: dict[str, object]) -> bytes:
     return digest
 
 
-def _framed(objects: Mapping[bytes, bytes]) -> list[Frame]:
+def _frame_objects(objects: Mapping[bytes, bytes]) -> list[Frame]:
     """Objects as frames; small ones share them."""
     writer = PackWriter()
     packs = [pack for digest, data in objects.items() for pack in writer.add(digest, data, text=True)]

@@ -34,16 +34,17 @@ SLACK = 64 * KIB  # that may have arrived beyond what is kept
 
 
 class OutboundFailed(Exception):
-    """There is no whole answer; the message is one sentence for whoever chose the address."""
+    """The request has no whole answer; the message is one sentence for whoever chose the address."""
 
 
 class OutboundForbidden(OutboundFailed):
-    """The address is one that requests of this relay do not go to."""
+    """Requests of this relay may not go to this address."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`headers`: names in lower case, of one name the last. `whole` False: the body goes on after `body`."""
+    """An answer. `headers`: by lower-case name, the last value of each; `whole` False: `body` is its
+    beginning only."""
 
     status: int
     headers: dict[str, str]
@@ -62,14 +63,14 @@ class Outbound:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def require_reachable(self, host: str) -> None:
-        """OutboundForbidden for a host that is an address, or a name of this machine, that may not be
-        reached. Other names are looked up when a request goes there."""
+        """Raise OutboundForbidden for a host that is an address, or a name of this machine, that may not be
+        reached. Other names are resolved when a request is sent."""
         name = host.rstrip(".").lower()
         if name == "localhost" or name.endswith(".localhost"):
             name = "127.0.0.1"
         address = literal(name)
         if address is not None:
-            self._require(host, [address])
+            self._require_allowed(host, [address])
 
     async def send(
         self,
@@ -85,9 +86,9 @@ class Outbound:
         answer within `seconds`, all told; once its head is there, the body has LINGER to follow."""
         try:
             async with asyncio.timeout(seconds), self.open(method, url, headers, body) as answer:
-                kept, whole = await _read(answer, keep)
-                told = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in answer.headers}
-                return Answer(answer.status, told, kept, whole)
+                beginning, whole = await _read(answer, keep)
+                answer_headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in answer.headers}
+                return Answer(answer.status, answer_headers, beginning, whole)
         except TimeoutError:
             raise OutboundFailed(f"no answer within {seconds:g} s") from None
 
@@ -109,7 +110,7 @@ class Outbound:
         sent["content-length"] = str(len(body))
         connection = httpcore.AsyncHTTPConnection(
             target.origin,
-            ssl_context=_trusting() if parts.scheme == "https" else None,
+            ssl_context=_system_trust() if parts.scheme == "https" else None,
             network_backend=_Guarded(self, SLACK + OUTBOUND_HEADERS + OUTBOUND_BYTES),
         )
         try:
@@ -125,30 +126,30 @@ class Outbound:
             await connection.aclose()
 
     async def addresses(self, host: str, port: int) -> list[str]:
-        """What a host resolves to now, all of which may be reached. Raises OutboundForbidden,
-        OutboundFailed."""
+        """The addresses to which a host resolves now. Raises OutboundForbidden if one of them may not be
+        reached, OutboundFailed if there are none."""
         loop = asyncio.get_running_loop()
         try:
-            found = await loop.run_in_executor(
+            resolved = await loop.run_in_executor(
                 self._threads, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
             )
         except (OSError, UnicodeError):
             raise OutboundFailed(f"the name {host} has no address") from None
-        addresses = [ipaddress.ip_address(sockaddr[0]) for *_, sockaddr in found]
-        self._require(host, addresses)
+        addresses = [ipaddress.ip_address(sockaddr[0]) for *_, sockaddr in resolved]
+        self._require_allowed(host, addresses)
         return list(dict.fromkeys(map(str, addresses)))
 
-    def _require(self, host: str, addresses: Iterable[Address]) -> None:
+    def _require_allowed(self, host: str, addresses: Iterable[Address]) -> None:
         for address in addresses:
             if not self._reach.may(address):
                 raise OutboundForbidden(
-                    f"{_leads(host, address)} not on the public internet; this relay sends "
+                    f"{_begin_sentence(host, address)} not on the public internet; this relay sends "
                     "nothing there (TR_OUTBOUND_ALLOW)"
                 )
 
 
 class _Guarded(httpcore.AsyncNetworkBackend):
-    """Connects to addresses that were looked at, for one request whose answer has at most `most` bytes."""
+    """Connects to checked addresses only, for one request whose answer has at most `most` bytes."""
 
     def __init__(self, outbound: Outbound, most: int) -> None:
         self._outbound, self._most = outbound, most
@@ -163,7 +164,7 @@ class _Guarded(httpcore.AsyncNetworkBackend):
 
 
 class _Capped(httpcore.AsyncNetworkStream):
-    """A stream that gives at most so many bytes."""
+    """A stream that returns at most so many bytes."""
 
     def __init__(self, stream: httpcore.AsyncNetworkStream, most: int) -> None:
         self._stream, self._left = stream, most
@@ -194,37 +195,37 @@ class _Capped(httpcore.AsyncNetworkStream):
 
 
 async def _read(answer: httpcore.Response, keep: int) -> tuple[bytes, bool]:
-    """How the body begins, and whether that is all of it."""
-    kept = bytearray()
+    """Read a body up to `keep` bytes. Returns them and whether the body is complete."""
+    body = bytearray()
     try:
         async with asyncio.timeout(LINGER):
             async for chunk in answer.aiter_stream():
-                kept += chunk
-                if len(kept) > keep:
-                    return bytes(kept[:keep]), False
+                body += chunk
+                if len(body) > keep:
+                    return bytes(body[:keep]), False
     except (TimeoutError, httpcore.NetworkError, httpcore.ProtocolError, OutboundFailed):
-        return bytes(kept), False
-    return bytes(kept), True
+        return bytes(body), False
+    return bytes(body), True
 
 
 @cache
-def _trusting() -> ssl.SSLContext:
-    """Verifies certificates with the system's trust store."""
+def _system_trust() -> ssl.SSLContext:
+    """A TLS context that verifies certificates with the system's trust store."""
     return ssl.create_default_context()
 
 
-def _leads(host: str, address: Address) -> str:
-    """The beginning of a sentence about an address: a host that is one itself is named once."""
+def _begin_sentence(host: str, address: Address) -> str:
+    """The beginning of a sentence about an address: `HOST is`, or `HOST leads to ADDRESS, which is`."""
     return f"{host} is" if host.strip("[]") == str(address) else f"{host} leads to {address}, which is"
 
 
 def _sentence(error: Exception) -> str:
-    """What went wrong, without what the other side wrote."""
-    said = {
+    """The failure as a sentence, without text from the other side."""
+    sentences = {
         httpcore.ConnectError: "the connection was refused or cut",
         httpcore.ConnectTimeout: "the connection was not taken in time",
         httpcore.ReadError: "the connection was cut before the answer was whole",
         httpcore.WriteError: "the connection was cut before the request was sent",
         httpcore.RemoteProtocolError: "what came back is not HTTP",
     }
-    return said.get(type(error), "the request could not be sent")
+    return sentences.get(type(error), "the request could not be sent")

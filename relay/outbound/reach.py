@@ -60,7 +60,7 @@ class Reach:
 
     @classmethod
     def of(cls, allowed: Iterable[Network], *, dev: bool) -> Reach:
-        """`dev`: this machine too."""
+        """The networks that may be reached. `dev`: this machine too."""
         return cls((*allowed, *(_LOOPBACK if dev else ())))
 
     def may(self, address: Address) -> bool:
@@ -78,8 +78,8 @@ def public(address: Address) -> bool:
 
 
 def literal(host: str) -> Address | None:
-    """The address that a host itself is, in any spelling a resolver takes (`127.1`, `0x7f000001`); None: it
-    is a name."""
+    """The address that a host is itself, in any spelling that a resolver accepts (`127.1`, `0x7f000001`);
+    None for a name."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:

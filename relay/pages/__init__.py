@@ -54,29 +54,29 @@ def show(caller: Caller, template: str, **values: Any) -> Reply:
 
 def refusal(error: SvcError) -> HTTPResponse:
     """The page for a refusal. What is hidden and what is missing give the same bytes."""
-    known = isinstance(error, NotFound)
+    is_missing = isinstance(error, NotFound)
     html = (
         _templates()
         .get_template("refusal.html")
         .render(
             me=None,
             node="svc",
-            title="Not found" if known else error.title,
-            status=404 if known else error.status,
-            detail="" if known else error.detail,
+            title="Not found" if is_missing else error.title,
+            status=404 if is_missing else error.status,
+            detail="" if is_missing else error.detail,
         )
     )
     headers = {"cache-control": "no-store", **rate_headers(error)}
-    return HTTPResponse(html, 404 if known else error.status, headers=headers, content_type=HTML)
+    return HTTPResponse(html, 404 if is_missing else error.status, headers=headers, content_type=HTML)
 
 
 def moved(path: str) -> Reply:
-    """The page has another address for good (301)."""
+    """A redirect to the permanent address of the page (301)."""
     return Reply(status=301, headers={"cache-control": "no-cache", "location": path})
 
 
 def redirect(path: str, *, cookies: tuple[str, ...] = ()) -> Reply:
-    """Go to `path` with GET (303)."""
+    """A redirect to `path` with GET (303)."""
     return Reply(status=303, headers={**_HEADERS, "location": path}, cookies=cookies)
 
 

@@ -21,12 +21,12 @@ SENT_TOO_LATE = "Your sign-in had run out, so nothing was changed yet. Check the
 
 
 def in_browser(caller: Caller) -> bool:
-    """Whether the session came with a cookie: pages know no other."""
+    """Whether the session came with a cookie, the only kind that pages accept."""
     return caller.principal is not None and caller.principal.via == "cookie"
 
 
 def lasts(caller: Caller) -> bool:
-    """Whether a page may be shown without renewing anything first."""
+    """Whether a page may be shown without renewing a token first."""
     return in_browser(caller) and not sessions.due(caller.me)
 
 
@@ -36,13 +36,13 @@ def is_due(caller: Caller) -> bool:
 
 
 def detour(request: Request) -> Reply:
-    """Fetch a fresh token and come back to the page that was asked for."""
+    """A redirect that fetches a fresh token and returns to the requested page."""
     return redirect(_refresh(f"{request.path}?{request.query_string}"))
 
 
 def too_late(page: str, **sent: str) -> Reply:
-    """A form came after the session had run out: fetch a fresh token and go to `page`, which shows again what
-    was `sent` and says that nothing was done."""
+    """The answer to a form that came after the session had expired: fetch a fresh token and go to `page`,
+    which shows again what was `sent` and says that nothing was done."""
     return redirect(_refresh(f"{page}?{urlencode({**sent, 'again': '1'})}"))
 
 
@@ -51,7 +51,8 @@ def to_login(return_to: str) -> Reply:
 
 
 def onward(caller: Caller, return_to: str, seconds: int) -> Reply:
-    """A page that renews by itself after `seconds`, as a step of our own that brings our strict cookies."""
+    """A page that renews the token after `seconds` and goes to `return_to`, as a navigation from our own
+    page, so that the browser sends strict cookies."""
     return page(caller, "onward.html", path=f"{_refresh(return_to)}&own=1", seconds=seconds)
 
 

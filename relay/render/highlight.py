@@ -71,7 +71,7 @@ def _parts(text: str, lexer: Lexer) -> Iterator[tuple[str, str]]:
     last = ""
     pieces: list[str] = []
     for kind, value in lex(text.replace("\r\n", "\n").replace("\r", "\n"), lexer):
-        name = next((name for known, name in _CLASSES if _is_within(kind, known)), "")
+        name = next((name for of_class, name in _CLASSES if _is_within(kind, of_class)), "")
         if name != last and pieces:
             yield last, "".join(pieces)
             pieces = []
@@ -81,8 +81,8 @@ def _parts(text: str, lexer: Lexer) -> Iterator[tuple[str, str]]:
         yield last, "".join(pieces)
 
 
-def _is_within(kind: _TokenType, known: _TokenType) -> bool:
-    return tuple(kind[: len(known)]) == tuple(known)
+def _is_within(kind: _TokenType, ancestor: _TokenType) -> bool:
+    return tuple(kind[: len(ancestor)]) == tuple(ancestor)
 
 
 def _lexer_of_file(name: str) -> Lexer | None:

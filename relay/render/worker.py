@@ -35,7 +35,7 @@ def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
 
 
 def render(job: MarkdownJob | SourceJob) -> Rendered:
-    """What the job asks for; not rendered if the libraries cannot."""
+    """The result of a job; empty if the libraries fail."""
     try:
         if isinstance(job, MarkdownJob):
             return Rendered([markdown.to_html(job.text, job.links)])

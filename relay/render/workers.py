@@ -27,7 +27,7 @@ class Workers:
         self._decoder = msgspec.msgpack.Decoder(Rendered)
 
     async def render(self, job: Job) -> Rendered:
-        """What the job asks for; not rendered if no process comes to it in time."""
+        """The result of a job; empty if no process is free in time."""
         try:
             async with asyncio.timeout(PATIENCE):
                 await self._free.acquire()

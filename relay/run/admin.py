@@ -128,8 +128,8 @@ class Admin:
         except SvcError as error:
             return Said(error=error.detail)
         except Exception as error:
-            if (said := damage(error)) is not None:
-                return Said(error=f"the database is damaged ({said}); restore a backup: relay restore")
+            if (damage_text := damage(error)) is not None:
+                return Said(error=f"the database is damaged ({damage_text}); restore a backup: relay restore")
             logger().error("operator's request failed", exc_info=True)
             return Said(error=f"{type(error).__name__}; the relay's log says more")
 
@@ -144,12 +144,12 @@ async def ask(data: Path, request: Request, say: Callable[[str], None]) -> int |
     try:
         writer.write(msgspec.json.encode(request) + b"\n")
         while raw := await reader.readline():
-            said = _answers.decode(raw)
-            if said.error is not None:
-                raise Unavailable(said.error)
-            if said.exit is not None:
-                return said.exit
-            say(said.line or "")
+            answer = _answers.decode(raw)
+            if answer.error is not None:
+                raise Unavailable(answer.error)
+            if answer.exit is not None:
+                return answer.exit
+            say(answer.line or "")
     except (OSError, msgspec.MsgspecError) as error:
         raise Unavailable(f"the relay failed: {error}") from None
     finally:

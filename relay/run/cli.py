@@ -22,18 +22,21 @@ QUOTAS: tuple[What, ...] = ("bytes", "objects", "repositories")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; answers the exit code. A refusal is one line on standard error and exit code 1."""
-    asked = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
-        return int(asked.run(asked))
+        return int(options.run(options))
     except SvcError as error:
         print(f"relay: {error.detail}", file=sys.stderr)
         return 1
     except Exception as error:
         from relay.db.engine.damage import damage
 
-        if (said := damage(error)) is None:
+        if (damage_text := damage(error)) is None:
             raise
-        print(f"relay: the database is damaged ({said}); restore a backup: relay restore", file=sys.stderr)
+        print(
+            f"relay: the database is damaged ({damage_text}); restore a backup: relay restore",
+            file=sys.stderr,
+        )
         return 1
 
 
@@ -123,7 +126,7 @@ Next, in another terminal:
   svc repo create PROJECT"""
 
 
-def _serve(asked: argparse.Namespace) -> int:
+def _serve(options: argparse.Namespace) -> int:
     from relay import config as configuration
     from relay import migrations
     from relay.base import logs
@@ -131,7 +134,9 @@ def _serve(asked: argparse.Namespace) -> int:
     from relay.run import data_folder, server
 
     given = dict(os.environ)
-    config = configuration.read(given, dev=asked.dev, host=asked.host, port=asked.port, data=asked.data)
+    config = configuration.read(
+        given, dev=options.dev, host=options.host, port=options.port, data=options.data
+    )
     watched = config.dev and sys.stderr.isatty() and not given.get("RUST_LOG")
     logs.configure("warning" if watched else config.log_level)  # what to do next stays in sight
     data_folder.make(config.data)
@@ -139,7 +144,7 @@ def _serve(asked: argparse.Namespace) -> int:
         if config.dev:
             completed = data_folder.dev_secrets(config.data, given)
             config = configuration.read(
-                completed, dev=True, host=asked.host, port=asked.port, data=asked.data
+                completed, dev=True, host=options.host, port=options.port, data=options.data
             )
             migrations.upgrade(config.migration_database_url, config.database_url)
         migrations.check(config.database_url)
@@ -157,81 +162,83 @@ def _serve(asked: argparse.Namespace) -> int:
     return 0
 
 
-def _migrate(asked: argparse.Namespace) -> int:
+def _migrate(options: argparse.Namespace) -> int:
     from relay import config, migrations
 
-    revision = migrations.upgrade(*config.migration_urls(os.environ, asked.data))
+    revision = migrations.upgrade(*config.migration_urls(os.environ, options.data))
     print(f"relay: the database is at revision {revision}")
     return 0
 
 
-def _signer(asked: argparse.Namespace) -> int:
+def _signer(options: argparse.Namespace) -> int:
     from relay.run import data_folder
     from relay.signing.process import run
 
-    folder = (asked.data or Path(os.environ.get("TR_DATA_DIR") or "relay-data")).absolute()
+    folder = (options.data or Path(os.environ.get("TR_DATA_DIR") or "relay-data")).absolute()
     data_folder.make(folder)
     run(folder)
     return 0
 
 
-def _ssh_key(asked: argparse.Namespace) -> int:
+def _ssh_key(options: argparse.Namespace) -> int:
     from relay.run import data_folder
     from relay.ssh import host_key
 
     host_key.require_asyncssh()
-    folder = (asked.data or Path(os.environ.get("TR_DATA_DIR") or "relay-data")).absolute()
+    folder = (options.data or Path(os.environ.get("TR_DATA_DIR") or "relay-data")).absolute()
     data_folder.make(folder)
     print(host_key.fingerprint(host_key.load(folder)))
     return 0
 
 
-def _repo(asked: argparse.Namespace) -> int:
+def _repo(options: argparse.Namespace) -> int:
     from relay import config
     from relay.run import operator_commands
 
-    url, _ = config.migration_urls(os.environ, asked.data)
-    asyncio.run(operator_commands.set_state(url, asked.repository, asked.action))
-    print(f"relay: {asked.repository}: {asked.action} done")
+    url, _ = config.migration_urls(os.environ, options.data)
+    asyncio.run(operator_commands.set_state(url, options.repository, options.action))
+    print(f"relay: {options.repository}: {options.action} done")
     return 0
 
 
-def _account(asked: argparse.Namespace) -> int:
+def _account(options: argparse.Namespace) -> int:
     from relay import config
     from relay.run import operator_commands
 
-    if not 1 <= asked.hours <= 24 * 30:
+    if not 1 <= options.hours <= 24 * 30:
         print("relay: --hours is 1 to 720", file=sys.stderr)
         return 2
-    url, _ = config.migration_urls(os.environ, asked.data)
-    code = asyncio.run(operator_commands.add_account(url, asked.handle, asked.hours))
-    print(f"relay: made the account {asked.handle.lower()}; within {asked.hours} h its first device runs:")
-    print(f"svc login --device-key --handle {asked.handle.lower()} --pair {code}")
+    url, _ = config.migration_urls(os.environ, options.data)
+    code = asyncio.run(operator_commands.add_account(url, options.handle, options.hours))
+    print(
+        f"relay: made the account {options.handle.lower()}; within {options.hours} h its first device runs:"
+    )
+    print(f"svc login --device-key --handle {options.handle.lower()} --pair {code}")
     return 0
 
 
-def _quota(asked: argparse.Namespace) -> int:
+def _quota(options: argparse.Namespace) -> int:
     from relay import config
     from relay.run import operator_commands
 
-    limits = {what: getattr(asked, what) for what in QUOTAS if hasattr(asked, what)}
-    if limits and asked.handle is None:
+    limits = {what: getattr(options, what) for what in QUOTAS if hasattr(options, what)}
+    if limits and options.handle is None:
         print("relay: name the account whose limits these are: relay quota HANDLE --bytes N", file=sys.stderr)
         return 2
-    url, _ = config.migration_urls(os.environ, asked.data)
-    handle = asked.handle.lower() if asked.handle else None
+    url, _ = config.migration_urls(os.environ, options.data)
+    handle = options.handle.lower() if options.handle else None
     if handle and limits:
         asyncio.run(operator_commands.set_limits(url, handle, limits))
     of_node = config.quotas(os.environ)
     heads = [f"{what.upper()}{end}" for what in QUOTAS for end in ("", "_LIMIT", "_DELETED")]
     print("\t".join(["ACCOUNT", *heads]))
     for name, used in asyncio.run(operator_commands.usages(url, handle)):
-        told = [
+        cells = [
             str(count)
             for what in QUOTAS
             for count in (getattr(used, what), of_node.limit(used, what), getattr(used, f"deleted_{what}"))
         ]
-        print("\t".join([name, *told]))
+        print("\t".join([name, *cells]))
     return 0
 
 
@@ -247,40 +254,42 @@ def _limit(text: str) -> int | None:
     return min(number << 10 * power, 2**61)
 
 
-def _gc(asked: argparse.Namespace) -> int:
+def _gc(options: argparse.Namespace) -> int:
     from relay.run import admin, maintenance_commands
 
-    return maintenance_commands.run(os.environ, asked.data, admin.Gc(dry_run=asked.dry_run))
+    return maintenance_commands.run(os.environ, options.data, admin.Gc(dry_run=options.dry_run))
 
 
-def _audit(asked: argparse.Namespace) -> int:
+def _audit(options: argparse.Namespace) -> int:
     from relay.run import admin, maintenance_commands
 
-    return maintenance_commands.run(os.environ, asked.data, admin.Audit(repair=asked.repair))
+    return maintenance_commands.run(os.environ, options.data, admin.Audit(repair=options.repair))
 
 
-def _backup(asked: argparse.Namespace) -> int:
+def _backup(options: argparse.Namespace) -> int:
     from relay.run import admin, maintenance_commands
 
-    return maintenance_commands.run(os.environ, asked.data, admin.Backup(folder=str(asked.folder.absolute())))
+    return maintenance_commands.run(
+        os.environ, options.data, admin.Backup(folder=str(options.folder.absolute()))
+    )
 
 
-def _restore(asked: argparse.Namespace) -> int:
+def _restore(options: argparse.Namespace) -> int:
     from relay import config
     from relay.backup.restore import restore
 
-    storage = config.storage(os.environ, asked.data)
-    restore(asked.folder.absolute(), storage, *config.migration_urls(os.environ, storage.data), print)
-    print(f"check it with: relay audit --data {asked.data}")
+    storage = config.storage(os.environ, options.data)
+    restore(options.folder.absolute(), storage, *config.migration_urls(os.environ, storage.data), print)
+    print(f"check it with: relay audit --data {options.data}")
     return 0
 
 
-def _version(asked: argparse.Namespace) -> int:
+def _version(options: argparse.Namespace) -> int:
     print(f"relay {edition.VERSION} ({edition.EDITION}, {edition.COMMIT})")
     return 0
 
 
-def _routes(asked: argparse.Namespace) -> int:
+def _routes(options: argparse.Namespace) -> int:
     from relay import domain
     from relay.http.routing import TABLE
 

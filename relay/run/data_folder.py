@@ -25,17 +25,17 @@ def make(folder: Path) -> None:
 
 def dev_secrets(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
     """`given`, completed with secrets that the first `--dev` start makes and keeps in `secrets/` (0600)."""
-    kept = folder / "secrets"
-    kept.mkdir(mode=0o700, exist_ok=True)
+    secrets_folder = folder / "secrets"
+    secrets_folder.mkdir(mode=0o700, exist_ok=True)
     completed = dict(given)
     for name in DEV_SECRETS:
         if given.get(name) or given.get(f"{name}_FILE"):
             continue
-        completed[name] = _kept(kept / name.lower())
+        completed[name] = _read_or_make_secret(secrets_folder / name.lower())
     return completed
 
 
-def _kept(path: Path) -> str:
+def _read_or_make_secret(path: Path) -> str:
     try:
         return path.read_text("ascii")
     except FileNotFoundError:

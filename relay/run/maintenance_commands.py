@@ -24,10 +24,12 @@ def run(variables: Mapping[str, str], folder: Path | None, request: admin.Reques
 async def _run(variables: Mapping[str, str], folder: Path | None, request: admin.Request) -> int:
     storage = config.storage(variables, folder)
     answered = await admin.ask(storage.data, request, _say)
-    return answered if answered is not None else await _alone(variables, storage, request)
+    return answered if answered is not None else await _carry_out_here(variables, storage, request)
 
 
-async def _alone(variables: Mapping[str, str], storage: config.Storage, request: admin.Request) -> int:
+async def _carry_out_here(
+    variables: Mapping[str, str], storage: config.Storage, request: admin.Request
+) -> int:
     if not storage.data.is_dir():
         raise StartRefused(f"there is no data folder {storage.data}; name it with --data")
     _, url = config.migration_urls(variables, storage.data)

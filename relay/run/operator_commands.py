@@ -35,7 +35,7 @@ async def set_state(url: str, full_name: str, action: str) -> str:
     """Suspend, resume or kill a repository; returns the new state. It takes effect with the next request,
     because the gate reads the state each time. Raises NotFound for an unknown repository, Conflict for a
     wrong state."""
-    async with _opened(url) as db:
+    async with _open_database(url) as db:
         return await _set_state(db, full_name, action)
 
 
@@ -44,25 +44,25 @@ async def add_account(url: str, handle: str, hours: int) -> str:
     `hours`. Raises NameTaken, or Invalid for an impossible handle."""
     name = names.handle(handle)
     code, now = device_grant.new_pairing_code(), now_ms()
-    async with _opened(url) as db, db.write(f"handle {name}") as tx:
-        made = await accounts.create(tx, name, new_account_id())
+    async with _open_database(url) as db, db.write(f"handle {name}") as tx:
+        account = await accounts.create(tx, name, new_account_id())
         await tx.run(
             device_key.INSERT_PAIRING,
             hash=hashlib.sha256(code.encode("ascii")).digest(),
-            account_id=made.id,
+            account_id=account.id,
             expires_at=now + hours * HOUR,
             used_at=None,
         )
-        await audit.record(tx, OPERATOR, "account.create", made.id, account_id=made.id, handle=name)
+        await audit.record(tx, OPERATOR, "account.create", account.id, account_id=account.id, handle=name)
     return code
 
 
 async def usages(url: str, handle: str | None) -> list[tuple[str, UsageRow]]:
     """Usage of accounts, highest first, or of one account. Raises NotFound for an unknown handle."""
-    async with _opened(url) as db, db.read() as tx:
+    async with _open_database(url) as db, db.read() as tx:
         if handle is None:
-            found = await tx.all(usage.LISTED, limit=LISTED)
-            return [(str(row[0]), usage.row(row[1:])) for row in found]
+            listed = await tx.all(usage.LISTED, limit=LISTED)
+            return [(str(row[0]), usage.row(row[1:])) for row in listed]
         account_id = await tx.value(usage.ACCOUNT_ID, handle=handle)
         if account_id is None:
             raise NotFound(f"there is no account {handle}")
@@ -71,8 +71,8 @@ async def usages(url: str, handle: str | None) -> list[tuple[str, UsageRow]]:
 
 
 async def set_limits(url: str, handle: str, limits: Mapping[What, int | None]) -> None:
-    """Set limits for one account; None: the default of the node. What it already stores above them stays."""
-    async with _opened(url) as db, db.write() as tx:
+    """Set limits for one account; None: the node's default. What it stores already above them stays."""
+    async with _open_database(url) as db, db.write() as tx:
         account_id = await tx.value(usage.ACCOUNT_ID, handle=handle)
         if account_id is None:
             raise NotFound(f"there is no account {handle}")
@@ -81,13 +81,15 @@ async def set_limits(url: str, handle: str, limits: Mapping[What, int | None]) -
         assert row is not None  # noqa: S101  # it was made
         used = usage.row(row)
         whats: tuple[What, ...] = ("bytes", "objects", "repositories")
-        wanted = {what: limits.get(what, getattr(used, f"max_{what}")) for what in whats}
-        await tx.run(usage.SET_LIMITS, of_account=account_id, **{f"new_{k}": n for k, n in wanted.items()})
-        await audit.record(tx, OPERATOR, "account.quota", account_id, account_id=account_id, **wanted)
+        new_limits = {what: limits.get(what, getattr(used, f"max_{what}")) for what in whats}
+        await tx.run(
+            usage.SET_LIMITS, of_account=account_id, **{f"new_{k}": n for k, n in new_limits.items()}
+        )
+        await audit.record(tx, OPERATOR, "account.quota", account_id, account_id=account_id, **new_limits)
 
 
 @contextlib.asynccontextmanager
-async def _opened(url: str) -> AsyncIterator[Database]:
+async def _open_database(url: str) -> AsyncIterator[Database]:
     await asyncio.to_thread(migrations.check, url)
     db = connect.database(url)
     try:

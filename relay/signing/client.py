@@ -96,7 +96,7 @@ class Signer:
                 answer = await self._exchange(request)
             except OSError:
                 if fresh:
-                    raise _down() from None
+                    raise _not_running() from None
                 answer = await self._retry(request)  # it was restarted since the last request
         if isinstance(answer, Refused):
             raise Invalid(f"the token signer refused: {answer.detail}")
@@ -106,7 +106,7 @@ class Signer:
         try:
             return await self._exchange(request)
         except OSError:
-            raise _down() from None
+            raise _not_running() from None
 
     async def _exchange(self, request: Request) -> Answer:
         """Send one request and read one answer. Any interruption closes the connection, because a late answer
@@ -133,5 +133,5 @@ class Signer:
                 await self.close()
 
 
-def _down() -> Unavailable:
+def _not_running() -> Unavailable:
     return Unavailable("the token signer is not running; start it with: relay signer --data DIR")

@@ -81,9 +81,9 @@ class RootKeys:
     def _mint(self, body: Mint) -> bytes:
         if not set(body.caps) <= CAPABILITIES:
             raise Invalid(f"capabilities are {', '.join(sorted(CAPABILITIES))}")
-        left = body.expires - time.time()
+        lifetime = body.expires - time.time()
         longest = LONGEST if body.bound_key is None else LONGEST_BOUND
-        if not 0 < left <= longest:
+        if not 0 < lifetime <= longest:
             raise Invalid(f"a token of this kind lives at most {longest} seconds and must end in the future")
         return capability.mint(
             self._keys[self._newest],

@@ -38,13 +38,13 @@ class Verdict:
 
     @classmethod
     def on(cls, token: Token) -> Verdict:
-        said = token.capability
+        capability = token.capability
         return cls(
             token=token,
-            session_id=said.session.hex(),
-            account_id=str(uuid.UUID(bytes=said.user)),
-            device_key_id=None if said.bound_key is None else key_id(said.bound_key),
-            ends=int(said.expires.timestamp()) * 1000,
+            session_id=capability.session.hex(),
+            account_id=str(uuid.UUID(bytes=capability.user)),
+            device_key_id=None if capability.bound_key is None else key_id(capability.bound_key),
+            ends=int(capability.expires.timestamp()) * 1000,
         )
 
 
@@ -63,10 +63,10 @@ class Tokens:
         signer for its public keys: for the first token, and again when a token does not verify, because there
         may be a new key."""
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-        known = self._known.get(digest)
-        if known is not None:
+        cached = self._known.get(digest)
+        if cached is not None:
             self._known.move_to_end(digest)
-            return known
+            return cached
         raw = bearer.from_text(text)
         guard = self._guard or await self._load(root_keys)
         try:

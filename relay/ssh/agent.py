@@ -81,24 +81,24 @@ _BASE = re.compile(
 
 
 class Refused(Exception):
-    """There is no signature. Its text is a sentence for the person."""
+    """A signature was refused. The text is a sentence for the person."""
 
 
 def _patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
-    for one in REQUESTS:
-        parts = re.split(r"\{[a-z_]+(\.\.\.)?\}", one.path)  # text, "..." or None, text, …
+    for endpoint in REQUESTS:
+        parts = re.split(r"\{[a-z_]+(\.\.\.)?\}", endpoint.path)  # text, "..." or None, text, …
         spelled = (
             (".+" if part else "[^/]+") if index % 2 else re.escape(part or "")
             for index, part in enumerate(parts)
         )
-        yield one.method, re.compile("".join(spelled))
+        yield endpoint.method, re.compile("".join(spelled))
 
 
 _REQUESTS = tuple(_patterns())
 
 
 def kind_of(message: bytes, origin: str, account_id: str, key_id: str) -> str:
-    """What this is, in a word, if it may be signed: request, seal or release. Raises Refused."""
+    """The kind of a message that may be signed: request, seal or release. Raises Refused."""
     if message.startswith(seal.PREFIX):
         try:
             by = seal.decode(message).provenance
@@ -134,7 +134,7 @@ class Agent:
             raise Refused(FORWARD)
         try:
             async with asyncio.timeout(PATIENCE), self._one:
-                return await self._signed(message)
+                return await self._sign(message)
         except TimeoutError:
             raise Refused(
                 f"your ssh-agent did not answer in {PATIENCE:.0f} s; does it wait for you to confirm? "
@@ -146,17 +146,17 @@ class Agent:
                 "(ssh-add -l), connect again with ssh -A. Nothing was signed"
             ) from None
 
-    async def _signed(self, message: bytes) -> bytes:
+    async def _sign(self, message: bytes) -> bytes:
         answer = await self._ask(_SIGN, _text(self._blob) + _text(message) + struct.pack(">I", 0))
         if answer[:1] != bytes((_SIGNED,)):
-            raise Refused(await self._why())
-        name, rest = _taken(_taken(answer[1:])[0])
-        raw, _ = _taken(rest)
+            raise Refused(await self._why_refused())
+        name, rest = _cut_string(_cut_string(answer[1:])[0])
+        raw, _ = _cut_string(rest)
         if name != _ALGORITHM or not keys.verify(self.public, message, raw):
             raise Refused("your ssh-agent answered with a signature that does not verify")
         return raw
 
-    async def _why(self) -> str:
+    async def _why_refused(self) -> str:
         answer = await self._ask(_LIST, b"")
         if answer[:1] == bytes((_LISTED,)) and self._blob not in answer:
             return (
@@ -166,7 +166,7 @@ class Agent:
         return "your ssh-agent refused: it is locked, or you did not confirm it. Nothing was signed"
 
     async def _ask(self, kind: int, body: bytes) -> bytes:
-        """The answer of the agent, on a channel of its own."""
+        """Send one request to the agent on a channel of its own. Returns its answer."""
         channel = self._connection.create_agent_channel()
         session = await channel.open(SSHUNIXStreamSession)
         reader = asyncssh.SSHReader[bytes](session, channel)
@@ -184,19 +184,19 @@ def _text(content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + content
 
 
-def _taken(content: bytes) -> tuple[bytes, bytes]:
-    """The first string, and the rest. Raises OSError."""
+def _cut_string(content: bytes) -> tuple[bytes, bytes]:
+    """Split off the first string. Returns it and the rest. Raises OSError."""
     if len(content) < 4 or len(content) < 4 + (length := struct.unpack(">I", content[:4])[0]):
         raise OSError("an answer that cannot be read")
     return content[4 : 4 + length], content[4 + length :]
 
 
 async def read_request(sock: Any) -> bytes:
-    """What is to be signed: everything until the other end stops writing. Raises OSError, TimeoutError."""
-    loop, found = asyncio.get_running_loop(), bytearray()
+    """Read what is to be signed, until the other end stops writing. Raises OSError, TimeoutError."""
+    loop, received = asyncio.get_running_loop(), bytearray()
     async with asyncio.timeout(10):
         while piece := await loop.sock_recv(sock, 65536):
-            found += piece
-            if len(found) > SIGN_BYTES:
+            received += piece
+            if len(received) > SIGN_BYTES:
                 raise OSError("too long")
-    return bytes(found)
+    return bytes(received)

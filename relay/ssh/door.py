@@ -34,7 +34,7 @@ class _Handed(StrictProtocol):
 
 
 class Door:
-    """Where such connections enter the relay. `connections`: all of its server."""
+    """Where connections of sessions enter the relay. `connections`: all of its server."""
 
     def __init__(self, app: Any, connections: set[Any]) -> None:
         self._app, self._connections = app, connections

@@ -102,7 +102,7 @@ class Front:
             await asyncio.sleep(0.05)
 
     def take(self, guest: _Guest) -> bool:
-        """Whether this connection may try to sign in."""
+        """Count a connection that wants to sign in. Returns whether it may try."""
         node = self.node
         if len(self._guests) - len(self._unproven) >= 4 * self.settings.sessions or node.stopping:
             return False
@@ -129,7 +129,7 @@ class Front:
         oldest.abort()
 
     def prove(self, guest: _Guest) -> None:
-        """This connection has signed in."""
+        """Record that this connection has signed in."""
         self._unproven.pop(guest, None)
 
     def leave(self, guest: _Guest) -> None:
@@ -139,7 +139,7 @@ class Front:
             self._of_address[guest.network] -= 1
 
     def seat(self, person: Person) -> str:
-        """Count a session. Returns why it may not be; "" otherwise."""
+        """Count a session. Returns why it may not begin, or ""."""
         if self.sessions >= self.settings.sessions:
             return "too many people are here over SSH; try again later"
         if self.node.config.rate_limits and self._of_account[person.account_id] >= OF_ACCOUNT:
@@ -188,7 +188,7 @@ class _Guest(asyncssh.SSHServer):
         self._connection.abort()
 
     def auth_completed(self) -> None:
-        """Know who it is. A connection that runs nothing ends."""
+        """Record who signed in. A connection that runs nothing is ended."""
         self.person = self._candidate
         self._front.prove(self)
         if self.person is not None:
@@ -196,7 +196,7 @@ class _Guest(asyncssh.SSHServer):
         asyncio.get_running_loop().call_later(LOGIN_SECONDS, self._require_work)
 
     async def _forward(self) -> bool:
-        """The client offers its agent. It is asked by the relay alone."""
+        """Accept the client's agent, which only the relay asks."""
         if self._agent is None:
             return False
         self._agent.forwarded = True

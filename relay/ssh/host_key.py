@@ -31,9 +31,9 @@ def load(data: Path) -> asyncssh.SSHKey:
     path = data / NAME
     try:
         if not path.exists():
-            made = asyncssh.generate_private_key("ssh-ed25519").export_private_key()
+            private_key = asyncssh.generate_private_key("ssh-ed25519").export_private_key()
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(made)
+                file.write(private_key)
         path.chmod(0o600)
         return asyncssh.read_private_key(path)
     except (OSError, asyncssh.KeyImportError) as error:

@@ -33,9 +33,9 @@ class Link:
         self._loop = asyncio.get_running_loop()
         self._tokens, self._at = BURST, self._loop.time()
 
-    def begin(self, told: Told) -> None:
-        """Say the first message, and listen."""
-        message = msgspec.json.encode(told)
+    def begin(self, welcome: Told) -> None:
+        """Send the first message and begin to listen."""
+        message = msgspec.json.encode(welcome)
         if len(message) > TOLD_BYTES:
             raise ValueError("a command line is too long")
         self._ours.send(message)
@@ -94,7 +94,7 @@ class Link:
             await self._door.enter(sock, self._address, self._open)
 
     async def _answer(self, sock: socket.socket) -> None:
-        """Have signed what this socket brings."""
+        """Sign the request that arrives on this socket."""
         with sock, suppress(OSError):  # TimeoutError among them
             message = await read_request(sock)
             try:

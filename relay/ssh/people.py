@@ -65,10 +65,10 @@ class Visit:
 
 async def find(node: Node, public: bytes) -> Person | None:
     """The account of a key; None if no account has it, or if it works beside a script token only."""
-    found = await node.db.lookup(rows.KEY, id=key_id(public))
-    if found is None:
+    row = await node.db.lookup(rows.KEY, id=key_id(public))
+    if row is None:
         return None
-    account_id, kind, handle, caps, revoked_at, disabled_at = found
+    account_id, kind, handle, caps, revoked_at, disabled_at = row
     if kind != "user" or not {"read", "write"} <= set(caps.split()):
         return None
     refusal = REVOKED if revoked_at is not None else SUSPENDED if disabled_at is not None else ""
@@ -111,13 +111,13 @@ async def end(node: Node, visit: Visit) -> None:
 
 
 async def why_ended(node: Node, visit: Visit) -> str:
-    """Why this session has to end now; "" if it goes on."""
-    found = await node.db.lookup(
+    """The reason why this session has to end now, or ""."""
+    row = await node.db.lookup(
         rows.STATE, session_id=visit.session_id, key_id=visit.person.key_id, now=now_ms()
     )
-    if found is None:
+    if row is None:
         return "this session is a day old; connect again"
-    session_ended, key_revoked, suspended = found
+    session_ended, key_revoked, suspended = row
     if key_revoked is not None:
         return REVOKED
     if suspended is not None:

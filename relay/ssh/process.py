@@ -41,7 +41,7 @@ class Confined:
 
 
 class Processes:
-    """Starts and ends them."""
+    """Starts and ends confined processes."""
 
     def __init__(self, settings: SshSettings) -> None:
         self._settings = settings
@@ -50,7 +50,8 @@ class Processes:
         self.own_user = os.geteuid() == 0
 
     async def start(self, files: tuple[int, int, int], link: int, environment: dict[str, str]) -> Confined:
-        """Start one with these descriptors as its standard files and `link` as its link. Raises OSError."""
+        """Start a process with these descriptors as its standard files and `link` as its link. Raises
+        OSError."""
         uid = self._free.pop(0) if self.own_user else None
         work = asyncio.ensure_future(asyncio.to_thread(self._start, files, link, environment, uid))
         try:
@@ -94,7 +95,7 @@ class Processes:
         return Confined(process, folder, uid)
 
     async def end(self, confined: Confined) -> None:
-        """End it with all that it started, and remove its folder."""
+        """End a process with all that it started, and remove its folder."""
         confined.hang_up()
         await asyncio.to_thread(self._end, confined)
         if confined.uid is not None:
@@ -111,11 +112,11 @@ class Processes:
         shutil.rmtree(confined.folder, ignore_errors=True)
 
     async def require_confinement(self, data: Path) -> None:
-        """Confine a process for trial. Raises StartRefused with what it says if that does not hold."""
-        await asyncio.to_thread(self._try, data)
+        """Confine a process for trial. Raises StartRefused with its message if it is not confined."""
+        await asyncio.to_thread(self._try_confinement, data)
 
     def _claim(self) -> None:
-        """Have these uids alone on this machine: the end of a session ends every process of its uid. Raises
+        """Lock these uids for this relay: the end of a session ends every process of its uid. Raises
         StartRefused."""
         first = self._settings.uids
         try:
@@ -131,14 +132,14 @@ class Processes:
             raise StartRefused(f"the uids of sessions over SSH cannot be claimed: {error}") from None
 
     def _sweep(self) -> None:
-        """Remove what sessions left behind of a relay that was killed."""
+        """Remove processes and folders that sessions of a killed relay left behind."""
         for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
             owner = folder.lstat().st_uid
             if owner in self._free and not folder.is_symlink():
                 _kill_all(owner)
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _try(self, data: Path) -> None:
+    def _try_confinement(self, data: Path) -> None:
         if self.own_user:
             _require_open()
             self._claim()
@@ -163,12 +164,12 @@ class Processes:
                 check=False,
             )
         except (OSError, subprocess.SubprocessError) as error:
-            raise StartRefused(_cannot(f"{error}")) from None
+            raise StartRefused(_cannot_confine(f"{error}")) from None
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         if tried.returncode:
             lines = tried.stderr.decode("utf-8", "replace").strip().splitlines()
-            raise StartRefused(_cannot(lines[-1] if lines else f"it ended with {tried.returncode}"))
+            raise StartRefused(_cannot_confine(lines[-1] if lines else f"it ended with {tried.returncode}"))
 
 
 def _kill_all(uid: int) -> None:
@@ -196,7 +197,7 @@ def _require_open() -> None:
                 )
 
 
-def _cannot(why: str) -> str:
+def _cannot_confine(why: str) -> str:
     return (
         "TR_SSH_PORT is set, and a process for a visitor cannot be confined here: "
         f"{why.removeprefix('svc: ')}; see the guide to hosting a relay, or unset it"

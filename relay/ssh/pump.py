@@ -12,7 +12,7 @@ WAITING_BYTES = 128 * 1024  # of input; then the client has to wait
 
 
 class Output:
-    """Hands what comes out of `fd` to `write`, until `pause`. Owns `fd`. `closed` is set at its end."""
+    """Passes the output of `fd`, which it owns, to `write`, until `pause`. `closed` is set at the end."""
 
     def __init__(self, fd: int, write: Callable[[bytes], None]) -> None:
         self._fd, self._write = fd, write
@@ -49,8 +49,8 @@ class Output:
 
 
 class Input:
-    """Writes to `fd` what comes. Owns `fd`. `full` and `empty` are called when the client has to wait, and
-    when it may go on."""
+    """Writes the client's input to `fd`, which it owns. `full` and `empty` are called when the client has to
+    wait, and when it may continue."""
 
     def __init__(self, fd: int, full: Callable[[], None], empty: Callable[[], None]) -> None:
         self._fd, self._full, self._empty = fd, full, empty
@@ -71,7 +71,7 @@ class Input:
             self._full()
 
     def end(self) -> None:
-        """Close after what waits."""
+        """Close `fd` after the waiting input is written."""
         self._ends = True
         if not self._waiting:
             self.close()

@@ -129,7 +129,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
     async def _run(self) -> None:
         code = EXIT_FAILED
         try:
-            code = await self._seated()
+            code = await self._run_seated()
         except SvcError as error:
             code = EXIT_USAGE if error.exit == EXIT_USAGE else EXIT_FAILED
             self._say(error.detail)
@@ -141,21 +141,21 @@ class Session(asyncssh.SSHServerSession[bytes]):
                 self._channel.exit(code)
             asyncio.get_running_loop().call_later(LAST_SECONDS, self._close)
 
-    async def _seated(self) -> int:
-        """Run while the session counts among those at once."""
+    async def _run_seated(self) -> int:
+        """Run the session if there is a place for it. Returns the exit code."""
         refusal = self._person.refusal or self._front.seat(self._person)
         if refusal:
             self._say(refusal)
             return EXIT_FAILED
         began = self._front.now()
         try:
-            return await self._visit()
+            return await self._run_visit()
         finally:
             self._front.rise(self._person)
             seconds = round(self._front.now() - began, 1)
             logger().info("ssh session ended", account=self._person.account_id, seconds=seconds)
 
-    async def _visit(self) -> int:
+    async def _run_visit(self) -> int:
         node, person = self._front.node, self._person
         words = terminal.words_of(self._line) if self._line is not None else []
         if self._line is not None and not words:
@@ -191,7 +191,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
             await asyncio.shield(self._end(visit, link, confined))
 
     async def _sign(self, message: bytes) -> bytes:
-        """The signature of the person's agent. Raises Refused."""
+        """Sign with the person's agent. Raises Refused."""
         person = self._person
         kind = kind_of(message, self._front.node.config.public_url, person.account_id, person.key_id)
         signature = await self._agent.sign(message)
@@ -199,7 +199,8 @@ class Session(asyncssh.SSHServerSession[bytes]):
         return signature
 
     def _open_files(self) -> tuple[int, int, int]:
-        """The standard files of the process; ours are pumped from now on."""
+        """Open the standard files of the process and begin to pump ours. Returns the process's
+        descriptors."""
         if self._term is not None:
             self._terminal, theirs = terminal.open_terminal(*self._size)
             self._outputs = [Output(os.dup(self._terminal), self._channel.write)]
@@ -220,8 +221,8 @@ class Session(asyncssh.SSHServerSession[bytes]):
         return files
 
     async def _until_over(self, visit: Visit, confined: Confined) -> int:
-        """Wait for the end of the process, of the session, or of the patience with a silent person. Returns
-        the exit code."""
+        """Wait until the process or the session ends, or the person was silent for too long. Returns the exit
+        code."""
         over = asyncio.Event()
         loop = asyncio.get_running_loop()
         pid = os.pidfd_open(confined.process.pid)
@@ -263,7 +264,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
             await people.end(self._front.node, visit)
 
     def _leave_screen(self) -> None:
-        """Give the client's terminal back as it was: the app cannot any more."""
+        """Restore the client's terminal, which a killed app cannot do itself."""
         for output in self._outputs:
             output.close()
         if self._term is not None:

@@ -23,14 +23,14 @@ _CHECKED = {
 }
 
 
-def environment(asked: Mapping[bytes, bytes], term: str | None) -> dict[str, str]:
+def environment(client_variables: Mapping[bytes, bytes], term: str | None) -> dict[str, str]:
     """The variables of a session: those of the client's that an app reads, if well formed."""
-    found = {"TERM": term if term and _TERM.fullmatch(term) else "dumb", "LANG": "C.UTF-8"}
+    variables = {"TERM": term if term and _TERM.fullmatch(term) else "dumb", "LANG": "C.UTF-8"}
     for name, shape in _CHECKED.items():
-        value = asked.get(name.encode(), b"").decode("ascii", "replace")
+        value = client_variables.get(name.encode(), b"").decode("ascii", "replace")
         if shape.fullmatch(value):
-            found[name] = value
-    return {**found, "SSH_CONNECTION": "ssh"}  # pages are then shown as links, not opened
+            variables[name] = value
+    return {**variables, "SSH_CONNECTION": "ssh"}  # pages are then shown as links, not opened
 
 
 def words_of(line: str) -> list[str]:

@@ -35,7 +35,7 @@ def caller():
 
 async def test_a_handler_runs_again_with_the_same_arguments():
     found, called = route(failures=2)
-    answer = await gate._carried_out(found, None, caller(), {"name": "main"})
+    answer = await gate._run_handler(found, None, caller(), {"name": "main"})
     assert answer.response.status == 204
     assert called == [{"name": "main"}] * 3
 
@@ -44,5 +44,5 @@ async def test_a_handler_runs_again_with_the_same_arguments():
 async def test_it_ends_with_503_and_a_streamed_body_is_not_read_twice(stream, times):
     found, called = route(failures=99, stream=stream)
     with pytest.raises(Unavailable):
-        await gate._carried_out(found, None, caller(), {})
+        await gate._run_handler(found, None, caller(), {})
     assert len(called) == times

@@ -104,8 +104,8 @@ def page(filters: frozenset[str], lead: str = "") -> Keyset:
         rows = _led_by(stated, "state" in filters).where(which(stated))
     if "state" in filters:
         rows = rows.where(stated.c.state == _STATE)
-    wanted = [_FILTERS[name] for name in sorted(_FILTERS.keys() & filters)]
-    return Keyset(rows.where(*wanted, *map(_linked, linked)), "-number")
+    conditions = [_FILTERS[name] for name in sorted(_FILTERS.keys() & filters)]
+    return Keyset(rows.where(*conditions, *map(_linked, linked)), "-number")
 
 
 def _led_by(link: Table, whole: bool) -> Select[Any]:

@@ -64,8 +64,8 @@ class ProposalRow:
     head_repo_id: str | None  # of another repository
 
 
-def row(found: Row) -> ProposalRow:
-    return ProposalRow(*found)
+def row(columns: Row) -> ProposalRow:
+    return ProposalRow(*columns)
 
 
 # The current base branch, if it was not deleted.
@@ -183,8 +183,8 @@ def page(filters: frozenset[str], lead: str = "") -> Keyset:
         rows = _led_by(stated).where(which(stated))
     if "state" in filters:
         rows = rows.where(stated.c.state == _STATE)
-    wanted = [_FILTERS[name] for name in sorted(_FILTERS.keys() & filters)]
-    return Keyset(rows.where(*wanted, *map(_linked, linked)), "-number")
+    conditions = [_FILTERS[name] for name in sorted(_FILTERS.keys() & filters)]
+    return Keyset(rows.where(*conditions, *map(_linked, linked)), "-number")
 
 
 def _led_by(link: Table) -> Select[Any]:

@@ -45,8 +45,8 @@ class ReviewRow:
         return self.about_change is None or self.about_change != self.newest_change
 
 
-def row(found: Row) -> ReviewRow:
-    return ReviewRow(*found)
+def row(columns: Row) -> ReviewRow:
+    return ReviewRow(*columns)
 
 
 # A review with the change that it is about and the newest one.

@@ -7,7 +7,7 @@ from relay.db.engine.database import Database
 
 
 def database(url: str) -> Database:
-    """Not open yet."""
+    """The database of this URL, not opened yet."""
     if urls.is_postgres(url):
         from relay.db.engine.postgres import PostgresDatabase
 

@@ -9,7 +9,7 @@ _POSTGRES = ("XX001", "XX002")  # data corrupted, index corrupted
 
 
 def damage(error: BaseException | None) -> str | None:
-    """What the database says of its damage, if that is what this error, or one behind it, is about."""
+    """The database's message about its damage if this error, or one behind it, is about that; else None."""
     while error is not None:
         code = getattr(error, "sqlite_errorcode", None)
         if isinstance(code, int) and code & 0xFF in _SQLITE:

@@ -59,7 +59,9 @@ class Compiled:
         self.lists.discard(name)
         self.defaults.update(items)
         self.sql = self.sql.replace(f"__[POSTCOMPILE_{name}]", ",".join("?" * len(items)))
-        self.order = [key for known in self.order for key in (items if known == name else [known])]
+        self.order = [
+            key for parameter in self.order for key in (items if parameter == name else [parameter])
+        ]
 
 
 class Author(NamedTuple):
@@ -124,8 +126,8 @@ class Database(Protocol):
         exception."""
 
     def alone(self, name: str, waits: Callable[[], None]) -> AbstractAsyncContextManager[None]:
-        """A lock by name across all processes of the database. `waits` is called when another process holds
-        it. Raises Unavailable when the database cannot be reached."""
+        """Hold a lock by name across all processes of the database. `waits` is called when another process
+        holds it. Raises Unavailable when the database cannot be reached."""
 
     async def horizon(self, tx: Tx) -> int | None:
         """No row with a stamp below this can still appear. None: rows appear in the order of their stamps."""
@@ -143,8 +145,8 @@ class Database(Protocol):
     async def schema_version(self) -> str | None: ...
 
     async def damages(self) -> list[str]:
-        """What is wrong with the files of the database, as it says itself, at most twenty. Nothing of
-        PostgreSQL, whose server keeps checksums."""
+        """The errors that the database finds in its own files, at most twenty. Empty for PostgreSQL, whose
+        server keeps checksums."""
 
 
 class Contended(Exception):

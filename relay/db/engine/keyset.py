@@ -45,14 +45,14 @@ class Keyset:
 
 
 def _behind(by: list[tuple[Any, bool]]) -> ColumnElement[bool]:
-    """The condition for rows after the key. If all columns have one direction it is one comparison of rows,
-    which an index serves."""
+    """The condition for rows after the key: one comparison of rows, which an index serves, if all columns
+    have one direction."""
     if len({down for _, down in by}) == 1:
-        here = tuple_(*(column for column, _ in by)) if len(by) > 1 else by[0][0]
+        columns = tuple_(*(column for column, _ in by)) if len(by) > 1 else by[0][0]
         binds = [_bound(column) for column, _ in by]
         there = tuple_(*binds) if len(by) > 1 else binds[0]
         descending = by[0][1]
-        return here < there if descending else here > there
+        return columns < there if descending else columns > there
     (column, down), rest = by[0], by[1:]
     past = column < _bound(column) if down else column > _bound(column)
     return or_(past, and_(column == _bound(column), _behind(rest)))

@@ -86,9 +86,9 @@ class PostgresTx:
 
     async def all(self, statement: ClauseElement, **params: Any) -> list[Row]:
         form = compiled(statement)
-        with _translated():
-            found: list[Row] = await self._connection.fetch(form.sql, *form.values(params))
-        return found
+        with _translate_errors():
+            rows: list[Row] = await self._connection.fetch(form.sql, *form.values(params))
+        return rows
 
     async def one(self, statement: ClauseElement, **params: Any) -> Row | None:
         rows = await self.all(statement, **params)
@@ -100,7 +100,7 @@ class PostgresTx:
 
     async def run(self, statement: ClauseElement, **params: Any) -> int:
         form = compiled(statement)
-        with _translated():
+        with _translate_errors():
             status: str = await self._connection.execute(form.sql, *form.values(params))
         return int(status.rpartition(" ")[2])
 
@@ -108,12 +108,12 @@ class PostgresTx:
         form = compiled(statement)
         values = positions(rows, form.order, form.defaults)
         if values:
-            with _translated():
+            with _translate_errors():
                 await self._connection.executemany(form.sql, values)
 
     async def stream(self, statement: ClauseElement, **params: Any) -> AsyncIterator[Row]:
         form = compiled(statement)
-        with _translated():
+        with _translate_errors():
             async with self._connection.transaction():  # where one runs, this is a savepoint
                 async for row in self._connection.cursor(
                     form.sql, *form.values(params), prefetch=STREAM_ROWS
@@ -123,7 +123,7 @@ class PostgresTx:
     async def stamp(self) -> int:
         """The transaction id, which only grows, and a counter within the transaction below it."""
         if self._stamp is None:
-            with _translated():
+            with _translate_errors():
                 transaction = await self._connection.fetchval("SELECT pg_current_xact_id()::text::bigint")
             self._stamp = transaction << STAMP_BITS
         else:
@@ -145,7 +145,7 @@ class PostgresDatabase:
         self._waker = Waker(self._connect)
 
     async def open(self) -> None:
-        with _translated():
+        with _translate_errors():
             await self._renumber_foreign_stamps()
         self._waker.start()
 
@@ -158,9 +158,9 @@ class PostgresDatabase:
         )
 
     async def _renumber_foreign_stamps(self) -> None:
-        """A dump restored into another cluster contains stamps of that cluster's transactions, which may be
-        ahead of ours. Renumber all events below zero, in their order, and keep the followers' positions.
-        Listeners are told to resync."""
+        """Renumber all events below zero, in their order, with the followers' positions, and let listeners
+        resync, when the database is a dump of another cluster: stamps of its transactions may be ahead of
+        ours."""
         connection = await self._writers.acquire()
         try:
             if await connection.fetchval("SELECT to_regclass('cursor') IS NULL"):
@@ -183,7 +183,7 @@ class PostgresDatabase:
 
     @contextlib.asynccontextmanager
     async def read(self, snapshot: bool = False) -> AsyncIterator[PostgresTx]:
-        with _translated():
+        with _translate_errors():
             connection = await self._readers.acquire()
         if not snapshot:
             try:
@@ -194,7 +194,7 @@ class PostgresDatabase:
         # The driver's own, so that `stream` can open cursors inside.
         transaction = connection.transaction(isolation="repeatable_read", readonly=True)
         try:
-            with _translated():
+            with _translate_errors():
                 await transaction.start()
             yield PostgresTx(connection)
         finally:
@@ -207,11 +207,11 @@ class PostgresDatabase:
     @contextlib.asynccontextmanager
     async def write(self, *names: str) -> AsyncIterator[PostgresTx]:
         async with self._names.held(names):  # lock in this process first, so that waiters hold no connection
-            with _translated():
+            with _translate_errors():
                 connection = await self._writers.acquire()
             tx = PostgresTx(connection, self._waker.wake)
             try:
-                with _translated():
+                with _translate_errors():
                     await connection.execute(_begin(names))
                 yield tx
             except BaseException:
@@ -224,7 +224,7 @@ class PostgresDatabase:
 
     async def _commit(self, connection: Any, tx: PostgresTx) -> None:
         try:
-            with _translated():
+            with _translate_errors():
                 await connection.execute("COMMIT")
         finally:
             self._writers.release(connection)
@@ -244,10 +244,10 @@ class PostgresDatabase:
     @contextlib.asynccontextmanager
     async def alone(self, name: str, waits: Callable[[], None]) -> AsyncIterator[None]:
         """An advisory lock on a connection of its own. The server releases it when the connection is lost."""
-        with _translated():
+        with _translate_errors():
             connection = await self._connect()
         try:
-            with _translated():
+            with _translate_errors():
                 if not await connection.fetchval("SELECT pg_try_advisory_lock($1)", lock_key(name)):
                     waits()
                     await connection.execute(f"SELECT pg_advisory_lock({lock_key(name)})")
@@ -274,11 +274,11 @@ class PostgresDatabase:
 
     async def schema_version(self) -> str | None:
         async with self.read() as tx:
-            with _translated():
+            with _translate_errors():
                 if await tx._connection.fetchval("SELECT to_regclass('alembic_version') IS NULL"):
                     return None
-                found = await tx._connection.fetchval("SELECT version_num FROM alembic_version")
-        return None if found is None else str(found)
+                version = await tx._connection.fetchval("SELECT version_num FROM alembic_version")
+        return None if version is None else str(version)
 
 
 def _begin(names: Iterable[str]) -> str:
@@ -294,7 +294,7 @@ def lock_key(name: str) -> int:
 
 
 @contextlib.contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """Raise the driver's errors as those of `relay.db.engine.database`; a lost server is Unavailable."""
     try:
         yield

@@ -19,8 +19,8 @@ class _Compiler(PGCompiler_asyncpg):
         given, comparison = binary.right, _COMPARISONS.get(binary.operator)
         if comparison is None or not (isinstance(given, BindParameter) and given.expanding):
             return str(super().visit_binary(binary, *args, **options))  # type: ignore[no-untyped-call]
-        told: dict[str, Any] = {} if given.required else {"value": given.effective_value}
-        items: BindParameter[Any] = bindparam(given.key, type_=ARRAY(binary.left.type), **told)
+        value: dict[str, Any] = {} if given.required else {"value": given.effective_value}
+        items: BindParameter[Any] = bindparam(given.key, type_=ARRAY(binary.left.type), **value)
         return f"{self.process(binary.left, **options)} {comparison} ({self.process(items, **options)})"
 
 
@@ -57,7 +57,7 @@ _COMPILED: dict[ClauseElement, Statement] = {}
 
 
 def compiled(statement: ClauseElement) -> Statement:
-    known = _COMPILED.get(statement)
-    if known is None:
-        known = _COMPILED[statement] = Statement(statement)
-    return known
+    form = _COMPILED.get(statement)
+    if form is None:
+        form = _COMPILED[statement] = Statement(statement)
+    return form

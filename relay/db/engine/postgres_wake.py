@@ -36,7 +36,7 @@ class Waker:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._keep())
+        self._task = asyncio.create_task(self._keep_listening())
 
     async def stop(self) -> None:
         if self._task is not None:
@@ -46,7 +46,7 @@ class Waker:
 
     def wake(self) -> None:
         """Wake the listeners of this process now, and the other processes in a moment."""
-        self._tell()
+        self._run_calls()
         self._written = True
         self._wanted.set()
 
@@ -55,7 +55,7 @@ class Waker:
         self._texts.append(text)
         self._wanted.set()
 
-    async def _keep(self) -> None:
+    async def _keep_listening(self) -> None:
         pause = AGAIN_FIRST
         while True:
             try:
@@ -77,10 +77,10 @@ class Waker:
 
     async def _serve(self, connection: Any) -> None:
         """Listen and send until the connection is lost."""
-        await connection.add_listener(CHANNEL, self._heard)
-        await connection.add_listener(TOLD, self._heard_text)
+        await connection.add_listener(CHANNEL, self._on_wake_up)
+        await connection.add_listener(TOLD, self._on_text)
         connection.add_termination_listener(lambda _: self._wanted.set())
-        self._tell()
+        self._run_calls()
         while not connection.is_closed():
             await self._wanted.wait()
             await asyncio.sleep(COALESCE)
@@ -91,15 +91,15 @@ class Waker:
             while self._texts:
                 await connection.execute("SELECT pg_notify($1, $2)", TOLD, self._texts.popleft())
 
-    def _heard(self, connection: Any, pid: int, channel: str, payload: object) -> None:
+    def _on_wake_up(self, connection: Any, pid: int, channel: str, payload: object) -> None:
         if pid != connection.get_server_pid():
-            self._tell()
+            self._run_calls()
 
-    def _heard_text(self, connection: Any, pid: int, channel: str, payload: object) -> None:
+    def _on_text(self, connection: Any, pid: int, channel: str, payload: object) -> None:
         if pid != connection.get_server_pid() and isinstance(payload, str):
             for call in self.hears:
                 call(payload)
 
-    def _tell(self) -> None:
+    def _run_calls(self) -> None:
         for call in self.calls:
             call()

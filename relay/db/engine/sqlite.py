@@ -57,14 +57,14 @@ _DISK_CODES = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONL
 
 
 def compiled(statement: ClauseElement) -> Compiled:
-    known = _COMPILED.get(statement)
-    if known is None:
-        known = _COMPILED[statement] = Compiled(statement, _DIALECT)
-    return known
+    form = _COMPILED.get(statement)
+    if form is None:
+        form = _COMPILED[statement] = Compiled(statement, _DIALECT)
+    return form
 
 
 def _expand(statement: ClauseElement, params: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
-    """SQL and positional values, once for each slice of a long list parameter."""
+    """Yields SQL and positional values, once for each slice of a long list parameter."""
     form = compiled(statement)
     values = {**form.defaults, **params}
     if not form.lists:
@@ -90,15 +90,15 @@ class _Connection(aiosqlite.Connection):
     ) -> tuple[list[Row], int]:
         """Run the waiting statements, then this one. Returns its rows and the number of changed rows."""
         in_thread: Any = self._execute
-        found: tuple[list[Row], int] = await in_thread(self._carried_out, waiting, sql, values)
-        return found
+        outcome: tuple[list[Row], int] = await in_thread(self._carried_out, waiting, sql, values)
+        return outcome
 
     def _carried_out(
         self, waiting: Sequence[Waiting], sql: str, values: Sequence[Any]
     ) -> tuple[list[Row], int]:
-        for known, rows in waiting:
+        for text, rows in waiting:
             try:
-                self._conn.executemany(known, rows)
+                self._conn.executemany(text, rows)
             except sqlite3.IntegrityError as error:
                 raise LateViolation(str(error)) from None
         cursor = self._conn.execute(sql, values)
@@ -112,7 +112,7 @@ def _violation(error: sqlite3.IntegrityError) -> Exception:
 
 
 class LateViolation(Exception):
-    """A statement of `many` was refused later, together with another statement that is not to blame."""
+    """A constraint refused a statement of `many`, which was sent with another one that is not to blame."""
 
 
 class SqliteTx:
@@ -141,8 +141,8 @@ class SqliteTx:
     async def all(self, statement: ClauseElement, **params: Any) -> list[Row]:
         rows: list[Row] = []
         for sql, values in _expand(statement, params):
-            found, _ = await self._carry_out(sql, values)
-            rows += found
+            more, _ = await self._carry_out(sql, values)
+            rows += more
         return rows
 
     async def one(self, statement: ClauseElement, **params: Any) -> Row | None:
@@ -204,19 +204,19 @@ class SqliteDatabase:
         self._writer = await self._connect("PRAGMA synchronous=FULL")
         for _ in range(self._readers):
             self._idle.put_nowait(await self._connect("PRAGMA query_only=ON"))
-        self._near = self._opened()
+        self._near = self._open_plain()
         for pragma in (*_PRAGMAS, "PRAGMA query_only=ON", "PRAGMA busy_timeout=0"):
             self._near.execute(pragma)
 
     async def _connect(self, *pragmas: str) -> _Connection:
-        connection = _Connection(self._opened, ROWS_AT_ONCE)
+        connection = _Connection(self._open_plain, ROWS_AT_ONCE)
         await connection
         self._all.append(connection)
         for pragma in (*_PRAGMAS, *pragmas):
             await connection.execute(pragma)
         return connection
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open_plain(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path, isolation_level=None, cached_statements=512)
 
     async def close(self) -> None:
@@ -237,11 +237,11 @@ class SqliteDatabase:
         form = compiled(statement)
         values = {**form.defaults, **params}
         try:
-            found: list[Row] = self._near.execute(form.sql, [values[name] for name in form.order]).fetchall()
+            rows: list[Row] = self._near.execute(form.sql, [values[name] for name in form.order]).fetchall()
         except sqlite3.OperationalError:
             async with self.read() as tx:
                 return await tx.one(statement, **params)
-        return found[0] if found else None
+        return rows[0] if rows else None
 
     @contextlib.asynccontextmanager
     async def read(self, snapshot: bool = False) -> AsyncIterator[SqliteTx]:
@@ -255,7 +255,7 @@ class SqliteDatabase:
                 yield SqliteTx(connection)
             finally:
                 # A BEGIN whose caller was cancelled is carried out all the same.
-                await asyncio.shield(self._end_of_read(connection))
+                await asyncio.shield(self._end_read(connection))
         finally:
             self._idle.put_nowait(connection)
 
@@ -273,12 +273,12 @@ class SqliteDatabase:
                 # A client that hangs up cancels its handler, at BEGIN too; the roll-back must still happen.
                 await asyncio.shield(self._roll_back(self._writer))
                 if _disk_failed(error):
-                    raise _refused(error) from None
+                    raise _write_error(error) from None
                 raise
             await asyncio.shield(self._commit(self._writer, tx))
 
     @staticmethod
-    async def _end_of_read(reader: _Connection) -> None:
+    async def _end_read(reader: _Connection) -> None:
         with contextlib.suppress(sqlite3.OperationalError):  # BEGIN itself had failed
             await reader.execute("COMMIT")
 
@@ -294,7 +294,7 @@ class SqliteDatabase:
         except (sqlite3.Error, LateViolation) as error:
             await cls._roll_back(writer)  # a commit without room may leave its transaction open
             if _disk_failed(error):
-                raise _refused(error) from None
+                raise _write_error(error) from None
             raise
         for call in tx.committed:
             call()
@@ -320,19 +320,19 @@ class SqliteDatabase:
         return await asyncio.to_thread(self._damages)
 
     def _damages(self) -> list[str]:
-        with contextlib.closing(self._opened()) as connection:
+        with contextlib.closing(self._open_plain()) as connection:
             try:
-                found = connection.execute("PRAGMA quick_check(20)").fetchall()
+                lines = connection.execute("PRAGMA quick_check(20)").fetchall()
             except sqlite3.DatabaseError as error:
                 return [str(error)]
-        return [line for (said,) in found if said != "ok" for line in str(said).splitlines()]
+        return [line for (finding,) in lines if finding != "ok" for line in str(finding).splitlines()]
 
     async def schema_version(self) -> str | None:
         async with self.read() as tx:
-            found = await tx._connection.execute_fetchall(
+            tables = await tx._connection.execute_fetchall(
                 "SELECT name FROM sqlite_master WHERE type='table' AND name='alembic_version'"
             )
-            if not found:
+            if not tables:
                 return None
             rows = await tx._connection.execute_fetchall("SELECT version_num FROM alembic_version")
             return next((str(row[0]) for row in rows), None)
@@ -343,7 +343,7 @@ def _disk_failed(error: BaseException) -> bool:
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in _DISK_CODES
 
 
-def _refused(error: BaseException) -> Unavailable:
+def _write_error(error: BaseException) -> Unavailable:
     logger().error("the database cannot be written", reason=str(error))
     return Unavailable(
         f"the database of this server cannot be written ({error}); nothing was changed, try again later"

@@ -34,5 +34,5 @@ def _insert_or_replace(statement: InsertOrReplace, compiler: SQLCompiler, **opti
     rest = ", ".join(
         f"{column.name} = excluded.{column.name}" for column in table.columns if not column.primary_key
     )
-    made = compiler.visit_insert(statement, **options)  # type: ignore[no-untyped-call]
-    return f"{made} ON CONFLICT ({key}) DO UPDATE SET {rest}"
+    insertion = compiler.visit_insert(statement, **options)  # type: ignore[no-untyped-call]
+    return f"{insertion} ON CONFLICT ({key}) DO UPDATE SET {rest}"

@@ -123,9 +123,9 @@ USE_PAIRING = (
 SWEEP_PAIRING = delete(pairing_code).where(pairing_code.c.expires_at < bindparam("now"))
 
 
-def row(found: Row) -> DeviceKeyRow:
-    return DeviceKeyRow(*found)
+def row(columns: Row) -> DeviceKeyRow:
+    return DeviceKeyRow(*columns)
 
 
-def challenge_row(found: Row) -> ChallengeRow:
-    return ChallengeRow(*found)
+def challenge_row(columns: Row) -> ChallengeRow:
+    return ChallengeRow(*columns)

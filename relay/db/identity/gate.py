@@ -68,7 +68,8 @@ LIVE_BY_KEY = _recheck(
 )
 
 
-def parts(found: Row) -> tuple[Row, Row | None]:
-    """The row of `sessions.LIVE` and that of `repos.VISIBLE`, None where it would have none."""
+def parts(columns: Row) -> tuple[Row, Row | None]:
+    """Split a row into that of `sessions.LIVE` and that of `repos.VISIBLE`; None if it is hidden or
+    missing."""
     width = len(sessions.LIVE_COLUMNS)
-    return found[:width], None if found[width] is None else found[width:]
+    return columns[:width], None if columns[width] is None else columns[width:]

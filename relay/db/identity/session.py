@@ -107,9 +107,9 @@ USE_REFRESH = (
 SWEEP_REFRESH = delete(refresh_token).where(refresh_token.c.expires_at < bindparam("now"))
 
 
-def row(found: Row) -> SessionRow:
-    return SessionRow(*found)
+def row(columns: Row) -> SessionRow:
+    return SessionRow(*columns)
 
 
-def live(found: Row) -> LiveSession:
-    return LiveSession(*found)
+def live(columns: Row) -> LiveSession:
+    return LiveSession(*columns)

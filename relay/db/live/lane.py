@@ -38,11 +38,11 @@ class LaneRow(msgspec.Struct, frozen=True, gc=False):
         return self.ver, self.digest
 
     def other(self, by: int) -> int:
-        """The last change by any replica but `by`."""
+        """The number of the last change by any replica but `by`."""
         return self.second_seq if self.last_replica == by else self.last_seq
 
     def touched(self, by: int, seq: int) -> LaneRow:
-        """The row after a change by replica `by`."""
+        """The row after a change of the path by replica `by`."""
         return msgspec.structs.replace(
             self, ver=seq, last_replica=by, last_seq=seq, second_seq=self.other(by)
         )
@@ -230,8 +230,8 @@ QUIET = select(ref.c.seq).where(
 )
 
 
-def row(found: Row) -> LaneRow:
-    path, kind, gen, epoch, ver, digest, size, genesis, edited, replica_id, last, second = found
+def row(columns: Row) -> LaneRow:
+    path, kind, gen, epoch, ver, digest, size, genesis, edited, replica_id, last, second = columns
     return LaneRow(
         path, kind, gen, epoch, ver, digest, size, genesis or digest, bool(edited), replica_id, last, second
     )

@@ -69,9 +69,9 @@ KEY = select(
 ).where(device_key.c.id == bindparam("key_id"))
 
 
-def row(found: Row) -> ReplicaRow:
-    return ReplicaRow(*found)
+def row(columns: Row) -> ReplicaRow:
+    return ReplicaRow(*columns)
 
 
-def key(found: Row) -> KeyRow:
-    return KeyRow(*found)
+def key(columns: Row) -> KeyRow:
+    return KeyRow(*columns)

@@ -108,5 +108,5 @@ HELD = (
 )
 
 
-def located(found: Row) -> Located:
-    return Located(*found)
+def located(columns: Row) -> Located:
+    return Located(*columns)

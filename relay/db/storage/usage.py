@@ -226,5 +226,5 @@ BEAT_FIRST = InsertNew(heartbeat)
 BEAT = update(heartbeat).where(heartbeat.c.id == 1).values(at=bindparam("now"))
 
 
-def row(found: Row) -> UsageRow:
-    return UsageRow(*found)
+def row(columns: Row) -> UsageRow:
+    return UsageRow(*columns)

@@ -41,8 +41,9 @@ LOT = 1000  # ids or digests of one statement
 
 @dataclass(slots=True)
 class Taken:
-    """`seals`: their ids; `trees`: what is had of their trees where that is not all; `sizes`: bytes of the
-    objects that they name, by digest; `large`: the rows of chunked files."""
+    """What a repository takes of another one's history. `seals`: ids; `trees`: partial trees of those seals
+    that are not taken whole; `sizes`: bytes of the objects that they name, by digest; `large`: rows of
+    chunked files."""
 
     source: str
     seals: list[str]
@@ -54,11 +55,11 @@ class Taken:
 async def gather(
     node: Node, source: str, target: str, heads: Sequence[str], policy: Policy | None = None
 ) -> Taken:
-    """What `target` lacks of the history that leads to these seals of `source`, as far as `policy` shows it.
-    Seals never change, so that it holds in every later transaction."""
+    """The seals that lead to `heads` in `source` and that `target` lacks, with what `policy` shows of
+    their trees. Seals never change, so the answer stays valid in every later transaction."""
     async with node.db.read(snapshot=True) as tx:
-        found = await tx.all(rows.FRESH, of_repo=source, to_repo=target, ids=sorted(set(heads)))
-        taken = Taken(source, [row[0] for row in found])
+        fresh = await tx.all(rows.FRESH, of_repo=source, to_repo=target, ids=sorted(set(heads)))
+        taken = Taken(source, [row[0] for row in fresh])
         named: set[bytes] = set()
         chunked: set[bytes] = set()
         for ids in _lots(taken.seals):
@@ -66,9 +67,9 @@ async def gather(
                 if policy is None or policy.sees(path):
                     (chunked if kind == "chunked" else named).add(bytes(digest))
         load = trees.stored(node.objects, tx)
-        here = {row[0]: (bytes(row[2]), bytes(row[3])) for row in found}
-        taken.trees = await parting.part(tx, load, source, here, policy)
-        first = {taken.trees.roots.get(row[0], bytes(row[2])) for row in found if row[1] == FIRST}
+        roots = {row[0]: (bytes(row[2]), bytes(row[3])) for row in fresh}
+        taken.trees = await parting.part(tx, load, source, roots, policy)
+        first = {taken.trees.roots.get(row[0], bytes(row[2])) for row in fresh if row[1] == FIRST}
         load = taken.trees.load(load)
         for root in first - {tree.EMPTY_ROOT}:
             for entry in (await trees.drive(tree.walk(root), load)).values():
@@ -87,9 +88,8 @@ async def gather(
 
 
 async def acquire(tx: Tx, node: Node, target: str, taken: Taken) -> None:
-    """For a new repository: it has these from now on. Raises QuotaExceeded when its owner has too much
-    then."""
-    await _hold(tx, target, taken)
+    """Give a new repository these seals and their objects, counted for its owner. Raises QuotaExceeded."""
+    await _insert_held(tx, target, taken)
     if taken.trees.written:
         directories = list(taken.trees.written)
         await node.objects.admit(tx, taken.trees.placed, target, directories, directories=True)
@@ -99,16 +99,16 @@ async def acquire(tx: Tx, node: Node, target: str, taken: Taken) -> None:
 
 
 async def borrow(tx: Tx, node: Node, target: str, taken: Taken) -> None:
-    """The repository has the seals, and reads their objects, from now on; nobody pays for them yet."""
-    await _hold(tx, target, taken)
+    """Give the repository these seals, and lend it their objects: they count for nobody until `adopt`."""
+    await _insert_held(tx, target, taken)
     for lot in _lots(sorted(taken.sizes)):
         fresh = await node.objects.missing(tx, target, lot)
         await tx.many(objects.LEND, [{"repo_id": target, "digest": digest} for digest in sorted(fresh)])
 
 
 async def adopt(tx: Tx, node: Node, repo_id: str, heads: Sequence[str], more: Iterable[bytes] = ()) -> None:
-    """Before a branch of the repository leads to these seals: what they name, and `more`, is its own from now
-    on, as far as it was lent. Raises QuotaExceeded when its owner has too much then."""
+    """Make the lent objects of these seals, and `more`, the repository's own, before one of its branches
+    leads to them. Raises QuotaExceeded."""
     if await tx.one(objects.ANY_LENT, repo_id=repo_id) is None:
         return
     named = set(more)
@@ -136,12 +136,12 @@ async def adopt(tx: Tx, node: Node, repo_id: str, heads: Sequence[str], more: It
 
 
 async def hand_over(tx: Tx, repo_id: str) -> None:
-    """Before a repository is purged: seals that others have stay, with one of these."""
+    """Give the seals of a repository that others have too to one of these, before it is purged."""
     await tx.run(rows.HAND_OVER, of_repo=repo_id)
     await tx.run(rows.ORPHAN, of_repo=repo_id)
 
 
-async def _hold(tx: Tx, target: str, taken: Taken) -> None:
+async def _insert_held(tx: Tx, target: str, taken: Taken) -> None:
     roots = taken.trees.roots
     await tx.many(
         rows.HOLD, [{"repo_id": target, "seal_id": one, "root": roots.get(one)} for one in taken.seals]

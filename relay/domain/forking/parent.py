@@ -14,5 +14,5 @@ async def parent_of(tx: Tx, caller: Caller, row: RepoRow) -> ParentRepo | None:
     if row.parent_id is None:
         return None
     me = caller.principal.account_id if caller.principal else ""
-    found = await tx.one(rows.PARENT, id=row.parent_id, account=me)
-    return None if found is None else ParentRepo(id=found[0], full_name=f"{found[1]}/{found[2]}")
+    parent = await tx.one(rows.PARENT, id=row.parent_id, account=me)
+    return None if parent is None else ParentRepo(id=parent[0], full_name=f"{parent[1]}/{parent[2]}")

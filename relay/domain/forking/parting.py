@@ -28,45 +28,45 @@ WRITTEN_MOST = 256 * limits.MIB  # of directories that a fork gets of its own: t
 
 @dataclass(slots=True)
 class Parts:
-    """`roots`: seal → root of what is had of its tree, where that is not all; `written`: directories that
-    this needs, by digest; `placed`: where these are durable."""
+    """The partial trees of a fork. `roots`: the root of the partial tree, by seal; `written`: new directories
+    of these trees, by digest; `placed`: where these are stored durably."""
 
     roots: dict[str, bytes] = field(default_factory=dict)
     written: dict[bytes, bytes] = field(default_factory=dict)
     placed: Sequence[FrameAt] = ()
 
     def load(self, stored: Load) -> Load:
-        """A function that loads directories, of `written` too."""
+        """A function that loads directories, those in `written` included."""
 
-        async def either(wanted: list[bytes]) -> Mapping[bytes, bytes]:
-            here = {one: self.written[one] for one in wanted if one in self.written}
-            rest = [one for one in wanted if one not in here]
-            return {**await stored(rest), **here} if rest else here
+        async def either(digests: list[bytes]) -> Mapping[bytes, bytes]:
+            in_memory = {one: self.written[one] for one in digests if one in self.written}
+            rest = [one for one in digests if one not in in_memory]
+            return {**await stored(rest), **in_memory} if rest else in_memory
 
         return either
 
 
 async def part(
-    tx: Tx, load: Load, source: str, found: Mapping[str, tuple[bytes, bytes]], policy: Policy | None
+    tx: Tx, load: Load, source: str, roots: Mapping[str, tuple[bytes, bytes]], policy: Policy | None
 ) -> Parts:
-    """The trees of these seals (id → root that `source` has, signed root) as far as `policy` shows them.
-    Raises TooLarge where they need too many directories."""
-    made = Parts({one: root for one, (root, signed) in found.items() if root != signed})
+    """The partial trees of these seals under `policy`; `roots`: (root in `source`, signed root) by
+    seal. Raises TooLarge if they need too many new directories."""
+    parts = Parts({one: root for one, (root, signed) in roots.items() if root != signed})
     if policy is None:
-        return made
+        return parts
     keys = {one: bytes(key) for one, key in await tx.all(repos.KEYS, repo_id=source)}
     parting = tree.Parting(policy)
-    for ids in batches(list(found), LOT, lambda _: 1):
+    for ids in batches(list(roots), LOT, lambda _: 1):
         for seal_id, payload in await tx.all(rows.PAYLOADS, ids=ids):
-            root, signed = found[seal_id]
+            root, signed = roots[seal_id]
             key = keys[seals.decode(bytes(payload)).tree_key_id]
-            left = await trees.drive(tree.part(root, key, parting), load)
-            if left != signed:
-                made.roots[seal_id] = left
+            visible_root = await trees.drive(tree.part(root, key, parting), load)
+            if visible_root != signed:
+                parts.roots[seal_id] = visible_root
         if sum(map(len, parting.written.values())) > WRITTEN_MOST:
             raise TooLarge(
                 f"a fork of what you see of this history needs more than {WRITTEN_MOST} bytes of "
                 "directories; ask its owner to let you write there, then fork it"
             )
-    made.written = parting.written
-    return made
+    parts.written = parting.written
+    return parts

@@ -45,7 +45,7 @@ SECONDS = 150.0  # that one job builds; what is left is for the next one
 
 
 class Unfinished(Exception):
-    """There is more to build; what was built is kept."""
+    """The time of this run is over and seals are left to export; what was exported stays recorded."""
 
 
 async def refs_of(tx: Tx, view: View) -> list[Ref]:
@@ -74,18 +74,18 @@ async def _build(view: View, cache: Cache, most: int, lock: int, until: float) -
         await builder.run()
     finally:
         await process.in_build(builder.close)
-    if await process.in_build(_scattered, cache):
+    if await process.in_build(_is_scattered, cache):
         await process.in_build(_join, cache, lock)
     return builder.added
 
 
-def _scattered(cache: Cache) -> bool:
+def _is_scattered(cache: Cache) -> bool:
     sizes = cache.pack_sizes()
     return len(sizes) > LOOSE or (len(sizes) > 1 and 2 * max(sizes) < sum(sizes) and sum(sizes) > MIB)
 
 
 def _join(cache: Cache, lock: int) -> None:
-    """Join the packs, with deltas. What no ref leads to is kept: seals stay readable by their ids."""
+    """Join the packs into one with deltas. Objects that no ref leads to stay: seals are readable by id."""
     process.run("-C", str(cache.folder), "repack", "-a", "-d", "-k", "-q", locks=(lock,))
 
 
@@ -100,7 +100,7 @@ class _Seal:
 
 
 class _Builder:
-    """One run of building. `_ids`: ids of blobs by their digests, of those that were met last."""
+    """One run of building. `_ids`: blob ids of the digests that were used last."""
 
     def __init__(self, view: View, cache: Cache, lock: int, most: int, until: float) -> None:
         self._view, self._cache, self._lock, self._most, self._until = view, cache, lock, most, until
@@ -108,7 +108,7 @@ class _Builder:
         self._persons: dict[str, str] = {}
         self._done: dict[str, Exported] = {}
         self._unrecorded: list[tuple[str, Exported]] = []
-        self._trees = Trees(self._load, self._keep)
+        self._trees = Trees(self._load, self._add_tree)
         self._fresh: dict[bytes, bytes] = {}  # trees of the open pack, which git cannot read yet
         self._file: IO[bytes] | None = None
         self._pack: PackWriter | None = None
@@ -143,36 +143,41 @@ class _Builder:
     # --- what is to be exported
 
     async def _graph(self, tx: Tx, heads: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """The seals that lead to these and are not exported yet, with their parents in git."""
+        """The seals that lead to `heads` and are not exported yet, with their parents in git."""
         graph: dict[str, tuple[str, ...]] = {}
-        wanted = list(dict.fromkeys(heads))
+        queue = list(dict.fromkeys(heads))
         window = NEAR
-        while wanted:
-            part = [one for one in wanted[:STARTS] if one not in graph and one not in self._done]
-            wanted = wanted[STARTS:]
+        while queue:
+            part = [one for one in queue[:STARTS] if one not in graph and one not in self._done]
+            queue = queue[STARTS:]
             if not part:
                 continue
             parents = await self._parents(tx, part, window)
             graph |= parents
             window = FAR
-            wanted += [one for several in parents.values() for one in several if one not in graph]
+            queue += [one for several in parents.values() for one in several if one not in graph]
         return graph
 
     async def _parents(self, tx: Tx, ids: list[str], window: int) -> dict[str, tuple[str, ...]]:
-        """The parents in git of seals and of their ancestors, some generations back."""
+        """The parents in git of these seals and of ancestors down to `window` generations before
+        them."""
         top = await tx.value(walks.TOP_GENERATION, ids=ids)
-        found: dict[str, list[str]] = {}
+        parents_of: dict[str, list[str]] = {}
         for seal_id, _, parent in await tx.all(walks.GRAPH, ids=ids, floor=max(0, top - window)):
             if seal_id not in self._done:
-                found.setdefault(seal_id, []).extend([parent] if parent is not None else [])
-        merged = sorted({row[0] for row in await tx.all(seals.SOURCES, ids=list(found))}) if found else []
+                parents_of.setdefault(seal_id, []).extend([parent] if parent is not None else [])
+        merged = (
+            sorted({row[0] for row in await tx.all(seals.SOURCES, ids=list(parents_of))})
+            if parents_of
+            else []
+        )
         for part in batches(merged, LOT, lambda _: 1):
-            await self._add_sources(tx, part, found)
-        return {seal_id: tuple(parents) for seal_id, parents in found.items()}
+            await self._add_sources(tx, part, parents_of)
+        return {seal_id: tuple(parents) for seal_id, parents in parents_of.items()}
 
-    async def _add_sources(self, tx: Tx, ids: list[str], found: dict[str, list[str]]) -> None:
-        """Add what these were merged from to their parents, in the order of the payload. What the repository
-        does not hold, as a fork may not, is left out."""
+    async def _add_sources(self, tx: Tx, ids: list[str], parents_of: dict[str, list[str]]) -> None:
+        """Add the merge sources of these seals to their parents, in the order of the payload. Sources that
+        the repository does not hold, as in a fork, are left out."""
         named: dict[str, list[str]] = {}
         for row in await tx.all(seals.MANY, repo_id=self._view.repo.id, ids=ids):
             merge = kernel.decode(seals.row(row).payload).provenance.merge
@@ -183,7 +188,7 @@ class _Builder:
             return
         held = {row[0] for row in await tx.all(seals.HEADS, repo_id=self._view.repo.id, ids=every)}
         for seal_id, sources in named.items():
-            found[seal_id] += [one for one in sources if one in held and one not in found[seal_id]]
+            parents_of[seal_id] += [one for one in sources if one in held and one not in parents_of[seal_id]]
 
     # --- exporting
 
@@ -194,20 +199,20 @@ class _Builder:
                 row[0]: seals.row(row)
                 for row in await tx.all(seals.MANY, repo_id=self._view.repo.id, ids=ids)
             }
-            changes: dict[str, dict[str, TreeEntry | None]] = {one: {} for one in ids}
+            changes: dict[str, dict[str, TreeEntry | None]] = {seal_id: {} for seal_id in ids}
             for seal_id, path, kind, digest, size in await tx.all(rows.CHANGES, ids=ids):
                 changes[seal_id][path] = TreeEntry(kind, bytes(digest), size) if kind else None
-        await self._name({row.account_id for row in by_id.values()})
+        await self._read_persons({row.account_id for row in by_id.values()})
         group: list[_Seal] = []
         weight = count = 0
         for seal_id in ids:
             row = by_id[seal_id]
-            one = _Seal(row, kernel.decode(row.payload), graph[seal_id], changes[seal_id])
-            if not one.payload.parents:
-                one.changes = {path: file async for path, file in sealed.files(self._view, row.root)}
-            sizes = [entry.size for entry in one.changes.values() if entry is not None]
+            seal = _Seal(row, kernel.decode(row.payload), graph[seal_id], changes[seal_id])
+            if not seal.payload.parents:
+                seal.changes = {path: file async for path, file in sealed.files(self._view, row.root)}
+            sizes = [entry.size for entry in seal.changes.values() if entry is not None]
             weight, count = weight + sum(sizes), count + len(sizes)
-            group.append(one)
+            group.append(seal)
             if weight > GROUP[0] or count > GROUP[1]:
                 await self._write(group)
                 group, weight, count = [], 0, 0
@@ -217,15 +222,15 @@ class _Builder:
         """Write the objects of some seals."""
         files = {
             entry.digest: entry
-            for one in group
-            for entry in one.changes.values()
-            if entry is not None and not self._know(entry.digest)
+            for seal in group
+            for entry in seal.changes.values()
+            if entry is not None and not self._is_written(entry.digest)
         }
         ids: dict[bytes, bytes] = {}
-        small = [one for one in files.values() if one.kind != "chunked"]
-        for part in batches(small, GROUP[0], lambda one: one.size):
+        small = [file for file in files.values() if file.kind != "chunked"]
+        for part in batches(small, GROUP[0], lambda file: file.size):
             data = await self._view.node.objects.read_many(
-                [one.digest for one in part], self._view.repo.id, cache=False, heavy=True
+                [file.digest for file in part], self._view.repo.id, cache=False, heavy=True
             )
             ids |= await process.in_build(self._add_blobs, data)
         for large in files.values():
@@ -233,7 +238,7 @@ class _Builder:
                 ids[large.digest] = await self._add_large(large)
         await process.in_build(self._add_commits, group, ids)
 
-    def _know(self, digest: bytes) -> bool:
+    def _is_written(self, digest: bytes) -> bool:
         if digest not in self._ids:
             return False
         self._ids.move_to_end(digest)
@@ -245,9 +250,9 @@ class _Builder:
             self._ids.popitem(last=False)
 
     def _add_blobs(self, data: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-        found = {digest: self._writer().add("blob", content) for digest, content in data.items()}
+        ids = {digest: self._writer().add("blob", content) for digest, content in data.items()}
         self._require_room()
-        return found
+        return ids
 
     async def _add_large(self, file: TreeEntry) -> bytes:
         """Write a large file as a pack of its own, a piece at a time. Returns its id."""
@@ -258,39 +263,39 @@ class _Builder:
             blob = writer.begin(file.size)
             async for piece in chunked.read(self._view, file.digest):
                 await process.in_build(blob.feed, piece)
-            found = await process.in_build(blob.finish)
-            self._count(await process.in_build(self._cache.add_pack, opened, writer.entries))
-        return found
+            blob_id = await process.in_build(blob.finish)
+            self._count_bytes(await process.in_build(self._cache.add_pack, opened, writer.entries))
+        return blob_id
 
     def _add_commits(self, group: Sequence[_Seal], ids: Mapping[bytes, bytes]) -> None:
         """Write the trees and commits of seals whose blobs are written. `ids`: of blobs that are new."""
-        for one in group:
-            base = self._done[one.payload.parents[0]].tree if one.payload.parents else EMPTY_TREE
+        for seal in group:
+            base = self._done[seal.payload.parents[0]].tree if seal.payload.parents else EMPTY_TREE
             changes = {
                 path: None if entry is None else ids.get(entry.digest) or self._ids[entry.digest]
-                for path, entry in one.changes.items()
+                for path, entry in seal.changes.items()
             }
             tree = self._trees.update(base, changes)
-            parents = [self._done[parent].commit for parent in one.parents]
-            commit = self._writer().add("commit", self._commit(one, tree, parents))
-            made = Exported(commit, tree)
-            self._done[one.row.id] = made
-            self._unrecorded.append((one.row.id, made))
+            parents = [self._done[parent].commit for parent in seal.parents]
+            commit = self._writer().add("commit", self._commit(seal, tree, parents))
+            exported = Exported(commit, tree)
+            self._done[seal.row.id] = exported
+            self._unrecorded.append((seal.row.id, exported))
         self._remember(ids)
         writer = self._writer()
         self._require_room()
         if writer.raw > PACK_BYTES:
             self._end_pack()
 
-    def _commit(self, one: _Seal, tree: bytes, parents: Sequence[bytes]) -> bytes:
-        seconds = one.row.created_at // 1000
-        person = self._persons[one.row.account_id]
-        said, committer = one.payload.provenance.author, objects.signed(person, seconds)
-        author = objects.author(said, seconds) if said else committer
-        return objects.commit(tree, parents, author, committer, one.payload.message)
+    def _commit(self, seal: _Seal, tree: bytes, parents: Sequence[bytes]) -> bytes:
+        seconds = seal.row.created_at // 1000
+        person = self._persons[seal.row.account_id]
+        named_author, committer = seal.payload.provenance.author, objects.signed(person, seconds)
+        author = objects.author(named_author, seconds) if named_author else committer
+        return objects.commit(tree, parents, author, committer, seal.payload.message)
 
-    async def _name(self, accounts: set[str]) -> None:
-        """Look up how these accounts are named in commits. Those that git never met are named now."""
+    async def _read_persons(self, accounts: set[str]) -> None:
+        """Read the names of these accounts in commits. An account without one gets it now, for good."""
         unknown = sorted(accounts - self._persons.keys())
         if not unknown:
             return
@@ -318,20 +323,20 @@ class _Builder:
         return self._pack
 
     def _end_pack(self) -> None:
-        """Put the open pack in its place, then record the seals that are complete with it."""
+        """Move the open pack into its place and record the seals that are complete with it."""
         if self._file is not None and self._pack is not None:
-            self._count(self._cache.add_pack(self._file, self._pack.entries))
+            self._count_bytes(self._cache.add_pack(self._file, self._pack.entries))
             self._file = self._pack = None
         if self._unrecorded:
             self._cache.add_seals(self._unrecorded)
         self._fresh.clear()
         self._unrecorded = []
 
-    def _count(self, size: int) -> None:
+    def _count_bytes(self, size: int) -> None:
         self._size += size
         self.added += size
 
-    def _keep(self, tree: bytes, raw: bytes) -> None:
+    def _add_tree(self, tree: bytes, raw: bytes) -> None:
         writer = self._writer()
         if tree not in writer:
             writer.add("tree", raw)
@@ -342,7 +347,7 @@ class _Builder:
         if raw is None:
             raw = self._objects().read(tree)
         if raw is None:
-            raise self._broken()
+            raise self._drop_broken()
         return raw
 
     def _objects(self) -> process.ObjectReader:
@@ -354,10 +359,11 @@ class _Builder:
         """Raise unless git finds the commits to which refs will lead."""
         for commit in dict.fromkeys(commits):
             if self._objects().read(commit) is None:
-                raise self._broken()
+                raise self._drop_broken()
 
-    def _broken(self) -> Exception:
-        """Delete a repository that lacks something, as after a loss of power; it is built anew."""
+    def _drop_broken(self) -> Exception:
+        """Delete a bare repository that lacks an object, as after a loss of power; the next run builds it
+        anew."""
         self._cache.remove()
         return OSError(f"the packs of {self._cache.folder} lack an object; they are built anew")
 
@@ -372,7 +378,7 @@ class _Builder:
 
 
 def _parents_first(graph: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    """The seals of the graph, each after its parents, along lines of history."""
+    """Yields the seals of the graph, each after its parents, along lines of history."""
     done: set[str] = set()
     for start in graph:
         stack = [(start, iter(graph[start]))]

@@ -75,11 +75,11 @@ class Cache:
         return self.folder.is_dir()
 
     def shows(self) -> str | None:
-        """The fingerprint of the refs that it has; None before it was built."""
+        """The fingerprint of the refs that it has; None if it was never built."""
         return _text(self.folder / "current")
 
     def refusal(self) -> str | None:
-        """Why it cannot be built, if that was found out within a day."""
+        """Why it cannot be built, if that was recorded within a day."""
         path = self.root / f"{self.repo_id}.refused"
         with contextlib.suppress(FileNotFoundError):
             if path.stat().st_mtime > time.time() - _REFUSAL_SECONDS:
@@ -87,24 +87,24 @@ class Cache:
         return None
 
     def mark_read(self) -> None:
-        """Remember that somebody reads it now: what was read longest ago is deleted first."""
+        """Record that it is read now: the least recently read caches are deleted first."""
         with contextlib.suppress(FileNotFoundError):
             os.utime(self.folder / "read")
 
     def hold(self) -> int:
-        """A descriptor that keeps the repository from being deleted until it is closed, in this process and
-        in those that inherit it."""
-        return _locked(self.root / f"{self.repo_id}.readers", fcntl.LOCK_SH)
+        """A descriptor that keeps the repository from being deleted until it is closed, here and in
+        processes that inherit it."""
+        return _lock(self.root / f"{self.repo_id}.readers", fcntl.LOCK_SH)
 
     # --- building
 
     @contextlib.contextmanager
     def building(self) -> Iterator[int | None]:
-        """Hold the lock of the one that builds, whose descriptor processes of git inherit: one that survives
-        its relay keeps others from building. None while somebody else has it."""
+        """Hold the builder's lock; processes of git inherit its descriptor, so one that survives its relay
+        still keeps others from building. Yields None if another process holds the lock."""
         self.root.mkdir(mode=0o700, exist_ok=True)
         try:
-            descriptor = _locked(self.root / f"{self.repo_id}.lock", fcntl.LOCK_EX | fcntl.LOCK_NB)
+            descriptor = _lock(self.root / f"{self.repo_id}.lock", fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             yield None
             return
@@ -114,7 +114,7 @@ class Cache:
             os.close(descriptor)
 
     def prepare(self) -> None:
-        """Make an empty repository unless there is one, and remove what a killed process left there."""
+        """Make an empty bare repository unless there is one, and remove what a killed process left."""
         self.packs.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self.folder / "refs").mkdir(exist_ok=True)
         if not (self.folder / "HEAD").exists():
@@ -126,24 +126,24 @@ class Cache:
                 path.unlink(missing_ok=True)
 
     def exported(self) -> dict[str, Exported]:
-        """Every seal whose objects are in the packs."""
+        """The commit and tree of every seal whose objects are in the packs."""
         try:
             raw = (self.folder / "seals").read_bytes()
         except FileNotFoundError:
             return {}
-        found = {}
+        by_seal = {}
         for at in range(0, len(raw) - _RECORD + 1, _RECORD):  # a record that was cut off counts for nothing
             tree = at + SEAL_BYTES + ID_BYTES
             commit = raw[at + SEAL_BYTES : tree]
-            found[raw[at : at + SEAL_BYTES].hex()] = Exported(commit, raw[tree : at + _RECORD])
-        return found
+            by_seal[raw[at : at + SEAL_BYTES].hex()] = Exported(commit, raw[tree : at + _RECORD])
+        return by_seal
 
     def new_pack(self) -> IO[bytes]:
         """A file for a pack that is being written."""
         return tempfile.NamedTemporaryFile("w+b", dir=self.packs, prefix="tmp_pack_", delete=False)
 
     def add_pack(self, file: IO[bytes], entries: Sequence[PackEntry]) -> int:
-        """Complete a pack of these objects, put it in its place with its index, and return its bytes."""
+        """Complete a pack of these objects and move it and its index into place. Returns its bytes."""
         path = Path(file.name)
         with file:
             if not entries:
@@ -175,7 +175,7 @@ class Cache:
             os.fsync(file.fileno())
 
     def show(self, default_branch: str, refs: Sequence[Ref], commits: Sequence[bytes], digest: str) -> None:
-        """Let the refs lead to these commits, whose objects are all there."""
+        """Write the refs: they lead to these commits, whose objects are all in the packs."""
         named = sorted((one.full_name, commit.hex()) for one, commit in zip(refs, commits, strict=True))
         lines = [
             "# pack-refs with: peeled fully-peeled sorted ",
@@ -190,15 +190,15 @@ class Cache:
         return [_size(path) for path in self.packs.glob("*.pack")]
 
     def evict(self) -> bool:
-        """Delete it. False if somebody reads or builds it now."""
+        """Delete it. Returns False if somebody reads or builds it now."""
         with self.building() as lock:
             return lock is not None and self.remove()
 
     def remove(self) -> bool:
-        """Delete it, for who holds the lock of the one that builds. False if somebody reads it now."""
+        """Delete it; the caller holds the builder's lock. Returns False if somebody reads it now."""
         path = self.root / f"{self.repo_id}.readers"
         try:
-            descriptor = _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            descriptor = _lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         try:
@@ -212,24 +212,24 @@ class Cache:
         return True
 
     def refuse(self, why: str) -> None:
-        """Delete it, and say for a day why it is not there."""
+        """Delete it, and record for a day why it cannot be built."""
         self.evict()
         _replace(self.root / f"{self.repo_id}.refused", why.encode())
 
     def forget(self) -> None:
-        """Delete what else is there of a repository that is gone."""
+        """Delete its lock files and its recorded refusal, when the repository no longer exists."""
         for suffix in ("lock", "readers", "refused"):
             (self.root / f"{self.repo_id}.{suffix}").unlink(missing_ok=True)
 
 
 def caches(data: Path) -> list[Cache]:
-    """Those that exist, wholly or in part, the one that was read longest ago first."""
+    """The caches that exist, wholly or in part, the least recently read one first."""
     names = {path.stem for path in (data / FOLDER).glob("*.*")}
     return sorted((Cache(data, name) for name in names), key=_last_read)
 
 
 def size_of(cache: Cache) -> int:
-    """Bytes of its files."""
+    """The bytes of all files of a cache."""
     return sum(_size(path) for path in cache.folder.rglob("*"))
 
 
@@ -252,7 +252,7 @@ def _text(path: Path) -> str | None:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write a whole file into its place."""
+    """Replace a file by renaming a whole new one into its place."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix="tmp_")
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
@@ -261,7 +261,7 @@ def _replace(path: Path, content: bytes) -> None:
     Path(name).rename(path)
 
 
-def _locked(path: Path, how: int) -> int:
+def _lock(path: Path, how: int) -> int:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, how)

@@ -45,7 +45,7 @@ _SETTINGS = {
 
 
 def environment(protocol: str = "") -> dict[str, str]:
-    """All that a process of git is told. `protocol`: of the reader, as in GIT_PROTOCOL."""
+    """The whole environment of a process of git. `protocol`: what the reader sent as GIT_PROTOCOL."""
     return {
         "PATH": os.defpath if git.program() is None else str(Path(str(git.program())).parent),
         "HOME": "/nonexistent",
@@ -91,24 +91,25 @@ def end(process: subprocess.Popen[bytes]) -> int:
 def run(*words: str, locks: tuple[int, ...] = ()) -> None:
     """Run git to its end. Raises OSError when it fails."""
     process = start(*words, locks=locks, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    _, said = process.communicate()
+    _, stderr = process.communicate()
     if process.returncode != 0:
         logger().error(
             "git failed",
             words=list(words),
             code=process.returncode,
-            said=said[-2000:].decode("utf-8", "replace"),
+            said=stderr[-2000:].decode("utf-8", "replace"),
         )
         raise OSError(f"git {' '.join(words[:2])} ended with {process.returncode}")
 
 
 async def in_start(call: Callable[..., T], *arguments: object) -> T:
-    """Run what takes a moment, as starting or ending a process, on the threads for that."""
+    """Run a short call, such as the start or end of a process, on the threads for that."""
     return await asyncio.get_running_loop().run_in_executor(_START, call, *arguments)
 
 
 async def in_build(call: Callable[..., T], *arguments: object) -> T:
-    """Run a step of building on the threads for that. It has ended when this returns, also after a cancel."""
+    """Run a step of building on the threads for that. The step has ended when this returns, also after a
+    cancel."""
     work = asyncio.get_running_loop().run_in_executor(_BUILD, call, *arguments)
     try:
         return await asyncio.shield(work)
@@ -132,9 +133,9 @@ class ObjectReader:
 
     def read(self, object_id: bytes) -> bytes | None:
         """The bytes of an object; None if the repository lacks it. Raises OSError when the process ended."""
-        asked, answers = self._pipes
-        asked.write(object_id.hex().encode() + b"\n")
-        asked.flush()
+        requests, answers = self._pipes
+        requests.write(object_id.hex().encode() + b"\n")
+        requests.flush()
         line = answers.readline()
         if line.endswith(b" missing\n"):
             return None

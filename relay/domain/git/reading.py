@@ -25,7 +25,7 @@ GRACE, SLOWEST = 300.0, 16 * KIB  # seconds that an answer may take, and one mor
 
 
 class TooLong(TimeoutError):
-    """git works for too long, or its reader reads too slowly; the connection is cut."""
+    """git works too long, or its reader reads too slowly; the connection is cut."""
 
 
 class PackStream:
@@ -53,11 +53,11 @@ class PackStream:
         if self._first:
             first, self._first = self._first, b""
             return first
-        left = self._began + GRACE + self._sent / SLOWEST - time.monotonic()
+        seconds_left = self._began + GRACE + self._sent / SLOWEST - time.monotonic()
         try:
-            async with asyncio.timeout(min(SILENCE, left)):
+            async with asyncio.timeout(min(SILENCE, seconds_left)):
                 await asyncio.sleep(0)  # others have their turn where git and its reader are both fast
-                piece = await self._piece()
+                piece = await self._read_piece()
         except TimeoutError:
             raise TooLong from None
         if not piece:
@@ -70,12 +70,12 @@ class PackStream:
         if self._closed:
             return
         self._closed = True
-        ending = asyncio.ensure_future(process.in_start(self._end))
+        ending = asyncio.ensure_future(process.in_start(self._end_process))
         ending.add_done_callback(lambda _: self._readers.leave(self._address))
         await asyncio.shield(ending)
 
-    async def _piece(self) -> bytes:
-        """The next bytes of the output; none at its end."""
+    async def _read_piece(self) -> bytes:
+        """The next bytes of the output, or none at its end."""
         # Not `connect_read_pipe`: under uvloop the transport closes the descriptor, and then the file closes
         # it once more, when its number may be another's.
         assert self._process is not None  # noqa: S101  # it has begun
@@ -85,9 +85,9 @@ class PackStream:
             try:
                 return os.read(descriptor, PIECE)
             except BlockingIOError:
-                await _readable(descriptor)
+                await _wait_readable(descriptor)
 
-    def _end(self) -> None:
+    def _end_process(self) -> None:
         if self._process is not None:
             process.end(self._process)
             if self._process.stdout is not None:
@@ -105,8 +105,7 @@ async def read(
     protocol: str,
     first: bytes = b"",
 ) -> PackStream:
-    """`first`, then what git answers to `body` for the repository of the cache. Raises Unavailable where too
-    many read."""
+    """A stream of `first` and then of git's answer to `body`. Raises Unavailable if too many read."""
     await readers.enter(address)
     try:
         hold = cache.hold()
@@ -124,8 +123,8 @@ async def read(
     return stream
 
 
-async def _readable(descriptor: int) -> None:
-    """Wait until there is something to read."""
+async def _wait_readable(descriptor: int) -> None:
+    """Wait until the descriptor has bytes to read."""
     loop = asyncio.get_running_loop()
     ready = loop.create_future()
 
@@ -141,10 +140,10 @@ async def _readable(descriptor: int) -> None:
 
 
 def _start(words: tuple[str, ...], body: bytes, protocol: str, hold: int) -> subprocess.Popen[bytes]:
-    with tempfile.TemporaryFile() as asked:
-        asked.write(body)
-        asked.seek(0)
-        files: dict[str, Any] = {"stdin": asked, "stdout": subprocess.PIPE, "bufsize": 0}
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(body)
+        stdin.seek(0)
+        files: dict[str, Any] = {"stdin": stdin, "stdout": subprocess.PIPE, "bufsize": 0}
         started = process.start(*words, protocol=protocol, locks=(hold,), **files)
     assert started.stdout is not None  # noqa: S101  # a pipe
     os.set_blocking(started.stdout.fileno(), False)

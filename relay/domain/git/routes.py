@@ -93,8 +93,8 @@ async def receive_pack(caller: Caller, owner: str, name: str) -> Reply:
 
 def _error_line(sentence: str) -> bytes:
     """The packet in which the protocol says that something went wrong."""
-    told = b"ERR " + sentence.encode()
-    return b"%04x%s" % (4 + len(told), told)
+    line = b"ERR " + sentence.encode()
+    return b"%04x%s" % (4 + len(line), line)
 
 
 def _refusal(status: int, sentence: str, headers: dict[str, str] | None = None) -> Reply:
@@ -103,5 +103,5 @@ def _refusal(status: int, sentence: str, headers: dict[str, str] | None = None) 
 
 def _protocol(request: Request) -> str:
     """The version of the protocol that git asks for. Nothing else of the header is passed on."""
-    said = request.headers.get("git-protocol", "").split(":")
-    return next((one for one in VERSIONS if one in said), "")
+    versions = request.headers.get("git-protocol", "").split(":")
+    return next((one for one in VERSIONS if one in versions), "")

@@ -58,7 +58,8 @@ def register(node: Node) -> None:
         await sweep(node)
 
     async def follow(tx: Tx, events: Sequence[Logged]) -> None:
-        """Repositories that git has read are built on as they grow; those that it may no longer read go."""
+        """Follow the log: build on the caches of repositories that grow, and delete those of repositories
+        that git may not read any more."""
         for repo_id in sorted({one.repo_id for one in events if one.kind == "seal.create" and one.repo_id}):
             if _cache(node, repo_id).exists():
                 await node.jobs.add(tx, BUILD, {"repo_id": repo_id}, lane=repo_id)
@@ -75,13 +76,13 @@ async def view(caller: Caller, owner: str, name: str) -> View:
     encrypted end to end, or not shown as a whole: what is left out of a commit changes its id. Without
     credentials that is Unauthorized, for all of these alike."""
     try:
-        found = await view_at(_READS, caller, owner, name.removesuffix(".git"))
-        _require_readable(found)
+        readable = await view_at(_READS, caller, owner, name.removesuffix(".git"))
+        _require_readable(readable)
     except NotFound:
         if caller.principal is None:
             raise Unauthorized(SIGN_IN) from None
         raise
-    return found
+    return readable
 
 
 async def list_refs(view: View, protocol: str) -> PackStream:
@@ -96,8 +97,8 @@ async def list_refs(view: View, protocol: str) -> PackStream:
 
 
 async def fetch(view: View, body: bytes, protocol: str) -> PackStream:
-    """The answer to a request of git's: refs, or a pack. Refs are those of now; a pack is what was asked for,
-    also where a branch moved since its reader saw it."""
+    """Git's answer to a request of its reader: refs, or a pack. Refs are the current ones; a pack
+    holds what was asked for, also if a branch moved since its reader saw it."""
     _require_git()
     cache = _cache(view.node, view.repo.id)
     if _asks_refs(body) or cache.shows() is None:
@@ -119,15 +120,15 @@ def _asks_refs(body: bytes) -> bool:
 
 
 async def _await_current(view: View, cache: Cache) -> None:
-    """Wait until the cache has the refs of now. Raises Unavailable when that takes longer than a request may;
-    building goes on."""
+    """Wait until the cache has the current refs. Raises Unavailable when that takes longer than a request
+    may; building continues."""
     if not await _is_current(view, cache):
-        await view.node.git_builds.join((view.repo.id, b""), _made_current(view, cache))
+        await view.node.git_builds.join((view.repo.id, b""), _make_current(view, cache))
 
 
-async def _made_current(view: View, cache: Cache) -> None:
-    """Have the cache built until it has the refs of now. Raises TimeoutError where it cannot be built, as
-    where the repository was closed meanwhile."""
+async def _make_current(view: View, cache: Cache) -> None:
+    """Build the cache until it has the current refs. Raises TimeoutError if it cannot be built, as when git
+    may not read the repository any more."""
     built, looks = cache.shows(), 0
     async with asyncio.timeout(WAITED):
         while not await _is_current(view, cache):
@@ -152,12 +153,12 @@ async def _is_current(view: View, cache: Cache) -> bool:
 
 
 async def carry_on(node: Node, repo_id: str) -> None:
-    """Build what is missing for git; a repository that nobody reads with it is left alone. What is not
-    finished in time is work for another job, which goes on there."""
+    """Build what the cache of a repository lacks; nothing if git may not read it. What is not finished in
+    time is left to another job."""
     cache = _cache(node, repo_id)
     try:
-        found = await whole_view(node, repo_id)
-        added = await build(found, cache, node.config.git_cache)
+        view = await whole_view(node, repo_id)
+        added = await build(view, cache, node.config.git_cache)
     except Unfinished:
         await _add_job(node, repo_id)
     except TooLarge as error:
@@ -170,39 +171,39 @@ async def carry_on(node: Node, repo_id: str) -> None:
 
 
 async def whole_view(node: Node, repo_id: str) -> View:
-    """The repository as git may read it, for the relay itself: who reads is asked at each request. Raises
-    NotFound for one that nobody reads with git."""
+    """The repository as the relay itself may export it; readers are checked at each request. Raises
+    NotFound for one that nobody may read with git."""
     row = await node.db.lookup(repos.ALIVE_ONE, id=repo_id, account="")
     if row is None:
         raise NotFound
-    found = View(node=node, principal=None, address="", repo=repos.row(row), operation=_READS)
-    _require_readable(found)
-    return found
+    readable = View(node=node, principal=None, address="", repo=repos.row(row), operation=_READS)
+    _require_readable(readable)
+    return readable
 
 
 async def sweep(node: Node) -> None:
-    """Delete the caches of repositories that git may no longer read, and those that were read longest ago
-    while all together have more than they may."""
-    found = {one.repo_id: one for one in await process.in_build(caches, node.config.data)}
+    """Delete caches of repositories that git may not read any more, then the least recently read ones until
+    all together are within the limit."""
+    by_repo = {one.repo_id: one for one in await process.in_build(caches, node.config.data)}
     async with node.db.read() as tx:
-        kept = {row[0] for row in await tx.all(rows.READABLE, ids=list(found))} if found else set()
-    for repo_id in found.keys() - kept:
-        if await process.in_build(found[repo_id].evict):
-            await process.in_build(found[repo_id].forget)
+        readable = {row[0] for row in await tx.all(rows.READABLE, ids=list(by_repo))} if by_repo else set()
+    for repo_id in by_repo.keys() - readable:
+        if await process.in_build(by_repo[repo_id].evict):
+            await process.in_build(by_repo[repo_id].forget)
     await process.in_build(_make_room, node, "")
 
 
 def _make_room(node: Node, but: str) -> None:
-    """Delete caches until those that are left have no more than they may; that of `but` stays."""
+    """Delete the least recently read caches until all together are within the limit; that of `but` stays."""
     listed = caches(node.config.data)
-    sizes = {one.repo_id: size_of(one) for one in listed}
+    sizes = {cache.repo_id: size_of(cache) for cache in listed}
     total = sum(sizes.values())
-    for one in listed:
+    for cache in listed:
         if total <= node.config.git_cache:
             return
-        if one.repo_id != but and one.exists() and one.evict():
-            logger().info("git cache deleted", repo=one.repo_id, bytes=sizes[one.repo_id])
-            total -= sizes[one.repo_id]
+        if cache.repo_id != but and cache.exists() and cache.evict():
+            logger().info("git cache deleted", repo=cache.repo_id, bytes=sizes[cache.repo_id])
+            total -= sizes[cache.repo_id]
 
 
 def _require_git() -> None:

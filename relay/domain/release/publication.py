@@ -23,17 +23,18 @@ async def create(view: View, body: PublicationCreate) -> Release:
     """
     async with view.write() as tx:
         key = await signing_key(tx, view, body.device_key_id)
-        release_id, found = await releases.whole(tx, view, body.version)
-        if not found.assets:
+        release_id, release = await releases.whole(tx, view, body.version)
+        if not release.assets:
             raise NothingPublished(
-                f"release {found.version} has no files; run: svc repo release upload {found.version} FILES"
+                f"release {release.version} has no files; "
+                f"run: svc repo release upload {release.version} FILES"
             )
-        assets = [(one.name, one.blake3, one.size) for one in found.assets]
-        raw = publication.payload(view.repo.id, found.version, found.seal_id, assets)
+        assets = [(one.name, one.blake3, one.size) for one in release.assets]
+        raw = publication.payload(view.repo.id, release.version, release.seal_id, assets)
         signature = unb64u(body.signature, keys.SIGNATURE_BYTES)
         if not keys.verify(key.ed25519, raw, signature):
             raise SignatureInvalid(
-                f"this is not a signature of release {found.version} with the files it has; sign it again"
+                f"this is not a signature of release {release.version} with the files it has; sign it again"
             )
         await tx.run(rows.DROP, of_release=release_id)
         await tx.run(
@@ -44,5 +45,5 @@ async def create(view: View, body: PublicationCreate) -> Release:
             device_key_id=key.id,
             created_at=now_ms(),
         )
-        await view.node.hub.announce(tx, view.repo.id, "publication.create", version=found.version)
+        await view.node.hub.announce(tx, view.repo.id, "publication.create", version=release.version)
         return (await releases.whole(tx, view, body.version))[1]

@@ -42,20 +42,20 @@ POLICY = {"x-content-type-options": "nosniff", "content-security-policy": "defau
 async def page(view: View, query: PageQuery) -> Page[Release]:
     """Releases, newest first"""
     async with view.read() as tx:
-        found = await paging.page(tx, rows.PAGE, query, rows.release_row, of_repo=view.repo.id)
-        return Page(items=await to_wire(tx, found.items), next_cursor=found.next_cursor)
+        listed = await paging.page(tx, rows.PAGE, query, rows.release_row, of_repo=view.repo.id)
+        return Page(items=await to_wire(tx, listed.items), next_cursor=listed.next_cursor)
 
 
 async def get(view: View, version: str) -> Release:
     """A release with its assets"""
     async with view.read() as tx:
-        return await _whole(tx, await _find(tx, view, version))
+        return await _release_to_wire(tx, await _find(tx, view, version))
 
 
 async def whole(tx: Tx, view: View, version: str) -> tuple[str, Release]:
     """The release of this version and its id. Raises NotFound."""
-    found = await _find(tx, view, version)
-    return found.id, await _whole(tx, found)
+    row = await _find(tx, view, version)
+    return row.id, await _release_to_wire(tx, row)
 
 
 async def create(view: View, body: ReleaseCreate) -> Release:
@@ -82,17 +82,17 @@ async def create(view: View, body: ReleaseCreate) -> Release:
             created_at=now_ms(),
         )
         await _announce(tx, view, "release.create", body.version, seal=body.seal_id)
-        return await _whole(tx, await _find(tx, view, body.version))
+        return await _release_to_wire(tx, await _find(tx, view, body.version))
 
 
 async def edit(view: View, version: str, notes: str) -> Release:
     """Change the notes; the seal of a release does not change."""
     _check_notes(notes)
     async with view.write() as tx:
-        found = await _find(tx, view, version)
-        await tx.run(rows.EDIT, of_release=found.id, new_notes=notes)
+        row = await _find(tx, view, version)
+        await tx.run(rows.EDIT, of_release=row.id, new_notes=notes)
         await _announce(tx, view, "release.edit", version)
-        return await _whole(tx, await _find(tx, view, version))
+        return await _release_to_wire(tx, await _find(tx, view, version))
 
 
 async def delete(view: View, version: str) -> None:
@@ -101,11 +101,11 @@ async def delete(view: View, version: str) -> None:
     The collector frees their bytes.
     """
     async with view.write() as tx:
-        found = await _find(tx, view, version)
-        await tx.run(publications.DROP, of_release=found.id)
-        await tx.run(rows.ASSETS_DELETE, of_release=found.id)
-        await tx.run(rows.DELETE, of_release=found.id)
-        await _announce(tx, view, "release.delete", version, seal=found.seal_id)
+        row = await _find(tx, view, version)
+        await tx.run(publications.DROP, of_release=row.id)
+        await tx.run(rows.ASSETS_DELETE, of_release=row.id)
+        await tx.run(rows.DELETE, of_release=row.id)
+        await _announce(tx, view, "release.delete", version, seal=row.seal_id)
 
 
 # --- assets
@@ -117,8 +117,8 @@ async def assets(view: View, version: str, query: PageQuery) -> Page[Asset]:
     Upper and lower case count alike.
     """
     async with view.read() as tx:
-        found = await _find(tx, view, version)
-        return await paging.page(tx, rows.ASSET_PAGE, query, _listed, of_release=found.id)
+        row = await _find(tx, view, version)
+        return await paging.page(tx, rows.ASSET_PAGE, query, _asset_of_row, of_release=row.id)
 
 
 async def upload(
@@ -133,16 +133,16 @@ async def upload(
         await _require_place(tx, await _find(tx, view, version), name, replaces)
     taken = await (file.listed(view, body) if manifest else file.receive(view, body))
     async with view.write() as tx:
-        found = await _find(tx, view, version)
-        before = await _require_place(tx, found, name, replaces)
+        row = await _find(tx, view, version)
+        before = await _require_place(tx, row, name, replaces)
         await taken.admit(tx, view)
-        await tx.run(publications.DROP, of_release=found.id)  # it was signed without this asset
+        await tx.run(publications.DROP, of_release=row.id)  # it was signed without this asset
         if before is not None:
-            await tx.run(rows.ASSET_DELETE, of_release=found.id, folded=before.folded)
+            await tx.run(rows.ASSET_DELETE, of_release=row.id, folded=before.folded)
             await _announce(tx, view, "asset.delete", version, name=before.name)
         await tx.run(
             rows.ASSET_INSERT,
-            release_id=found.id,
+            release_id=row.id,
             folded=case_key(name),
             name=name,
             digest=taken.digest,
@@ -152,7 +152,7 @@ async def upload(
             created_at=now_ms(),
         )
         await _announce(tx, view, "asset.upload", version, name=name)
-        return _asset(await _find_asset(tx, found, name))
+        return _asset_to_wire(await _find_asset(tx, row, name))
 
 
 async def download(view: View, version: str, name: str) -> Reply:
@@ -162,22 +162,22 @@ async def download(view: View, version: str, name: str) -> Reply:
     """
     require_plaintext(view)
     async with view.read() as tx:
-        found = await _find_asset(tx, await _find(tx, view, version), name)
+        asset = await _find_asset(tx, await _find(tx, view, version), name)
     headers = {
         **POLICY,
         "cache-control": "public, no-cache" if view.repo.public else "private, no-cache",
-        "content-disposition": disposition(found.name),
+        "content-disposition": disposition(asset.name),
     }
-    return await file.reply(view, found.digest, found.size, found.content_type, headers)
+    return await file.reply(view, asset.digest, asset.size, asset.content_type, headers)
 
 
 async def delete_asset(view: View, version: str, name: str) -> None:
     """Remove an asset"""
     async with view.write() as tx:
-        found = await _find(tx, view, version)
-        asset = await _find_asset(tx, found, name)
-        await tx.run(publications.DROP, of_release=found.id)
-        await tx.run(rows.ASSET_DELETE, of_release=found.id, folded=asset.folded)
+        row = await _find(tx, view, version)
+        asset = await _find_asset(tx, row, name)
+        await tx.run(publications.DROP, of_release=row.id)
+        await tx.run(rows.ASSET_DELETE, of_release=row.id, folded=asset.folded)
         await _announce(tx, view, "asset.delete", version, name=name)
 
 
@@ -192,15 +192,15 @@ def disposition(name: str) -> str:
 
 
 async def _find(tx: Tx, view: View, version: str) -> ReleaseRow:
-    found = await tx.one(rows.ONE, of_repo=view.repo.id, version=version)
-    if found is None:
+    row = await tx.one(rows.ONE, of_repo=view.repo.id, version=version)
+    if row is None:
         raise NotFound
-    return rows.release_row(found)
+    return rows.release_row(row)
 
 
 async def _find_asset(tx: Tx, of: ReleaseRow, name: str) -> AssetRow:
-    found = await tx.one(rows.ASSET, of_release=of.id, folded=case_key(name))
-    asset = rows.asset_row(found) if found is not None else None
+    row = await tx.one(rows.ASSET, of_release=of.id, folded=case_key(name))
+    asset = rows.asset_row(row) if row is not None else None
     if asset is None or asset.name != name:
         raise NotFound
     return asset
@@ -209,9 +209,9 @@ async def _find_asset(tx: Tx, of: ReleaseRow, name: str) -> AssetRow:
 async def _require_place(tx: Tx, of: ReleaseRow, name: str, replaces: str) -> AssetRow | None:
     """The asset of this name that is replaced; None for a new name. Raises AssetExists for a used name whose
     asset is not the one that `replaces` names, Conflict for a release at its limit."""
-    found = await tx.one(rows.ASSET, of_release=of.id, folded=case_key(name))
-    if found is not None:
-        there = rows.asset_row(found)
+    row = await tx.one(rows.ASSET, of_release=of.id, folded=case_key(name))
+    if row is not None:
+        there = rows.asset_row(row)
         if bytes(there.digest).hex() == replaces:
             return there
         raise AssetExists(
@@ -234,55 +234,55 @@ async def _announce(tx: Tx, view: View, kind: str, version: str, **data: Any) ->
     await view.node.hub.announce(tx, view.repo.id, kind, version=version, **data)
 
 
-async def _whole(tx: Tx, found: ReleaseRow) -> Release:
-    return (await to_wire(tx, [found]))[0]
+async def _release_to_wire(tx: Tx, row: ReleaseRow) -> Release:
+    return (await to_wire(tx, [row]))[0]
 
 
-async def to_wire(tx: Tx, found: Sequence[ReleaseRow]) -> list[Release]:
+async def to_wire(tx: Tx, releases: Sequence[ReleaseRow]) -> list[Release]:
     """The wire forms; one statement reads the assets of all releases, another one the signatures."""
-    by_release: dict[str, list[Asset]] = {one.id: [] for one in found}
-    for row in await tx.all(rows.ASSETS_OF, ids=list(by_release)) if found else []:
+    by_release: dict[str, list[Asset]] = {release.id: [] for release in releases}
+    for row in await tx.all(rows.ASSETS_OF, ids=list(by_release)) if releases else []:
         asset = rows.asset_row(row)
-        by_release[asset.release_id].append(_asset(asset))
+        by_release[asset.release_id].append(_asset_to_wire(asset))
     signed = {
-        row[0]: _publication(publications.row(row))
-        for row in (await tx.all(publications.OF_RELEASES, ids=list(by_release)) if found else [])
+        row[0]: _publication_to_wire(publications.row(row))
+        for row in (await tx.all(publications.OF_RELEASES, ids=list(by_release)) if releases else [])
     }
     return [
         Release(
-            version=one.version,
-            seal_id=one.seal_id,
-            notes=one.notes,
-            author=actor(one.author_id, one.author_handle, one.author_kind),
-            assets=by_release[one.id],
-            created_at=rfc3339(one.created_at),
-            publication=signed.get(one.id, UNSIGNED),
+            version=release.version,
+            seal_id=release.seal_id,
+            notes=release.notes,
+            author=actor(release.author_id, release.author_handle, release.author_kind),
+            assets=by_release[release.id],
+            created_at=rfc3339(release.created_at),
+            publication=signed.get(release.id, UNSIGNED),
         )
-        for one in found
+        for release in releases
     ]
 
 
-def _publication(found: PublicationRow) -> Publication:
+def _publication_to_wire(row: PublicationRow) -> Publication:
     return Publication(
         signed=True,
-        key_id=found.key_id,
-        public_key=b64u(found.key_ed25519),
-        signature=b64u(found.signature),
-        signed_by=actor(found.account_id, found.handle, found.kind),
-        signed_at=rfc3339(found.created_at),
+        key_id=row.key_id,
+        public_key=b64u(row.key_ed25519),
+        signature=b64u(row.signature),
+        signed_by=actor(row.account_id, row.handle, row.kind),
+        signed_at=rfc3339(row.created_at),
     )
 
 
-def _listed(row: Any) -> Asset:
-    return _asset(rows.asset_row(row))
+def _asset_of_row(row: Any) -> Asset:
+    return _asset_to_wire(rows.asset_row(row))
 
 
-def _asset(found: AssetRow) -> Asset:
+def _asset_to_wire(row: AssetRow) -> Asset:
     return Asset(
-        name=found.name,
-        size=found.size,
-        blake3=bytes(found.digest).hex(),
-        content_type=found.content_type,
-        uploaded_by=actor(found.uploader_id, found.uploader_handle, found.uploader_kind),
-        created_at=rfc3339(found.created_at),
+        name=row.name,
+        size=row.size,
+        blake3=bytes(row.digest).hex(),
+        content_type=row.content_type,
+        uploaded_by=actor(row.uploader_id, row.uploader_handle, row.uploader_kind),
+        created_at=rfc3339(row.created_at),
     )

@@ -29,22 +29,24 @@ async def page(view: View, query: PageQuery) -> Page[AuditEntry]:
     Events hold no paths; those of path rules are read from their changes.
     """
     async with view.read() as tx:
-        found = await paging.page(tx, rows.PAGE, query, _to_wire, of_repo=view.repo.id)
+        entries = await paging.page(tx, rows.PAGE, query, _to_wire, of_repo=view.repo.id)
         ids = {
-            str(one.data["change"]) for one in found.items if one.action in _PATHS and "change" in one.data
+            str(entry.data["change"])
+            for entry in entries.items
+            if entry.action in _PATHS and "change" in entry.data
         }
         if not ids:
-            return found
+            return entries
         changes = {row[0]: row[1:] for row in await tx.all(CHANGES_OF, of_repo=view.repo.id, ids=sorted(ids))}
-    return replace(found, items=[_with_path(one, changes) for one in found.items])
+    return replace(entries, items=[_with_path(entry, changes) for entry in entries.items])
 
 
-def _with_path(one: AuditEntry, changes: Mapping[str, Sequence[Any]]) -> AuditEntry:
-    change = changes.get(str(one.data.get("change"))) if one.action in _PATHS else None
+def _with_path(entry: AuditEntry, changes: Mapping[str, Sequence[Any]]) -> AuditEntry:
+    change = changes.get(str(entry.data.get("change"))) if entry.action in _PATHS else None
     if change is None:
-        return one
+        return entry
     path, was, became = change
-    return replace(one, subject=path, data={**one.data, "path": path, "was": was, "became": became})
+    return replace(entry, subject=path, data={**entry.data, "path": path, "was": was, "became": became})
 
 
 def _to_wire(row: Row) -> AuditEntry:

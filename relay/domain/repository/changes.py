@@ -124,14 +124,14 @@ async def of_proposal(place: Place, proposal: Proposal, cursor: str | None) -> P
     query = CompareQuery(base=proposal.base_seal, head=proposal.head_seal, cursor=cursor)
     result = await comparison(place, query)
     page = await threads.page(place.view, str(proposal.number), ThreadQuery(limit=THREADS))
-    shown = [
+    open_threads = [
         Said(thread, [(comment, await text(place, comment.body)) for comment in thread.comments])
         for thread in page.items
     ]
-    return ProposalFiles(result, _placed(result.files, shown))
+    return ProposalFiles(result, _place_threads(result.files, open_threads))
 
 
-def _placed(files: Sequence[Difference], shown: Sequence[Said]) -> list[Said]:
+def _place_threads(files: Sequence[Difference], threads: Sequence[Said]) -> list[Said]:
     """Put each thread below the last of its lines. Returns those whose line stands in none of the files."""
     lines: dict[tuple[str, str, int], DiffLine] = {}
     for difference in files:
@@ -141,26 +141,26 @@ def _placed(files: Sequence[Difference], shown: Sequence[Said]) -> list[Said]:
             if row.new is not None:
                 lines["new", difference.file.path, row.new] = row
     elsewhere = []
-    for said in shown:
-        where = said.thread.place
-        line = None if where is None else lines.get((said.thread.side, where.path, where.end))
+    for entry in threads:
+        where = entry.thread.place
+        line = None if where is None else lines.get((entry.thread.side, where.path, where.end))
         if line is None:
-            elsewhere.append(said)
+            elsewhere.append(entry)
         else:
-            line.threads.append(said)
+            line.threads.append(entry)
     return elsewhere
 
 
-async def blame(here: Position) -> tuple[list[BlamedLine], str]:
+async def blame(position: Position) -> tuple[list[BlamedLine], str]:
     """The lines of a file with the seals that they come from, or why this reader has none. Raises NotFound
     where there is no file."""
-    file = await code.file(here, here.path, plain=True)
-    if not here.place.may("history.blame"):
+    file = await code.file(position, position.path, plain=True)
+    if not position.place.may("history.blame"):
         return [], SIGN_IN
     if file.shape != "text":
         return [], "Only texts have lines that somebody wrote."
     try:
-        answer = await blames.blame(here.place.view, here.seal, here.path)
+        answer = await blames.blame(position.place.view, position.seal, position.path)
     except SvcError as error:
         return [], error.detail
     owners = {piece.start: piece for piece in answer.ranges}

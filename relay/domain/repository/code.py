@@ -27,7 +27,7 @@ Shape = Literal["text", "markdown", "picture", "bytes"]
 
 @dataclass(slots=True)
 class Position:
-    """Where a page of files is: `at` as its address names it, `seal` what that is now, `path` below it."""
+    """What a page of files shows: `at` as the address names it, its `seal` now, and the `path`."""
 
     place: Place
     at: str
@@ -44,7 +44,7 @@ class Position:
 
     @property
     def is_permanent(self) -> bool:
-        """Whether the address names the seal, and so shows the same for ever."""
+        """Whether the address names a seal, so that the page never changes."""
         return self.at == self.seal
 
 
@@ -62,7 +62,7 @@ class File:
 
 
 async def position(place: Place, at: str | None, path: str) -> Position | None:
-    """Where the address leads; None for a repository or branch without a seal. Raises NotFound."""
+    """The position that the address names; None for a repository or branch without seals. Raises NotFound."""
     name = at or place.repo.default_branch
     async with place.view.read() as tx:
         seal = await sealed.head(place.view, tx, name)
@@ -72,47 +72,49 @@ async def position(place: Place, at: str | None, path: str) -> Position | None:
     return Position(place, name, seal, path.strip("/"), list(branches.items))
 
 
-async def folder(here: Position) -> list[TreeFile]:
+async def folder(position: Position) -> list[TreeFile]:
     """The entries of a folder, folders first. Raises NotFound if there is none at the path."""
     try:
-        tree = await history.tree(here.place.view, here.seal, here.path, recursive=False)
+        tree = await history.tree(position.place.view, position.seal, position.path, recursive=False)
     except PathInvalid:
         raise NotFound from None
     return sorted(tree.entries, key=lambda entry: (entry.kind != "dir", entry.path))
 
 
-async def readme(here: Position, entries: list[TreeFile]) -> File | None:
+async def readme(position: Position, entries: list[TreeFile]) -> File | None:
     """The README among these entries, rendered; None if there is none that can be shown."""
     by_name = {entry.path.rpartition("/")[2].casefold(): entry for entry in entries if entry.kind == "text"}
     entry = next((by_name[name] for name in READMES if name in by_name), None)
-    return None if entry is None else await file(here, entry.path)
+    return None if entry is None else await file(position, entry.path)
 
 
-async def file(here: Position, path: str, plain: bool = False, lines: str = "") -> File:
+async def file(position: Position, path: str, plain: bool = False, lines: str = "") -> File:
     """A file at the seal. `plain`: the source of Markdown too. `lines`: N or N-M, which are marked. Raises
     NotFound."""
     try:
-        blob = await history.blob(here.place.view, here.seal, path)
+        blob = await history.blob(position.place.view, position.seal, path)
     except PathInvalid:
         raise NotFound from None
     name = path.rpartition("/")[2]
-    shown = File(name, blob.size, blob.blake3, "bytes")
+    answer = File(name, blob.size, blob.blake3, "bytes")
     if blob.kind != "text":
         if name.lower().endswith(PICTURES) and blob.size <= BLOB_INLINE:
-            shown.shape = "picture"
-        return shown
+            answer.shape = "picture"
+        return answer
     if blob.content is None:
-        return shown
-    renderer = here.place.view.node.renderer
+        return answer
+    renderer = position.place.view.node.renderer
     if name.lower().endswith(MARKDOWN) and not plain:
-        html = await renderer.markdown(blob.content, here.place.links(here.seal, path.rpartition("/")[0]))
+        html = await renderer.markdown(
+            blob.content, position.place.links(position.seal, path.rpartition("/")[0])
+        )
         if html is not None:
-            shown.shape, shown.html = "markdown", html
-            return shown
-    shown.shape = "text"
-    shown.lines = await renderer.source(blob.content, name) or plain_lines(blob.content)
-    shown.marked = marked(lines, len(shown.lines))
-    return shown
+            answer.shape, answer.html = "markdown", html
+            return answer
+    answer.shape = "text"
+    answer.lines = await renderer.source(blob.content, name) or plain_lines(blob.content)
+    answer.marked = marked(lines, len(answer.lines))
+    return answer
 
 
 def marked(lines: str, count: int) -> range:
@@ -124,10 +126,12 @@ def marked(lines: str, count: int) -> range:
     return range(max(first, 1), min(last, count) + 1)
 
 
-async def seals(here: Position, cursor: str | None) -> tuple[list[SealSummary], str | None]:
+async def seals(position: Position, cursor: str | None) -> tuple[list[SealSummary], str | None]:
     """A page of the seals that changed the path, newest first, and the cursor of the next one."""
     try:
-        page = await history.commits(here.place.view, None, here.seal, here.path or None, cursor, SEALS)
+        page = await history.commits(
+            position.place.view, None, position.seal, position.path or None, cursor, SEALS
+        )
     except PathInvalid:
         raise NotFound from None
     return list(page.items), page.next_cursor

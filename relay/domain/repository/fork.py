@@ -32,11 +32,11 @@ async def page(view: View, query: PageQuery) -> Page[Repo]:
     me = view.principal.account_id if view.principal else ""
     parent = ParentRepo(id=view.repo.id, full_name=view.repo.full_name)
     async with view.read() as tx:
-        found = await paging.page(
+        forks = await paging.page(
             tx, rows.LIST, query, lambda row: repos.shown_row(view, row), of_repo=view.repo.id, account=me
         )
-        items = await social.of_several(tx, view, found.items)
-    return replace(found, items=[replace(one, parent=parent) for one in items])
+        items = await social.of_several(tx, view, forks.items)
+    return replace(forks, items=[replace(one, parent=parent) for one in items])
 
 
 async def create(view: View, body: ForkCreate) -> Repo:
@@ -48,10 +48,10 @@ async def create(view: View, body: ForkCreate) -> Repo:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
     _require_open(view)
     owner_id, owner = await repos.owner_of(view, body.owner) if body.owner else (me.account_id, me.handle)
-    made = _forked(view, owner_id, owner, body.name)
+    fork = _fork_row(view, owner_id, owner, body.name)
     async with view.read(snapshot=True) as tx:
-        found = await tx.all(rows.REFS, of_repo=view.repo.id)
-    listed = [row for row in found if not body.default_branch_only or _is_default(view.repo, row)]
+        refs = await tx.all(rows.REFS, of_repo=view.repo.id)
+    listed = [row for row in refs if not body.default_branch_only or _is_default(view.repo, row)]
     if len(listed) > limits.FORK_REFS:
         raise Conflict(
             f"{view.repo.full_name} has {len(listed)} branches and tags; a fork takes at most "
@@ -59,7 +59,7 @@ async def create(view: View, body: ForkCreate) -> Repo:
         )
     policy = view.policy
     heads = [row[2] for row in listed if row[2]]
-    taken = await holding.gather(view.node, view.repo.id, made.id, heads, policy)
+    taken = await holding.gather(view.node, view.repo.id, fork.id, heads, policy)
     async with view.write(account_name(owner_id)) as tx:
         if not await through.acts_for(tx, owner_id, me.account_id):
             raise NotFound
@@ -67,19 +67,19 @@ async def create(view: View, body: ForkCreate) -> Repo:
         if view.policy is not policy:
             raise Unavailable(f"what you see of {view.repo.full_name} changed meanwhile; fork it again")
         view.node.reserve.require()
-        await repos.insert(tx, view, made)
-        await _rules(tx, view, made)
-        await holding.acquire(tx, view.node, made.id, taken)
+        await repos.insert(tx, view, fork)
+        await _copy_rules(tx, view, fork)
+        await holding.acquire(tx, view.node, fork.id, taken)
         for row in listed:
-            await _ref(tx, made, row)
-        await view.node.hub.announce(tx, view.repo.id, "fork.create", fork=made.id)
+            await _insert_ref(tx, fork, row)
+        await view.node.hub.announce(tx, view.repo.id, "fork.create", fork=fork.id)
     parent = ParentRepo(id=view.repo.id, full_name=view.repo.full_name)
-    shown = replace(repos.to_wire(view, made, "owner"), parent=parent)
-    return replace(shown, watchers=1, viewer=Viewer(role="owner", watching=True))
+    answer = replace(repos.to_wire(view, fork, "owner"), parent=parent)
+    return replace(answer, watchers=1, viewer=Viewer(role="owner", watching=True))
 
 
-def _forked(view: View, owner_id: str, owner: str, name: str | None) -> RepoRow:
-    """The row of a fork of what the view sees."""
+def _fork_row(view: View, owner_id: str, owner: str, name: str | None) -> RepoRow:
+    """The row of a fork, named `name` or as the origin."""
     now, parent = now_ms(), view.repo
     return RepoRow(
         id=new_repo_id(),
@@ -112,34 +112,32 @@ def _is_default(repo: RepoRow, row: Row) -> bool:
     return (row[0], row[1]) == ("branch", repo.default_branch)
 
 
-async def _ref(tx: Tx, made: RepoRow, row: Row) -> None:
-    """A branch or tag at the same seal. The frontier of a branch is the tree that the fork has of its
-    head."""
+async def _insert_ref(tx: Tx, fork: RepoRow, row: Row) -> None:
+    """Insert a branch or tag at the same seal. The frontier of a branch is the fork's tree of its head."""
     kind, name, head = row
-    root = await seals.root_of(tx, made.id, head) if kind == "branch" and head is not None else None
+    root = await seals.root_of(tx, fork.id, head) if kind == "branch" and head is not None else None
     based = root is not None and root != tree.EMPTY_ROOT
     start = branch_base.START if based else 0
     await tx.run(
         refs.INSERT,
         id=new_branch_id(),
-        repo_id=made.id,
+        repo_id=fork.id,
         type=kind,
         name=name,
         head=head,
         seq=start,
         sealed_seq=start,
         base=root if based else None,
-        created_at=made.created_at,
-        updated_at=made.created_at,
+        created_at=fork.created_at,
+        updated_at=fork.created_at,
         deleted_at=None,
     )
 
 
-async def _rules(tx: Tx, view: View, made: RepoRow) -> None:
-    """What is private in the one is private in the other, until its owner says otherwise. A fork that lacks
-    it learns no rule either: rules name paths."""
+async def _copy_rules(tx: Tx, view: View, fork: RepoRow) -> None:
+    """Copy the path rules and the policy's number. A partial fork gets no rules, since rules name paths."""
     if view.repo.policy is None or view.policy is not None:
         return
     for path, visibility in await tx.all(rows.RULES, of_repo=view.repo.id):
-        await tx.run(rows.RULE, repo_id=made.id, path=path, visibility=visibility)
-    await tx.run(rows.SET_POLICY, of_repo=made.id, number=view.repo.policy)
+        await tx.run(rows.RULE, repo_id=fork.id, path=path, visibility=visibility)
+    await tx.run(rows.SET_POLICY, of_repo=fork.id, number=view.repo.policy)

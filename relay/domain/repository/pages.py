@@ -146,16 +146,16 @@ async def _overview(place: Place, template: Literal["public", "overview"]) -> Re
     if place.repo.listing_id is not None:
         listing = await listings.get(place.view)
         place = replace(place, images=listing.readme_images != "none")
-    here = await code.position(place, None, "")
-    entries = await code.folder(here) if here else []
-    readme = await code.readme(here, entries) if here else None
-    latest = (await code.seals(here, None))[0][:1] if here and template == "overview" else []
+    position = await code.position(place, None, "")
+    entries = await code.folder(position) if position else []
+    readme = await code.readme(position, entries) if position else None
+    latest = (await code.seals(position, None))[0][:1] if position and template == "overview" else []
     newest = (await releases.page(place.view, PageQuery(limit=1))).items
     return _show(
         place,
         template,
         "overview",
-        here=here,
+        here=position,
         readme=readme,
         latest=latest[0] if latest else None,
         listing=listing,
@@ -170,27 +170,27 @@ async def _code(place: Place, query: DevQuery) -> Reply:
 
 
 async def _files(place: Place, query: DevQuery) -> Reply:
-    here = await code.position(place, query.at or None, query.path)
-    if here is None:
+    position = await code.position(place, query.at or None, query.path)
+    if position is None:
         return _show(place, "empty", "code", here=None)
     if query.view == "history":
-        seals, cursor = await code.seals(here, query.cursor or None)
-        return _show(place, "history", "code", here=here, seals=seals, cursor=cursor)
+        seals, cursor = await code.seals(position, query.cursor or None)
+        return _show(place, "history", "code", here=position, seals=seals, cursor=cursor)
     if query.view == "blame":
-        lines, reason = await changes.blame(here)
-        return _show(place, "blame", "code", here=here, lines=lines, reason=reason)
-    if here.path and not await _is_folder(here):
-        file = await code.file(here, here.path, query.plain, query.lines)
-        return _show(place, "file", "code", here=here, file=file, plain=query.plain)
-    entries = await code.folder(here)
-    readme = await code.readme(here, entries)
-    return _show(place, "folder", "code", here=here, entries=entries, readme=readme)
+        lines, reason = await changes.blame(position)
+        return _show(place, "blame", "code", here=position, lines=lines, reason=reason)
+    if position.path and not await _is_folder(position):
+        file = await code.file(position, position.path, query.plain, query.lines)
+        return _show(place, "file", "code", here=position, file=file, plain=query.plain)
+    entries = await code.folder(position)
+    readme = await code.readme(position, entries)
+    return _show(place, "folder", "code", here=position, entries=entries, readme=readme)
 
 
-async def _is_folder(here: Position) -> bool:
+async def _is_folder(position: Position) -> bool:
     """Whether a folder is at the path. Raises NotFound if nothing is."""
-    above, _, name = here.path.rpartition("/")
-    siblings = await code.folder(Position(here.place, here.at, here.seal, above))
+    above, _, name = position.path.rpartition("/")
+    siblings = await code.folder(Position(position.place, position.at, position.seal, above))
     entry = next((entry for entry in siblings if entry.path.rpartition("/")[2] == name), None)
     if entry is None:
         raise NotFound
@@ -204,7 +204,7 @@ async def _issues(place: Place, query: DevQuery) -> Reply:
 
 
 async def _talks(place: Place, query: DevQuery) -> Reply:
-    wanted: dict[str, Any] = {
+    filters: dict[str, Any] = {
         "state": query.state,
         "author": query.author or None,
         "label": query.label or None,
@@ -214,9 +214,9 @@ async def _talks(place: Place, query: DevQuery) -> Reply:
     }
     page: Page[Any]
     if query.kind == "proposals":
-        page = await proposal.page(place.view, checked(ProposalQuery(**wanted)))
+        page = await proposal.page(place.view, checked(ProposalQuery(**filters)))
     elif query.kind == "issues":
-        page = await issue.page(place.view, checked(IssueQuery(**wanted)))
+        page = await issue.page(place.view, checked(IssueQuery(**filters)))
     else:
         raise NotFound
     return _show(place, "talks", "issues", query=query, rows=page.items, cursor=page.next_cursor)
@@ -238,9 +238,9 @@ async def _releases(place: Place, query: DevQuery) -> Reply:
 
 
 async def _security(place: Place, query: DevQuery) -> Reply:
-    known = await advisories.page(place.view, AdvisoryQuery(limit=ROWS, repo=place.repo.full_name))
+    reports = await advisories.page(place.view, AdvisoryQuery(limit=ROWS, repo=place.repo.full_name))
     rules = await protection.page(place.view, PageQuery(limit=ROWS))
-    return _show(place, "security", "security", advisories=known.items, rules=rules.items)
+    return _show(place, "security", "security", advisories=reports.items, rules=rules.items)
 
 
 async def _insights(place: Place, query: DevQuery) -> Reply:
@@ -258,8 +258,8 @@ async def _seal(place: Place, query: DevQuery) -> Reply:
 
 async def _compare(place: Place, query: DevQuery) -> Reply:
     base = query.base or place.repo.default_branch
-    asked = CompareQuery(base=base, head=query.head, cursor=query.cursor or None)
-    comparison = await changes.comparison(place, asked) if query.head else None
+    compare = CompareQuery(base=base, head=query.head, cursor=query.cursor or None)
+    comparison = await changes.comparison(place, compare) if query.head else None
     return _show(place, "compare", "code", base=base, head=query.head, comparison=comparison)
 
 

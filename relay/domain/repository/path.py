@@ -42,31 +42,31 @@ async def put(view: View, body: PathRuleSet) -> PathRule:
             raise Invalid("an open path has no price", pointer="/price_cents")
         raise EditionLacks("this node does not sell paths: a price needs an edition that bills")
     async with view.write() as tx:
-        here = {"of_repo": view.repo.id, "of_path": body.path}
-        was = await tx.value(rows.ONE, **here)
+        key = {"of_repo": view.repo.id, "of_path": body.path}
+        was = await tx.value(rows.ONE, **key)
         if was is None:
             used = await tx.value(rows.COUNT, of_repo=view.repo.id)
             view.require_room(used, limits.PATH_RULES, "path rules")
             await tx.run(rows.INSERT, repo_id=view.repo.id, path=body.path, visibility=body.visibility)
         elif was != body.visibility:
-            await tx.run(rows.SET, **here, new_visibility=body.visibility)
+            await tx.run(rows.SET, **key, new_visibility=body.visibility)
         if was != body.visibility:
-            await _changed(tx, view, "path.set", body.path, was, body.visibility)
+            await _record_change(tx, view, "path.set", body.path, was, body.visibility)
         return PathRule(path=body.path, visibility=body.visibility)
 
 
 async def remove(view: View, path: str) -> None:
     """Remove the rule for this path, so that the rules above it apply. Raises NotFound if it has none."""
     async with view.write() as tx:
-        here = {"of_repo": view.repo.id, "of_path": path}
-        was = await tx.value(rows.ONE, **here)
+        key = {"of_repo": view.repo.id, "of_path": path}
+        was = await tx.value(rows.ONE, **key)
         if was is None:
             raise NotFound
-        await tx.run(rows.DELETE, **here)
-        await _changed(tx, view, "path.remove", path, was, None)
+        await tx.run(rows.DELETE, **key)
+        await _record_change(tx, view, "path.remove", path, was, None)
 
 
-async def _changed(
+async def _record_change(
     tx: Tx, view: View, kind: str, path: str, was: Visibility | None, became: Visibility | None
 ) -> None:
     """Record the change and give the policy a new number, which invalidates cached answers."""
@@ -86,15 +86,15 @@ async def _changed(
     )
     hiding = await tx.value(rows.HIDING, of_repo=view.repo.id)
     if hiding and became != "open" and became != "public":
-        await _new_key(tx, view)
+        await _replace_tree_key(tx, view)
     number = max(changes, view.repo.policy or 0) + 1
     await tx.run(rows.SET_NUMBER, of_repo=view.repo.id, new_number=number if hiding else None)
     await view.node.hub.announce(tx, view.repo.id, kind, audience="owner", policy=number, change=change)
 
 
-async def _new_key(tx: Tx, view: View) -> None:
-    """What is hidden from now on is salted with a key that nobody has who does not see it: the next seal
-    builds its tree anew. Seals so far keep theirs; who read them, read them."""
+async def _replace_tree_key(tx: Tx, view: View) -> None:
+    """Give the repository a new tree key, so that paths hidden from now on are salted with a key that their
+    non-readers do not have. The next seal builds its tree anew; earlier seals keep their keys."""
     old = {"id": view.repo.tree_key_id, "key": view.repo.tree_key}
     await tx.many(repos.KEEP_KEY, [{"repo_id": view.repo.id, **old}])
     await tx.run(repos.NEW_KEY, repo_id=view.repo.id, new_key=secrets.token_bytes(32), new_key_id=new_id())
@@ -109,13 +109,13 @@ def _require_path(path: str) -> None:
         raise Invalid(error.detail, pointer="/path") from None
 
 
-def _rule(found: Row) -> PathRule:
-    path, visibility = found
+def _rule(columns: Row) -> PathRule:
+    path, visibility = columns
     return PathRule(path=path, visibility=visibility)
 
 
-def _change(found: Row) -> PathChange:
-    _, path, was, became, created_at, author, handle, kind = found
+def _change(columns: Row) -> PathChange:
+    _, path, was, became, created_at, author, handle, kind = columns
     return PathChange(
         at=rfc3339(created_at), by=actor(author, handle, kind), path=path, was=was, became=became
     )

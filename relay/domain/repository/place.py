@@ -49,7 +49,7 @@ class Place:
         return f"/api/v1/repos/{self.repo.id}/raw/{seal}/{quote(path)}"
 
     def links(self, seal: str, folder: str) -> Links:
-        """Where relative links of a text in this folder lead."""
+        """The targets of relative links in a text of this folder."""
         return Links(
             folder=folder,
             page=f"{self.tab('code', at=seal)}&path=",

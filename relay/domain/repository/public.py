@@ -26,17 +26,17 @@ async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> tuple
     if kind not in (*KINDS, ANY):
         raise NotFound
     async with caller.read() as tx:
-        found = await repos.find(tx, caller, owner.lower(), name.lower())
-        if found is None:
+        visible = await repos.find(tx, caller, owner.lower(), name.lower())
+        if visible is None:
             raise NotFound
-        row, role = found
+        row, role = visible
         listing_id = await tx.value(listings.ID, of_repo=row.id)
         ref = await tx.one(refs.ONE, repo_id=row.id, type="branch", name=row.default_branch)
         parent = await parent_of(tx, caller, row)
     head = refs.row(ref).head if ref is not None else None
-    shown = _to_wire(caller, row, head, listing_id, parent)
-    shown = replace(shown, clone_url=repos.clone_url(caller.node, row, role))
-    return shown, row.kind if kind not in (row.kind, ANY) else None
+    answer = _to_wire(caller, row, head, listing_id, parent)
+    answer = replace(answer, clone_url=repos.clone_url(caller.node, row, role))
+    return answer, row.kind if kind not in (row.kind, ANY) else None
 
 
 def _to_wire(

@@ -36,19 +36,20 @@ async def page(view: View, type: str | None, cursor: str | None, limit: int | No
     start_kind, after = Cursor.read(cursor, kinds[0], "")
     if start_kind not in kinds:
         raise Invalid("this cursor does not belong to this list; start again without it", pointer="/cursor")
-    found: list[RefRow] = []
+    refs: list[RefRow] = []
     async with view.read() as tx:
         rules = await protection.of_repo(tx, view.repo.id)
         for kind in kinds[kinds.index(start_kind) :]:
             after = after if kind == start_kind else ""
-            left = size + 1 - len(found)
-            found += map(
-                rows.row, await tx.all(rows.PAGE, repo_id=view.repo.id, type=kind, after=after, limit=left)
+            room = size + 1 - len(refs)
+            refs += map(
+                rows.row,
+                await tx.all(rows.PAGE, repo_id=view.repo.id, type=kind, after=after, limit=room),
             )
-    more = len(found) > size
-    found = found[:size]
-    next_cursor = Cursor.write(found[-1].type, found[-1].name) if more else None
-    return Page(items=[to_wire(view, item, rules) for item in found], next_cursor=next_cursor)
+    more = len(refs) > size
+    refs = refs[:size]
+    next_cursor = Cursor.write(refs[-1].type, refs[-1].name) if more else None
+    return Page(items=[to_wire(view, item, rules) for item in refs], next_cursor=next_cursor)
 
 
 async def get(view: View, type: str, name: str) -> Ref:
@@ -68,17 +69,17 @@ async def create(view: View, body: RefCreate) -> Ref:
     async with view.write() as tx:
         if body.type == "branch":
             await protection.check(tx, view, body.name, "create")
-        made = await _made(tx, view, body)
+        new = await _new_ref(tx, view, body)
         try:
-            values = dataclasses.asdict(made)
+            values = dataclasses.asdict(new)
             await tx.run(rows.INSERT, **values, created_at=now, updated_at=now, deleted_at=None)
         except UniqueViolation:
             exists = TagExists if body.type == "tag" else RefExists
             raise exists(f"there is already a {body.type} {body.name}") from None
         await view.node.hub.announce(
-            tx, view.repo.id, "ref.create", type=made.type, name=made.name, head=made.head
+            tx, view.repo.id, "ref.create", type=new.type, name=new.name, head=new.head
         )
-        return to_wire(view, made, await protection.of_repo(tx, view.repo.id))
+        return to_wire(view, new, await protection.of_repo(tx, view.repo.id))
 
 
 async def update(view: View, type: str, name: str, body: RefUpdate) -> Ref:
@@ -86,10 +87,12 @@ async def update(view: View, type: str, name: str, body: RefUpdate) -> Ref:
 
     Unsealed live edits are carried over. Tags do not move.
     """
-    return await landing.carry_out(view, partial(_updated, view, type, name, body))
+    return await landing.carry_out(view, partial(_move_branch, view, type, name, body))
 
 
-async def _updated(view: View, type: str, name: str, body: RefUpdate, worked: landing.Worked | None) -> Ref:
+async def _move_branch(
+    view: View, type: str, name: str, body: RefUpdate, worked: landing.Worked | None
+) -> Ref:
     async with view.write() as tx:
         ref = await find(tx, view.repo.id, type, name)
         if ref.type == "tag":
@@ -106,7 +109,7 @@ async def _updated(view: View, type: str, name: str, body: RefUpdate, worked: la
         await tx.run(repos.TOUCH, repo_id=ref.repo_id, now=now)
         await view.node.landings.moved(tx, view, ref.id, head)
         await holding.adopt(tx, view.node, view.repo.id, [head])
-        await _land(tx, view, ref, head, worked)
+        await _land_head(tx, view, ref, head, worked)
         await view.node.hub.announce(
             tx, view.repo.id, "ref.update", type=ref.type, name=name, head=head, before=ref.head
         )
@@ -131,7 +134,7 @@ async def delete(view: View, type: str, name: str, expected_head: str | None, di
                 f"branch {name} has live edits to {unsealed} files that no seal holds; "
                 "push them, or add --discard-live"
             )
-        await _drop(tx, view, ref)
+        await _delete_ref(tx, view, ref)
 
 
 async def drop_if_sealed(tx: Tx, view: View, ref: RefRow) -> None:
@@ -140,10 +143,10 @@ async def drop_if_sealed(tx: Tx, view: View, ref: RefRow) -> None:
         return
     unsealed = await tx.value(rows.UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
     if not unsealed and ref.name != view.repo.default_branch:
-        await _drop(tx, view, ref)
+        await _delete_ref(tx, view, ref)
 
 
-async def _drop(tx: Tx, view: View, ref: RefRow) -> None:
+async def _delete_ref(tx: Tx, view: View, ref: RefRow) -> None:
     await tx.run(rows.DELETE, ref_id=ref.id, now=now_ms())
     await live_updates.drop_unsealed(tx, ref)
     if ref.type == "branch":
@@ -176,7 +179,7 @@ def to_wire(view: View, ref: RefRow, rules: list[Protection]) -> Ref:
     )
 
 
-async def _land(tx: Tx, view: View, ref: RefRow, head: str, worked: landing.Worked | None) -> None:
+async def _land_head(tx: Tx, view: View, ref: RefRow, head: str, worked: landing.Worked | None) -> None:
     before = await seals.root_of(tx, view.repo.id, ref.head) if ref.head else None
     after = await seals.root_of(tx, view.repo.id, head)
     if after is None:
@@ -184,26 +187,25 @@ async def _land(tx: Tx, view: View, ref: RefRow, head: str, worked: landing.Work
     await landing.land(tx, view, ref, before, after, view.me.device_key_id or NO_KEY, worked)
 
 
-async def _made(tx: Tx, view: View, body: RefCreate) -> RefRow:
-    """The new ref. The live frontier of a branch is the tree of its head: no rows are written for its
-    files."""
-    head = await _start(tx, view, body)
-    made = RefRow(new_branch_id(), view.repo.id, body.type, body.name, head, 0, 0)
+async def _new_ref(tx: Tx, view: View, body: RefCreate) -> RefRow:
+    """The row of a new ref. The live frontier of a branch is the tree of its head: its files get no rows."""
+    head = await _start_of(tx, view, body)
+    new = RefRow(new_branch_id(), view.repo.id, body.type, body.name, head, 0, 0)
     if body.type == "tag" and head is None:
         raise Invalid("a tag needs a seal; push first", pointer="/head")
     if head is not None:
         await holding.adopt(tx, view.node, view.repo.id, [head])
     if body.type == "tag" or head is None:
-        return made
+        return new
     root = await seals.root_of(tx, view.repo.id, head)
     if root is None:
         raise NotFound
     if root == tree.EMPTY_ROOT:
-        return made
-    return dataclasses.replace(made, seq=branch_base.START, sealed_seq=branch_base.START, base=root)
+        return new
+    return dataclasses.replace(new, seq=branch_base.START, sealed_seq=branch_base.START, base=root)
 
 
-async def _start(tx: Tx, view: View, body: RefCreate) -> str | None:
+async def _start_of(tx: Tx, view: View, body: RefCreate) -> str | None:
     """The seal for a new ref, read inside the transaction: a branch by name, or a seal by id."""
     start = body.head or view.repo.default_branch
     row = await tx.one(rows.ONE, repo_id=view.repo.id, type="branch", name=start)

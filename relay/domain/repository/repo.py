@@ -51,29 +51,29 @@ async def create(caller: Caller, body: RepoCreate) -> Repo:
     if me.handle is None:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
     owner_id, owner = await owner_of(caller, body.owner) if body.owner else (me.account_id, me.handle)
-    made = _new(owner_id, owner, body)
+    new = _new_row(owner_id, owner, body)
     async with caller.write(account_name(owner_id)) as tx:
         await caller.recheck(tx)
         if not await through.acts_for(tx, owner_id, me.account_id):
             raise NotFound
         caller.node.reserve.require()
-        await insert(tx, caller, made)
-        await _insert_branch(tx, made)
-    return replace(to_wire(caller, made, "owner"), watchers=1, viewer=Viewer(role="owner", watching=True))
+        await insert(tx, caller, new)
+        await _insert_branch(tx, new)
+    return replace(to_wire(caller, new, "owner"), watchers=1, viewer=Viewer(role="owner", watching=True))
 
 
-async def insert(tx: Tx, caller: Caller, made: RepoRow) -> None:
+async def insert(tx: Tx, caller: Caller, new: RepoRow) -> None:
     """A new repository of the caller or their organisation, without branches. Raises NameTaken and
     QuotaExceeded."""
-    await _claim_name(tx, made)
+    await _claim_name(tx, new)
     try:
-        await tx.run(rows.INSERT, **_columns(made))
+        await tx.run(rows.INSERT, **_columns(new))
     except UniqueViolation:
-        raise NameTaken(f"there is already a repository {made.full_name}") from None
-    await quota.count_repository(tx, made.owner_id, made.id, caller.node.config.quota)
-    await through.enter(tx, made.id)
-    await social.watch_own(tx, made.id, caller.me.account_id)
-    await caller.node.hub.announce(tx, made.id, "repo.create", name=made.name)
+        raise NameTaken(f"there is already a repository {new.full_name}") from None
+    await quota.count_repository(tx, new.owner_id, new.id, caller.node.config.quota)
+    await through.enter(tx, new.id)
+    await social.watch_own(tx, new.id, caller.me.account_id)
+    await caller.node.hub.announce(tx, new.id, "repo.create", name=new.name)
 
 
 async def get(view: View) -> Repo:
@@ -82,7 +82,7 @@ async def get(view: View) -> Repo:
         answer = to_wire(view, view.repo, view.role)
     else:
         async with view.read() as tx:
-            answer = await _shown_with_parent(tx, view, view.repo, view.role)
+            answer = await _to_wire_with_parent(tx, view, view.repo, view.role)
     return await social.of_one(view, answer)
 
 
@@ -96,19 +96,19 @@ async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
     to_wire = partial(shown_row, caller)
     async with caller.read() as tx:
         if query.state == "deleted":
-            return await _deleted(tx, caller, owner_id, query)
+            return await _page_of_deleted(tx, caller, owner_id, query)
         if query.owner is None:
             if query.name is not None:
                 raise Invalid("name is only read together with owner", pointer="/name")
-            found = await paging.page(tx, rows.MINE if query.mine else rows.ALL, query, to_wire, account=me)
+            repos = await paging.page(tx, rows.MINE if query.mine else rows.ALL, query, to_wire, account=me)
         elif query.name is not None:  # under a former handle of the owner's too
-            one = await _named(tx, caller, query.owner, query.name)
-            found = Page(items=[one] if one else [])
+            repo = await _find_by_name(tx, caller, query.owner, query.name)
+            repos = Page(items=[repo] if repo else [])
         elif owner_id is None:
             return Page(items=[])
         else:
-            found = await paging.page(tx, rows.OF_OWNER, query, to_wire, account=me, owner_id=owner_id)
-        return replace(found, items=await social.of_several(tx, caller, found.items))
+            repos = await paging.page(tx, rows.OF_OWNER, query, to_wire, account=me, owner_id=owner_id)
+        return replace(repos, items=await social.of_several(tx, caller, repos.items))
 
 
 async def edit(view: View, patch: RepoPatch) -> Repo:
@@ -146,12 +146,18 @@ async def edit(view: View, patch: RepoPatch) -> Repo:
         except UniqueViolation:
             raise NameTaken(f"there is already a repository {old.owner}/{new_name}") from None
         await view.node.hub.announce(
-            tx, old.id, "repo.update", changed=_changed(patch), name=new_name, class_=new_class, state=state
+            tx,
+            old.id,
+            "repo.update",
+            changed=_names_changed(patch),
+            name=new_name,
+            class_=new_class,
+            state=state,
         )
         row = await tx.one(rows.VISIBLE, id=old.id, account=view.me.account_id)
         if row is None:
             raise NotFound
-        return await _shown_with_parent(tx, view, rows.row(row), view.role_of(row))
+        return await _to_wire_with_parent(tx, view, rows.row(row), view.role_of(row))
 
 
 async def delete(view: View) -> Deleted:
@@ -186,7 +192,7 @@ async def restore(caller: Caller, repo_id: str) -> Repo:
         row = await tx.one(rows.VISIBLE, id=repo_id, account=me)
         if row is None:
             raise NotFound
-        return await _shown_with_parent(tx, caller, rows.row(row), caller.role_of(row))
+        return await _to_wire_with_parent(tx, caller, rows.row(row), caller.role_of(row))
 
 
 async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, Role | None] | None:
@@ -215,7 +221,7 @@ async def owner_of(caller: Caller, named: str) -> tuple[str, str]:
     return org_id, handle
 
 
-def _new(owner_id: str, handle: str, body: RepoCreate) -> RepoRow:
+def _new_row(owner_id: str, handle: str, body: RepoCreate) -> RepoRow:
     now = now_ms()
     return RepoRow(
         id=new_repo_id(),
@@ -239,17 +245,17 @@ def _class_of(body: RepoCreate) -> Class:
     implied: Class | None = None
     if body.visibility is not None:
         implied = "published_public" if body.visibility == "public" else "private_plaintext"
-    wanted = body.class_ or implied or "private_plaintext"
-    if wanted == "private_e2ee":
+    class_ = body.class_ or implied or "private_plaintext"
+    if class_ == "private_e2ee":
         raise E2eeUnavailable(
             "end-to-end encrypted repositories need the mode-5 processes, and this node does not run them; "
             "see node.e2ee of /api/v1/client-config"
         )
-    if wanted == "public_fork":
+    if class_ == "public_fork":
         raise Invalid("a fork is made from a repository, by POST to its forks", pointer="/class")
-    if implied is not None and implied != wanted:
-        raise Invalid(f"class {wanted} and visibility {body.visibility} disagree", pointer="/visibility")
-    return wanted
+    if implied is not None and implied != class_:
+        raise Invalid(f"class {class_} and visibility {body.visibility} disagree", pointer="/visibility")
+    return class_
 
 
 def _description(text: str) -> str:
@@ -258,51 +264,51 @@ def _description(text: str) -> str:
     return text
 
 
-async def _claim_name(tx: Tx, made: RepoRow) -> None:
+async def _claim_name(tx: Tx, new: RepoRow) -> None:
     """Raise NameTaken if an alias reserves the name for another repository; delete the caller's own or an
     expired alias."""
-    holder = await tx.value(rows.ALIAS_OF, owner=made.owner, name=made.name, now=now_ms())
-    if holder is not None and holder != made.id:
-        raise NameTaken(f"{made.full_name} was renamed a short while ago and its old name is reserved")
-    await tx.run(rows.ALIAS_DROP, owner=made.owner, name=made.name)
+    holder = await tx.value(rows.ALIAS_OF, owner=new.owner, name=new.name, now=now_ms())
+    if holder is not None and holder != new.id:
+        raise NameTaken(f"{new.full_name} was renamed a short while ago and its old name is reserved")
+    await tx.run(rows.ALIAS_DROP, owner=new.owner, name=new.name)
 
 
-def _columns(made: RepoRow) -> dict[str, object]:
+def _columns(new: RepoRow) -> dict[str, object]:
     return {
-        "id": made.id,
-        "owner_id": made.owner_id,
-        "name": made.name,
-        "kind": made.kind,
-        "class": made.class_,
-        "description": made.description,
-        "default_branch": made.default_branch,
-        "state": made.state,
+        "id": new.id,
+        "owner_id": new.owner_id,
+        "name": new.name,
+        "kind": new.kind,
+        "class": new.class_,
+        "description": new.description,
+        "default_branch": new.default_branch,
+        "state": new.state,
         "resume_state": None,
-        "parent_id": made.parent_id,
-        "tree_key": made.tree_key,
-        "tree_key_id": made.tree_key_id,
-        "created_at": made.created_at,
-        "updated_at": made.updated_at,
+        "parent_id": new.parent_id,
+        "tree_key": new.tree_key,
+        "tree_key_id": new.tree_key_id,
+        "created_at": new.created_at,
+        "updated_at": new.updated_at,
         "deleted_at": None,
         "purge_at": None,
         "policy": None,
-        "partial": made.partial,
+        "partial": new.partial,
     }
 
 
-async def _insert_branch(tx: Tx, made: RepoRow) -> None:
+async def _insert_branch(tx: Tx, new: RepoRow) -> None:
     await tx.run(
         refs.INSERT,
         id=new_branch_id(),
-        repo_id=made.id,
+        repo_id=new.id,
         type="branch",
-        name=made.default_branch,
+        name=new.default_branch,
         head=None,
         seq=0,
         sealed_seq=0,
         base=None,
-        created_at=made.created_at,
-        updated_at=made.created_at,
+        created_at=new.created_at,
+        updated_at=new.created_at,
         deleted_at=None,
     )
 
@@ -310,7 +316,7 @@ async def _insert_branch(tx: Tx, made: RepoRow) -> None:
 # --- settings
 
 
-def _changed(patch: RepoPatch) -> list[str]:
+def _names_changed(patch: RepoPatch) -> list[str]:
     """The names of the settings that a patch gives."""
     return [name for name in patch.__struct_fields__ if getattr(patch, name) is not None]
 
@@ -331,12 +337,12 @@ def _class_for(old: RepoRow, visibility: str | None) -> str:
     return "published_public" if visibility == "public" else "private_plaintext"
 
 
-async def _default_branch(tx: Tx, old: RepoRow, wanted: str | None) -> str:
-    if wanted is None or wanted == old.default_branch:
+async def _default_branch(tx: Tx, old: RepoRow, name: str | None) -> str:
+    if name is None or name == old.default_branch:
         return old.default_branch
-    if await tx.one(refs.ONE, repo_id=old.id, type="branch", name=wanted) is None:
-        raise Conflict(f"there is no branch {wanted[:200]} in {old.full_name}; create it first")
-    return wanted
+    if await tx.one(refs.ONE, repo_id=old.id, type="branch", name=name) is None:
+        raise Conflict(f"there is no branch {name[:200]} in {old.full_name}; create it first")
+    return name
 
 
 async def _rename(tx: Tx, old: RepoRow, new_name: str, now: int) -> None:
@@ -357,11 +363,11 @@ async def _owner_id(caller: Caller, owner: str | None) -> str | None:
         return None
     if owner == "@me":
         return caller.me.account_id
-    found = await caller.node.db.lookup(rows.OWNER_ID, handle=owner.removeprefix("@").lower())
-    return found[0] if found else None
+    row = await caller.node.db.lookup(rows.OWNER_ID, handle=owner.removeprefix("@").lower())
+    return row[0] if row else None
 
 
-async def _deleted(tx: Tx, caller: Caller, owner_id: str | None, query: RepoQuery) -> Page[Repo]:
+async def _page_of_deleted(tx: Tx, caller: Caller, owner_id: str | None, query: RepoQuery) -> Page[Repo]:
     """Deleted repositories that the caller can still restore."""
     me = caller.me.account_id
     if query.owner is not None and owner_id is None:
@@ -370,19 +376,19 @@ async def _deleted(tx: Tx, caller: Caller, owner_id: str | None, query: RepoQuer
     return await paging.page(tx, rows.DELETED_OF_OWNER, query, to_wire, **values, now=now_ms())
 
 
-async def _named(tx: Tx, caller: Caller, owner: str, name: str) -> Repo | None:
+async def _find_by_name(tx: Tx, caller: Caller, owner: str, name: str) -> Repo | None:
     handle = (caller.me.handle or "") if owner == "@me" else owner.removeprefix("@").lower()
-    found = await find(tx, caller, handle, name.lower())
-    if found is None:
+    visible = await find(tx, caller, handle, name.lower())
+    if visible is None:
         return None
-    row, role = found
-    return await _shown_with_parent(tx, caller, row, role)
+    row, role = visible
+    return await _to_wire_with_parent(tx, caller, row, role)
 
 
 # --- wire form
 
 
-async def _shown_with_parent(tx: Tx, caller: Caller, row: RepoRow, role: Role | None) -> Repo:
+async def _to_wire_with_parent(tx: Tx, caller: Caller, row: RepoRow, role: Role | None) -> Repo:
     """The wire form with the repository it was forked from, unless that is hidden from the caller."""
     parent = await parent_of(tx, caller, row)
     return to_wire(caller, row, role, parent=parent)

@@ -46,10 +46,10 @@ serves(path.TIMELINE, operation="path.timeline", name="path.path_timeline")(path
 )
 async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> Coordinates | Reply:
     """Public coordinates of a repository; a wrong kind is redirected"""
-    found, right = await public.coordinates(caller, kind, owner, name)
+    named, right = await public.coordinates(caller, kind, owner, name)
     if right is not None:
-        return Reply(status=307, headers={"location": f"/api/v1/public/{right}/{found.full_name}"})
-    return found
+        return Reply(status=307, headers={"location": f"/api/v1/public/{right}/{named.full_name}"})
+    return named
 
 
 @serves(ref.LIST, operation="ref.list", name="ref.list_refs")
@@ -79,8 +79,8 @@ async def delete_ref(view: View, type: str, name: str, query: RefDelete) -> None
 )
 async def create_repo(caller: Caller, body: RepoCreate) -> Reply:
     """Create a repository with its default branch"""
-    made = await repos.create(caller, body)
-    return Reply(body=made, status=201, headers={"location": f"/api/v1/repos/{made.id}"})
+    repo = await repos.create(caller, body)
+    return Reply(body=repo, status=201, headers={"location": f"/api/v1/repos/{repo.id}"})
 
 
 serves(repo.LIST, operation="repo.list", name="repo.list_repos", flag=REPOSITORIES)(repos.page)
@@ -100,8 +100,8 @@ serves(repo.RESTORE, operation="repo.restore", name="repo.restore_repo", flag=RE
 )
 async def create_fork(view: View, body: ForkCreate) -> Reply:
     """Fork a public repository: its history under the caller's name"""
-    made = await forks.create(view, body)
-    return Reply(body=made, status=201, headers={"location": f"/api/v1/repos/{made.id}"})
+    fork = await forks.create(view, body)
+    return Reply(body=fork, status=201, headers={"location": f"/api/v1/repos/{fork.id}"})
 
 
 serves(repo.FORKS, operation="fork.list", name="repo.list_forks", flag="TR_FORK_ENABLED")(forks.page)

@@ -22,20 +22,20 @@ async def repos(
     last."""
     size = page_size(limit)
     me = caller.principal.account_id if caller.principal else ""
-    wanted = {"account": me, "pattern": _pattern(q), "limit": size + 1}
+    values = {"account": me, "pattern": _pattern(q), "limit": size + 1}
     measure, last = Cursor.read(cursor, _TOP, "g")
     async with caller.read() as tx:
         if sort == "recent":
-            found = await tx.all(rows.RECENT, **wanted, updated=measure, before=last)
+            matches = await tx.all(rows.RECENT, **values, updated=measure, before=last)
         else:
             now = now_ms()
-            found = await tx.all(
-                rows.TRENDING, **wanted, heat=measure, before=last, week=now - WEEK, month=now - MONTH
+            matches = await tx.all(
+                rows.TRENDING, **values, heat=measure, before=last, week=now - WEEK, month=now - MONTH
             )
-        items = await social.of_several(tx, caller, [shown_row(caller, row) for row in found[:size]])
-    if len(found) <= size:
+        items = await social.of_several(tx, caller, [shown_row(caller, row) for row in matches[:size]])
+    if len(matches) <= size:
         return Page(items=items)
-    row = found[size - 1]
+    row = matches[size - 1]
     key = rows.row(row).updated_at if sort == "recent" else row[-1]
     return Page(items=items, next_cursor=Cursor.write(key, items[-1].id))
 

@@ -22,7 +22,7 @@ COMMENTS, REVIEWS = 100, 50  # of one page
 
 @dataclass(slots=True)
 class Text:
-    """A text of somebody: `html` is it rendered, None where it is shown as it was written."""
+    """A text of a person. `html`: rendered; None where the text is shown as it was written."""
 
     raw: str
     html: str | None
@@ -45,7 +45,7 @@ class Talk:
 
     @property
     def waits(self) -> list[str]:
-        """What keeps a proposal from being merged, in words."""
+        """The reasons, in words, why a proposal cannot be merged yet."""
         codes = self.subject.blocked_by if isinstance(self.subject, Proposal) else []
         return [WAITS.get(code, code) for code in codes]
 

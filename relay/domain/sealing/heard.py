@@ -8,7 +8,8 @@ from relay.db.ref import RefRow
 
 
 async def announce(tx: Tx, view: View, ref: RefRow, head: str, before: str | None) -> None:
-    """`head`: the last of the seals that were made; `before`: where the branch stood."""
+    """Write the event of a branch that moved. `head`: the last of the new seals; `before`: the head until
+    now."""
     await view.node.hub.announce(
         tx, view.repo.id, "seal.create", branch=ref.name, branch_id=ref.id, head=head, before=before
     )

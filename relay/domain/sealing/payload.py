@@ -62,10 +62,10 @@ def capability(view: View) -> str:
     return f"{view.role or 'none'}/{kind}/{me.session_id}"
 
 
-def require_same_capability(view: View, made: SealDraft) -> None:
+def require_same_capability(view: View, seal_draft: SealDraft) -> None:
     """Raise PrepareExpired unless the caller signs under what the prepared bytes say, and the tree has the
     key that the repository has now."""
-    payload = seals.decode(made.payload)
+    payload = seals.decode(seal_draft.payload)
     if payload.tree_key_id != view.repo.tree_key_id:
         raise PrepareExpired("a path became private since this was prepared; nothing was sealed, push again")
     if payload.provenance.capability != capability(view):
@@ -113,23 +113,23 @@ def draft(
 
 
 async def bytes_rest(view: View, prepare_id: str) -> bool:
-    """Whether everything that a large prepared seal names is stored and rests, so that the transaction that
-    lands it need not look. False for small ones: looking twice would cost them more."""
+    """Whether all objects of a large prepared seal are stored and safe from the collector, so that the
+    landing transaction need not check them. False for small seals, where checking twice would cost more."""
     size = await view.node.db.lookup(rows.PREPARED_BYTES, prepare_id=prepare_id)
     if size is None or size[0] < LARGE:
         return False
     async with view.read() as tx:
-        found = await tx.one(rows.PREPARED, prepare_id=prepare_id)
-        if found is None:
+        row = await tx.one(rows.PREPARED, prepare_id=prepare_id)
+        if row is None:
             return False
-        made = _DRAFTS.decode(rows.prepared(found).seals)[-1]
-        files = {(kind, digest, size) for _, kind, digest, size in made.changes if kind}
+        seal_draft = _DRAFTS.decode(rows.prepared(row).seals)[-1]
+        files = {(kind, digest, size) for _, kind, digest, size in seal_draft.changes if kind}
         return await content.rests(view.node, tx, view.repo.id, files)
 
 
-async def require_bytes(tx: Tx, view: View, made: SealDraft) -> None:
+async def require_bytes(tx: Tx, view: View, seal_draft: SealDraft) -> None:
     """Check that everything the seal names is still stored, and protect it from the collector."""
-    files = {(kind, digest, size) for _, kind, digest, size in made.changes if kind}
+    files = {(kind, digest, size) for _, kind, digest, size in seal_draft.changes if kind}
     await chunked.touch(tx, view.repo.id, {digest for kind, digest, _ in files if kind == "chunked"})
     await content.require_files(view.node, tx, view.repo.id, files)
 
@@ -138,66 +138,73 @@ async def require_seals(tx: Tx, view: View, named: Sequence[str], pointer: str) 
     """Raise Invalid unless all are seals of this repository."""
     if not named:
         return
-    known = {one[0] for one in await tx.all(rows.HEADS, repo_id=view.repo.id, ids=sorted(set(named)))}
-    for one in named:
-        if one not in known:
-            raise Invalid(f"no seal {one[:12]} in {view.repo.full_name}", pointer=pointer)
+    held = {row[0] for row in await tx.all(rows.HEADS, repo_id=view.repo.id, ids=sorted(set(named)))}
+    for seal_id in named:
+        if seal_id not in held:
+            raise Invalid(f"no seal {seal_id[:12]} in {view.repo.full_name}", pointer=pointer)
 
 
-async def record(tx: Tx, view: View, ref: RefRow, made: SealDraft, signature: bytes, key: KeyRow) -> None:
+async def record(
+    tx: Tx, view: View, ref: RefRow, seal_draft: SealDraft, signature: bytes, key: KeyRow
+) -> None:
     """Insert the signed seal with its parents, merge sources and changes."""
-    merge = seals.decode(made.payload).provenance.merge
-    sources = [one for one in merge.sources if one not in made.parents] if merge is not None else []
-    above = {row[0]: row for row in await tx.all(rows.RANKS, ids=[*made.parents, *sources])}
-    parents = [above[one] for one in made.parents if one in above]
+    merge = seals.decode(seal_draft.payload).provenance.merge
+    sources = (
+        [source for source in merge.sources if source not in seal_draft.parents] if merge is not None else []
+    )
+    above = {row[0]: row for row in await tx.all(rows.RANKS, ids=[*seal_draft.parents, *sources])}
+    parents = [above[parent] for parent in seal_draft.parents if parent in above]
     ranks = [rank for _, _, rank, _ in above.values()]
     order_at = max((at for *_, at in above.values()), default=0)
     merged = bool(sources) or any(rank is not None for rank in ranks)
     await tx.run(
         rows.INSERT,
-        id=made.id,
+        id=seal_draft.id,
         repo_id=view.repo.id,
         branch=ref.name,
         generation=1 + max((row[1] for row in parents), default=0),
         rank=1 + max(generation if rank is None else rank for _, generation, rank, _ in above.values())
         if merged
         else None,
-        root=made.root,
-        payload=made.payload,
+        root=seal_draft.root,
+        payload=seal_draft.payload,
         signature=signature,
         account_id=view.me.account_id,
         device_key_id=key.id,
-        message=made.message,
-        created_at=made.created_at,
-        order_at=order_at if order_at > made.created_at else None,
+        message=seal_draft.message,
+        created_at=seal_draft.created_at,
+        order_at=order_at if order_at > seal_draft.created_at else None,
     )
     await tx.many(
         rows.INSERT_PARENT,
-        [{"seal_id": made.id, "position": at, "parent_id": parent} for at, parent in enumerate(made.parents)],
+        [
+            {"seal_id": seal_draft.id, "position": at, "parent_id": parent}
+            for at, parent in enumerate(seal_draft.parents)
+        ],
     )
     await tx.many(
         rows.INSERT_SOURCE,
         [
             {
-                "seal_id": made.id,
+                "seal_id": seal_draft.id,
                 "position": at,
-                "source_id": one,
+                "source_id": source,
                 "strategy": merge.strategy if merge is not None else None,
             }
-            for at, one in enumerate(sources)
+            for at, source in enumerate(sources)
         ],
     )
     await tx.many(
         rows.INSERT_CHANGE,
         [
             {
-                "seal_id": made.id,
+                "seal_id": seal_draft.id,
                 "path": path,
                 "kind": kind,
                 "digest": digest or None,
                 "size": size if kind else None,
             }
-            for path, kind, digest, size in (made.changes if made.parents else ())
+            for path, kind, digest, size in (seal_draft.changes if seal_draft.parents else ())
         ],
     )
 

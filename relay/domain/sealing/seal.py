@@ -70,27 +70,29 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
         await protection.check(tx, view, ref.name, "write")
         _require_head(ref, body)
         parent = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
-        found = await tx.all(lanes.SINCE, branch_id=ref.id, since=ref.sealed_seq)
-        changed = [lanes.row(one) for one in found]
-        load, known = trees.stored(view.node.objects, tx), dict[bytes, tree.Directory]()
-        changes = await _changes(load, parent, changed, known)
+        lane_rows = await tx.all(lanes.SINCE, branch_id=ref.id, since=ref.sealed_seq)
+        changed = [lanes.row(one) for one in lane_rows]
+        load, directories = trees.stored(view.node.objects, tx), dict[bytes, tree.Directory]()
+        changes = await _changes_of(load, parent, changed, directories)
         if not changes and not body.merged:
-            return _unchanged(ref, parent)
+            return _nothing_to_seal(ref, parent)
         await require_seals(tx, view, body.merged, "/merged")
-        built = await trees.update(parent, changes, view.repo.tree_key, load, known)
+        built = await trees.update(parent, changes, view.repo.tree_key, load, directories)
         large = view.repo.kind not in BULK_KINDS and bytes_of(built) > limits.BLOB_TREE
         if large or await _may_be_many(load, view, ref, changes):
             await _require_budget(tx, load, view, ref, built)
         texts = await epochs.place(tx, view.node, view.repo.id, ref.id, changed)
         live_by = await frontier.live_by(tx, ref, key.id, changes)
     merged = MergeOrigin("merge", body.merged) if body.merged else None
-    made = draft(view, ref.name, [ref.head] if ref.head else [], built.root, body, changes, merge=merged)
-    plan = Plan("seal", ref, key, [made], at=ref.seq)
+    seal_draft = draft(
+        view, ref.name, [ref.head] if ref.head else [], built.root, body, changes, merge=merged
+    )
+    plan = Plan("seal", ref, key, [seal_draft], at=ref.seq)
     expires = await store(view, plan, texts, built.directories, body)
     return Prepared(
-        prepare_id=made.id,
-        bytes=b64u(made.payload),
-        digest=made.id,
+        prepare_id=seal_draft.id,
+        bytes=b64u(seal_draft.payload),
+        digest=seal_draft.id,
         content_digest=built.root.hex(),
         at=ref.seq,
         expires_at=rfc3339(expires),
@@ -116,44 +118,44 @@ async def finalize(view: View, branch: str, body: FinalizeRequest) -> shapes.Sea
     rests = is_hex_digest(body.prepare_id) and await bytes_rest(view, body.prepare_id)
     for _ in range(ATTEMPTS):
         try:
-            return await _finalized(view, branch, body, states, rests)
+            return await _finalize(view, branch, body, states, rests)
         except epochs.NotWorkedOut as wanted:
             states = await epochs.states(view, wanted)
     raise Unavailable("this branch is changing too fast; try again")
 
 
-async def _finalized(
+async def _finalize(
     view: View, branch: str, body: FinalizeRequest, states: epochs.States, rests: bool
 ) -> shapes.Seal:
     async with view.write() as tx:
         ref = await frontier.branch(tx.one, view.repo.id, branch)
         require_prepare_id(body.prepare_id)
-        known = await find(tx, view.repo.id, [body.prepare_id])
-        if known:
-            await require_landed_by("seal", tx, known[0])
-            require_same(view, known[0], body.device_key_id)
-            return to_wire(known[0])
+        existing = await find(tx, view.repo.id, [body.prepare_id])
+        if existing:
+            await require_landed_by("seal", tx, existing[0])
+            require_same(view, existing[0], body.device_key_id)
+            return to_wire(existing[0])
         prepared = await take_prepared("seal", tx, view, ref, body.prepare_id, body.device_key_id)
         if prepared.at_seq is None:
             raise NotFound
         key = await signing_key(tx, view, body.device_key_id)
-        (made,) = _DRAFTS.decode(prepared.seals)
-        require_same_capability(view, made)
+        (seal_draft,) = _DRAFTS.decode(prepared.seals)
+        require_same_capability(view, seal_draft)
         signature = unb64u(body.signature, 64)
-        seals.verify(made.payload, signature, key.ed25519)
+        seals.verify(seal_draft.payload, signature, key.ed25519)
         await protection.check(tx, view, ref.name, "write")
         await frontier.lock(tx, ref.id)
-        await move(tx, view, ref, prepared.expected_head, made.id, LOST_RACE)
+        await move(tx, view, ref, prepared.expected_head, seal_draft.id, LOST_RACE)
         ends = await epochs.ending(tx, ref.id, prepared.at_seq, states)
         if not rests:
-            await require_bytes(tx, view, made)
-        await record(tx, view, ref, made, signature, key)
-        await tx.many(rows.DROP_PREPARED, [{"prepare_id": made.id}])  # a repeat finds the seal itself
-        await live_updates.sealed_up_to(tx, view.node, ref, made.id, prepared.at_seq)
+            await require_bytes(tx, view, seal_draft)
+        await record(tx, view, ref, seal_draft, signature, key)
+        await tx.many(rows.DROP_PREPARED, [{"prepare_id": seal_draft.id}])  # a repeat finds the seal itself
+        await live_updates.sealed_up_to(tx, view.node, ref, seal_draft.id, prepared.at_seq)
         await tx.many(lanes.SEALED, [{"ref_id": ref.id, "to": prepared.at_seq}])
         await epochs.begin(tx, view.node, ref.id, ends)
-        await heard.announce(tx, view, ref, made.id, prepared.expected_head)
-        (sealed,) = await find(tx, view.repo.id, [made.id])
+        await heard.announce(tx, view, ref, seal_draft.id, prepared.expected_head)
+        (sealed,) = await find(tx, view.repo.id, [seal_draft.id])
         return to_wire(sealed)
 
 
@@ -188,10 +190,10 @@ async def take_prepared(
 
 async def prepared_for(purpose: Purpose, tx: Tx, prepare_id: str) -> PrepareRow:
     """Raise NotFound unless something was prepared under this id for this purpose."""
-    found = await tx.one(rows.PREPARED, prepare_id=prepare_id)
-    if found is None or rows.prepared(found).purpose != purpose:
+    row = await tx.one(rows.PREPARED, prepare_id=prepare_id)
+    if row is None or rows.prepared(row).purpose != purpose:
         raise NotFound
-    return rows.prepared(found)
+    return rows.prepared(row)
 
 
 async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
@@ -201,14 +203,15 @@ async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
     if await tx.one(live_batch.RANGE_OF, seal_id=row.id, repo_id=row.repo_id) is not None:
         landed: str = "seal"
     else:
-        found = await tx.one(rows.PREPARED, prepare_id=row.id)
-        landed = rows.prepared(found).purpose if found else "seals"
+        prepare = await tx.one(rows.PREPARED, prepare_id=row.id)
+        landed = rows.prepared(prepare).purpose if prepare else "seals"
     if landed != purpose:
         raise NotFound
 
 
 async def move(tx: Tx, view: View, ref: RefRow, expected: str | None, head: str, remedy: str) -> None:
-    """Move the head by compare-and-swap, tell who registered for that, and mark the repository as changed."""
+    """Move the head by compare-and-swap, call the registered `landings`, and mark the repository as
+    changed."""
     now = now_ms()
     moved = await tx.run(refs.MOVE, ref_id=ref.id, expected=expected, new_head=head, now=now)
     if not moved:
@@ -238,17 +241,17 @@ def _require_head(ref: RefRow, body: PrepareRequest) -> None:
         raise StaleHead(ref.name, ref.head, "live edits arrived after the prepare; run: svc pull")
 
 
-async def _changes(
-    load: trees.Load, parent: bytes | None, changed: list[LaneRow], known: tree.Known
+async def _changes_of(
+    load: trees.Load, parent: bytes | None, changed: list[LaneRow], directories: tree.Known
 ) -> dict[str, TreeEntry | None]:
     """The changes of the frontier against the parent's tree."""
-    steps = tree.lookup(parent, [row.path for row in changed], known)
-    before = await trees.drive(steps, load, len(changed), known)
+    steps = tree.lookup(parent, [row.path for row in changed], directories)
+    before = await trees.drive(steps, load, len(changed), directories)
     after = {row.path: frontier.entry_of(row) for row in changed}
     return {path: entry for path, entry in after.items() if before.get(path) != entry}
 
 
-def _unchanged(ref: RefRow, parent: bytes | None) -> Prepared:
+def _nothing_to_seal(ref: RefRow, parent: bytes | None) -> Prepared:
     return Prepared(
         prepare_id="",
         bytes="",
@@ -278,17 +281,16 @@ async def _require_budget(tx: Tx, load: trees.Load, view: View, ref: RefRow, bui
         require_budget(view, files, blobs)
         return
 
-    async def either(wanted: list[bytes]) -> dict[bytes, bytes]:
-        here = {one: built.directories[one] for one in wanted if one in built.directories}
-        return {**await load([one for one in wanted if one not in here]), **here}
+    async def either(digests: list[bytes]) -> dict[bytes, bytes]:
+        in_memory = {one: built.directories[one] for one in digests if one in built.directories}
+        return {**await load([one for one in digests if one not in in_memory]), **in_memory}
 
-    found = await trees.drive(tree.walk(built.root), either)
-    require_budget(view, len(found), sum(one.size for one in found.values() if one.kind != "text"))
+    entries = await trees.drive(tree.walk(built.root), either)
+    require_budget(view, len(entries), sum(one.size for one in entries.values() if one.kind != "text"))
 
 
 def require_budget(view: View, files: int, blobs: int) -> None:
-    """Raise SealBudgetExceeded if a tree with this many files and bytes of binaries may not be sealed
-    here."""
+    """Raise SealBudgetExceeded if a seal here may not have so many files and bytes of binaries."""
     if files > limits.TREE_ENTRIES:
         raise SealBudgetExceeded(f"a seal holds at most {limits.TREE_ENTRIES} files; this one has {files}")
     if view.repo.kind not in BULK_KINDS and blobs > limits.BLOB_TREE:
@@ -326,7 +328,7 @@ async def store(
     expires = now + limits.PREPARE * 1000
     ref, key = plan.ref, plan.key
     objects, repo_id = view.node.objects, view.repo.id
-    made = await objects.place(directories, repo_id) if directories else []
+    placed = await objects.place(directories, repo_id) if directories else []
     joined = await objects.place(files, repo_id) if files else []
     async with view.write() as tx:
         if plan.purpose in ("seal", "seals"):
@@ -334,7 +336,7 @@ async def store(
         if texts.digests:
             await objects.admit(tx, texts.placed, repo_id, texts.digests)
         if directories:
-            await objects.admit(tx, made, repo_id, list(directories), directories=True)
+            await objects.admit(tx, placed, repo_id, list(directories), directories=True)
         if files:
             await objects.admit(tx, joined, repo_id, list(files))
         if settling is not None and settling.replica is not None:

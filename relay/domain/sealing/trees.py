@@ -86,8 +86,8 @@ class Chain:
         alike: Mapping[str, bytes] = _NONE,
     ) -> bytes:
         """The root of the tree with these changes. `known` and `alike`: as of `tree.update`."""
-        key, kept = self.view.repo.tree_key, self.view.node.directories
-        built: Built = await trees.update(root, changes, key, self.load, known, alike, kept)
+        key, cache = self.view.repo.tree_key, self.view.node.directories
+        built: Built = await trees.update(root, changes, key, self.load, known, alike, cache)
         self.size += sum(map(len, built.directories.values()))
         if self.size > DIRECTORIES_AT_ONCE:
             most = limits.in_words(DIRECTORIES_AT_ONCE)
@@ -97,32 +97,34 @@ class Chain:
         self.written.update(built.directories)
         return built.root
 
-    async def load(self, wanted: list[bytes]) -> dict[bytes, bytes]:
-        here = {digest: self.written[digest] for digest in wanted if digest in self.written}
-        rest = [digest for digest in wanted if digest not in here]
-        return {**await self.view.node.objects.read_many(rest, None, self.tx), **here} if rest else here
+    async def load(self, digests: list[bytes]) -> dict[bytes, bytes]:
+        in_memory = {digest: self.written[digest] for digest in digests if digest in self.written}
+        rest = [digest for digest in digests if digest not in in_memory]
+        if not rest:
+            return in_memory
+        return {**await self.view.node.objects.read_many(rest, None, self.tx), **in_memory}
 
 
 async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
     """Fix the bytes of seals made from explicit trees"""
-    wanted = [_entries(view, delta) for delta in body.seals]
+    changes_by_seal = [_entries(view, delta) for delta in body.seals]
     async with view.read(snapshot=True) as tx:
         ref = await frontier.branch(tx.one, view.repo.id, body.branch)
         key = await seal.signing_key(tx, view, body.device_key_id)
         await protection.check(tx, view, ref.name, "write")
         if body.expected_head != ref.head:
             raise StaleHead(ref.name, ref.head)
-        await _require_content(tx, view, wanted)
+        await _require_content(tx, view, changes_by_seal)
         await _require_parents(tx, view, body.seals)
         chain = Chain(view, tx)
-        drafts = await _drafts(chain, ref, body, wanted)
+        drafts = await _draft_seals(chain, ref, body, changes_by_seal)
         await require_budget(chain, drafts[-1].root)
     expires = await seal.store(view, seal.Plan("seals", ref, key, drafts), Texts(), chain.written)
     return PreparedSeals(
         prepare_id=drafts[-1].id,
         seals=[
-            PreparedSeal(bytes=b64u(one.payload), digest=one.id, content_digest=one.root.hex())
-            for one in drafts
+            PreparedSeal(bytes=b64u(draft.payload), digest=draft.id, content_digest=draft.root.hex())
+            for draft in drafts
         ],
         expires_at=rfc3339(expires),
         tree_key=b64u(view.repo.tree_key),
@@ -136,18 +138,18 @@ async def finalize(view: View, body: FinalizeSealsRequest) -> Page[Seal]:
     Live edits of the branch are carried over. Repeatable.
     """
     seal.require_prepare_id(body.prepare_id)
-    return await landing.carry_out(view, partial(_finalized, view, body))
+    return await landing.carry_out(view, partial(_finalize, view, body))
 
 
-async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Worked | None) -> Page[Seal]:
+async def _finalize(view: View, body: FinalizeSealsRequest, worked: landing.Worked | None) -> Page[Seal]:
     async with view.write() as tx:
-        known = await seal.find(tx, view.repo.id, [body.prepare_id])
-        if known:
-            await seal.require_landed_by("seals", tx, known[0])
-            drafts = await _remembered(tx, body.prepare_id)
-            seal.require_same(view, known[0], body.device_key_id)
-            found = await seal.find(tx, view.repo.id, [one.id for one in drafts]) or known
-            return Page(items=[to_wire(one) for one in found])
+        existing = await seal.find(tx, view.repo.id, [body.prepare_id])
+        if existing:
+            await seal.require_landed_by("seals", tx, existing[0])
+            drafts = await _read_drafts(tx, body.prepare_id)
+            seal.require_same(view, existing[0], body.device_key_id)
+            landed = await seal.find(tx, view.repo.id, [one.id for one in drafts]) or existing
+            return Page(items=[to_wire(one) for one in landed])
         ref = await _prepared_branch(tx, view, body.prepare_id)
         prepared = await seal.take_prepared("seals", tx, view, ref, body.prepare_id, body.device_key_id)
         key = await seal.signing_key(tx, view, body.device_key_id)
@@ -156,46 +158,46 @@ async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Wor
             raise Invalid(f"{len(drafts)} seals were prepared, {len(body.signatures)} signatures came")
         signatures = [unb64u(one, 64) for one in body.signatures]
         require_same_capability(view, drafts[0])
-        for made, signature in zip(drafts, signatures, strict=True):
-            require_parents(view, made.parents)
-            seals.verify(made.payload, signature, key.ed25519)
+        for seal_draft, signature in zip(drafts, signatures, strict=True):
+            require_parents(view, seal_draft.parents)
+            seals.verify(seal_draft.payload, signature, key.ed25519)
         await protection.check(tx, view, ref.name, "write")
         await frontier.lock(tx, ref.id)
         await seal.move(tx, view, ref, prepared.expected_head, drafts[-1].id, "run: svc pull, then push")
         old_root = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
         await landing.land(tx, view, ref, old_root, drafts[-1].root, key.id, worked)
-        for made, signature in zip(drafts, signatures, strict=True):
-            await require_bytes(tx, view, made)
-            await record(tx, view, ref, made, signature, key)
+        for seal_draft, signature in zip(drafts, signatures, strict=True):
+            await require_bytes(tx, view, seal_draft)
+            await record(tx, view, ref, seal_draft, signature, key)
         await heard.announce(tx, view, ref, drafts[-1].id, prepared.expected_head)
         await view.node.landings.landed(tx, view, prepared.subject, drafts[-1].id)
-        found = await seal.find(tx, view.repo.id, [one.id for one in drafts])
-        return Page(items=[to_wire(one) for one in found])
+        landed = await seal.find(tx, view.repo.id, [one.id for one in drafts])
+        return Page(items=[to_wire(one) for one in landed])
 
 
-async def _drafts(
-    chain: Chain, ref: RefRow, body: PrepareSealsRequest, wanted: list[dict[str, TreeEntry | None]]
+async def _draft_seals(
+    chain: Chain, ref: RefRow, body: PrepareSealsRequest, changes_by_seal: list[dict[str, TreeEntry | None]]
 ) -> list[SealDraft]:
     root = await rows.root_of(chain.tx, ref.repo_id, ref.head) if ref.head else None
     parent = ref.head
-    made: list[SealDraft] = []
-    for delta, changes in zip(body.seals, wanted, strict=True):
+    drafts: list[SealDraft] = []
+    for delta, changes in zip(body.seals, changes_by_seal, strict=True):
         await _require_caps(chain, root, changes)
         root = await chain.update(root, changes)
-        said: Wish = Said(delta.message, body.device_key_id, delta.author)
+        wish: Wish = Said(delta.message, body.device_key_id, delta.author)
         git = GitOrigin(delta.git_id, delta.git_raw) if delta.git_id and delta.git_raw else None
         merge = MergeOrigin("git" if git else "merge", list(delta.parents)) if delta.parents else None
         # A pushed git merge keeps its parents in provenance; a merge made here has them as parents.
         others = [] if git else [one for one in delta.parents if one != parent]
         parents = ([parent] if parent else []) + others
         require_parents(chain.view, parents)
-        made.append(draft(chain.view, ref.name, parents, root, said, changes, git, merge))
-        parent = made[-1].id
-    return made
+        drafts.append(draft(chain.view, ref.name, parents, root, wish, changes, git, merge))
+        parent = drafts[-1].id
+    return drafts
 
 
 def require_parents(view: View, parents: list[str]) -> None:
-    """One parent; two for a merge seal, where the node makes those; never more."""
+    """Raise Invalid for more than one parent; a merge seal may have two where the node makes such seals."""
     if len(parents) > seals.PARENTS_MAX:
         raise Invalid(
             f"a seal has one parent, or {seals.PARENTS_MAX} if it merges; this one names {len(parents)}",
@@ -212,17 +214,17 @@ def _entries(view: View, delta: TreeDelta) -> dict[str, TreeEntry | None]:
     check_message(delta.message)
     if (delta.git_id is None) != (delta.git_raw is None):
         raise Invalid("git_id and git_raw come together")
-    found: dict[str, TreeEntry | None] = {}
+    entries: dict[str, TreeEntry | None] = {}
     for change in delta.changes:
-        if change.path in found:
+        if change.path in entries:
             raise Invalid(f"{change.path} is changed twice in one seal")
-        found[paths.check(change.path)] = _entry(view, change)
-    return found
+        entries[paths.check(change.path)] = _entry(view, change)
+    return entries
 
 
 def _entry(view: View, change: SealChange) -> TreeEntry | None:
-    """The tree entry of a change. Larger files of an app may be blobs up to the size of a frame: earlier
-    versions stored them so, and a rebase keeps entries unchanged."""
+    """The tree entry of a change. A file of an app may be a blob up to the size of a frame: earlier versions
+    stored larger ones so, and a rebase keeps entries unchanged."""
     if change.kind is None:
         return None
     if change.kind not in ("text", "blob", "chunked"):
@@ -251,8 +253,8 @@ async def _require_caps(chain: Chain, root: bytes | None, changes: dict[str, Tre
     manifest = changes.get(MANIFEST, before.get(MANIFEST))
     text = None
     if manifest is not None and manifest.kind == "text" and manifest.size <= limits.MANIFEST_BYTES:
-        found = await content.read(chain.view.node, chain.tx, chain.view.repo.id, [manifest.digest])
-        text = found[manifest.digest]
+        payloads = await content.read(chain.view.node, chain.tx, chain.view.repo.id, [manifest.digest])
+        text = payloads[manifest.digest]
     cap = await asyncio.to_thread(file_cap, text, kind)  # the longest manifest takes most of a second
     for path, entry in large.items():
         if entry.size > cap and entry != before.get(path):
@@ -263,21 +265,23 @@ def _is_large(entry: TreeEntry) -> bool:
     return entry.kind != "text" and entry.size > limits.BLOB_FILE
 
 
-async def _require_content(tx: Tx, view: View, wanted: list[dict[str, TreeEntry | None]]) -> None:
+async def _require_content(tx: Tx, view: View, changes_by_seal: list[dict[str, TreeEntry | None]]) -> None:
     """Check that the bytes of every file are stored, with the stated size, and are text where stated."""
-    files = [(path, entry) for changes in wanted for path, entry in changes.items() if entry is not None]
+    files = [
+        (path, entry) for changes in changes_by_seal for path, entry in changes.items() if entry is not None
+    ]
     await content.require_files(view.node, tx, view.repo.id, {(e.kind, e.digest, e.size) for _, e in files})
     named = {entry.digest: entry.size for _, entry in files if entry.kind == "text"}
-    known = view.node.lanes.texts.among(named)
-    unknown = {digest: size for digest, size in named.items() if digest not in known}
-    texts = known | await content.texts(view.node, tx, view.repo.id, unknown)
+    cached = view.node.lanes.texts.among(named)
+    unknown = {digest: size for digest, size in named.items() if digest not in cached}
+    texts = cached | await content.texts(view.node, tx, view.repo.id, unknown)
     for path, entry in files:
         if entry.kind == "text" and entry.digest not in texts:
             raise NotText(f"{path} is not UTF-8 text")
 
 
-async def _require_parents(tx: Tx, view: View, asked: list[TreeDelta]) -> None:
-    named = {parent for delta in asked for parent in delta.parents}
+async def _require_parents(tx: Tx, view: View, deltas: list[TreeDelta]) -> None:
+    named = {parent for delta in deltas for parent in delta.parents}
     if not named:
         return
     if not all(map(is_hex_digest, named)):
@@ -286,7 +290,8 @@ async def _require_parents(tx: Tx, view: View, asked: list[TreeDelta]) -> None:
 
 
 async def require_budget(chain: Chain, root: bytes) -> None:
-    """Sum the binaries only where all files together pass their cap."""
+    """Raise SealBudgetExceeded for a tree that may not be sealed. Binaries are summed only if all files
+    together exceed their cap."""
     if root == tree.EMPTY_ROOT:
         return
     top = tree.decode((await chain.load([root]))[root])
@@ -298,7 +303,7 @@ async def require_budget(chain: Chain, root: bytes) -> None:
 
 
 async def _prepared_branch(tx: Tx, view: View, prepare_id: str) -> RefRow:
-    """The branch that this was prepared for."""
+    """The branch for which this was prepared."""
     prepared = await seal.prepared_for("seals", tx, prepare_id)
     branch = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=prepared.branch_id)
     if branch is None:
@@ -306,6 +311,6 @@ async def _prepared_branch(tx: Tx, view: View, prepare_id: str) -> RefRow:
     return refs.row(branch)
 
 
-async def _remembered(tx: Tx, prepare_id: str) -> list[SealDraft]:
-    found = await tx.one(rows.PREPARED, prepare_id=prepare_id)
-    return _DRAFTS.decode(rows.prepared(found).seals) if found else []
+async def _read_drafts(tx: Tx, prepare_id: str) -> list[SealDraft]:
+    row = await tx.one(rows.PREPARED, prepare_id=prepare_id)
+    return _DRAFTS.decode(rows.prepared(row).seals) if row else []

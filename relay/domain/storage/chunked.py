@@ -70,21 +70,21 @@ async def put(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, boo
 async def manifest(view: View, name: str) -> bytes:
     """The manifest of a large file that this repository holds, by the file's own digest."""
     async with view.read() as tx:
-        found = await tx.value(rows.MANIFEST, repo_id=view.repo.id, digest=unhex(name))
-    if found is None:
+        digest = await tx.value(rows.MANIFEST, repo_id=view.repo.id, digest=unhex(name))
+    if digest is None:
         raise NotFound
-    return await view.node.objects.read(bytes(found))
+    return await view.node.objects.read(bytes(digest))
 
 
 # --- what is here
 
 
 async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """Which of these are files that the repository holds as chunks, and their sizes in bytes."""
+    """The sizes in bytes of those files that the repository holds as chunks, by digest."""
     if not digests:
         return {}
-    found = await tx.all(rows.SIZES, repo_id=repo_id, digests=sorted(digests))
-    return {bytes(digest): size for digest, size in found}
+    sizes = await tx.all(rows.SIZES, repo_id=repo_id, digests=sorted(digests))
+    return {bytes(digest): size for digest, size in sizes}
 
 
 async def any_held(tx: Tx, repo_id: str) -> bool:
@@ -105,58 +105,60 @@ async def listed(db: Database, objects: ObjectStore) -> AsyncIterator[list[bytes
     async with db.read() as tx:
         manifests = [bytes(name) for (name,) in await tx.all(rows.MANIFESTS)]
     for name in manifests:
-        found = await asyncio.to_thread(kernel.decode, await objects.read(name))
-        yield [name, *(bytes.fromhex(chunk.blake3) for chunk in found.chunks)]
+        chunk_manifest = await asyncio.to_thread(kernel.decode, await objects.read(name))
+        yield [name, *(bytes.fromhex(chunk.blake3) for chunk in chunk_manifest.chunks)]
 
 
 # --- taking one in
 
 
-async def admit(view: View, wanted: ChunkManifest, raw: bytes) -> None:
+async def admit(view: View, chunk_manifest: ChunkManifest, raw: bytes) -> None:
     """Read all chunks, compare, then make the file known, if the caller may by then; the request itself may
-    have ended meanwhile. `raw`: the canonical bytes of `wanted`."""
+    have ended meanwhile. `raw`: the canonical bytes of `chunk_manifest`."""
     node, repo_id = view.node, view.repo.id
     whole = blake3()
-    for part in _portions(wanted.chunks, CHECKED_CHUNKS):
-        located = await _located(node, repo_id, part)
+    for part in _portions(chunk_manifest.chunks, CHECKED_CHUNKS):
+        located = await _locate_chunks(node, repo_id, part)
         in_order = [located[bytes.fromhex(chunk.blake3)] for chunk in part]
         await node.objects.show(in_order, whole.update)
-    if whole.hexdigest() != wanted.blake3:
-        raise DigestMismatch(f"these chunks are not the file {wanted.blake3[:12]}; read it again and resend")
+    if whole.hexdigest() != chunk_manifest.blake3:
+        raise DigestMismatch(
+            f"these chunks are not the file {chunk_manifest.blake3[:12]}; read it again and resend"
+        )
     name = blake3_digest(raw)
     placed = await node.objects.place({name: raw}, repo_id)
     async with view.write() as tx:
         await node.objects.admit(tx, placed, repo_id, [name])
-        digests = sorted({bytes.fromhex(chunk.blake3) for chunk in wanted.chunks})
+        digests = sorted({bytes.fromhex(chunk.blake3) for chunk in chunk_manifest.chunks})
         await node.objects.touch(tx, digests)
         if await node.objects.missing(tx, repo_id, digests):
             raise Unavailable("the upload ran into a clean-up of old bytes; send it again")
         row = {
             "repo_id": repo_id,
-            "digest": bytes.fromhex(wanted.blake3),
+            "digest": bytes.fromhex(chunk_manifest.blake3),
             "manifest": name,
-            "size": wanted.size,
+            "size": chunk_manifest.size,
             "last_seen": now_ms(),
         }
         await tx.many(rows.INSERT, [row])
 
 
-async def _located(node: Node, repo_id: str, part: Sequence[ChunkRow]) -> dict[bytes, Located]:
+async def _locate_chunks(node: Node, repo_id: str, part: Sequence[ChunkRow]) -> dict[bytes, Located]:
     """The places of these chunks. Raises PayloadMissing for those that the repository does not hold, Invalid
     for one of another size than the manifest says."""
     sizes = {bytes.fromhex(chunk.blake3): chunk.size for chunk in part}
-    found = await node.objects.locate(list(sizes), repo_id)
-    missing = [one for one in sizes if one not in found or found[one].directory]
+    located = await node.objects.locate(list(sizes), repo_id)
+    missing = [one for one in sizes if one not in located or located[one].directory]
     if missing:
         raise PayloadMissing(
             "the repository does not hold all chunks of this file; send them first",
             missing=[one.hex() for one in missing[:MISSING_TOLD]],
         )
     for chunk in part:
-        stored = found[bytes.fromhex(chunk.blake3)].size
+        stored = located[bytes.fromhex(chunk.blake3)].size
         if stored != chunk.size:
             raise Invalid(f"chunk {chunk.blake3[:12]} has {stored} bytes, not {chunk.size}")
-    return found
+    return located
 
 
 def _portions(listed: Sequence[ChunkRow], count: int) -> Iterator[Sequence[ChunkRow]]:
@@ -189,28 +191,28 @@ async def read(view: View, digest: bytes, start: int = 0, end: int | None = None
     """Bytes [start, end) of a large file, a few MiB in memory. Raises NotFound unless the repository holds
     it."""
     raw = await manifest(view, digest.hex())
-    found = await asyncio.to_thread(kernel.decode, raw)
-    end = found.size if end is None else end
-    wanted, skip = _between(found.chunks, start, end)
-    left = end - start
-    for part in _portions(wanted, READ_CHUNKS):
-        located = await _located(view.node, view.repo.id, part)
+    chunk_manifest = await asyncio.to_thread(kernel.decode, raw)
+    end = chunk_manifest.size if end is None else end
+    chunks, skip = _chunks_between(chunk_manifest.chunks, start, end)
+    bytes_left = end - start
+    for part in _portions(chunks, READ_CHUNKS):
+        located = await _locate_chunks(view.node, view.repo.id, part)
         data = await view.node.objects.read_located(list(located.values()), cache=False)
         for chunk in part:
-            piece = data[bytes.fromhex(chunk.blake3)][skip : skip + left]
-            skip, left = 0, left - len(piece)
+            piece = data[bytes.fromhex(chunk.blake3)][skip : skip + bytes_left]
+            skip, bytes_left = 0, bytes_left - len(piece)
             if piece:
                 yield piece
 
 
-def _between(listed: Sequence[ChunkRow], start: int, end: int) -> tuple[list[ChunkRow], int]:
+def _chunks_between(listed: Sequence[ChunkRow], start: int, end: int) -> tuple[list[ChunkRow], int]:
     """The chunks that hold bytes [start, end), and how many bytes of the first come before `start`."""
-    wanted: list[ChunkRow] = []
+    chunks: list[ChunkRow] = []
     skip = at = 0
     for chunk in listed:
         if at < end and at + chunk.size > start:
-            if not wanted:
+            if not chunks:
                 skip = start - at
-            wanted.append(chunk)
+            chunks.append(chunk)
         at += chunk.size
-    return wanted, skip
+    return chunks, skip

@@ -62,21 +62,21 @@ async def collect(
         large = await _drop_large(db, marks, began - grace, dry_run)
         async for lot in chunked.listed(db, store):
             await marks.add(lot)
-        found = Unreferenced(marked=marks.count())
-        say(f"{found.marked} objects are referred to")
+        unreferenced = Unreferenced(marked=marks.count())
+        say(f"{unreferenced.marked} objects are referred to")
         if not dry_run:
             await _drop_scopes(db, marks, began - grace)
-        await _drop_objects(db, marks, began - grace, found, dry_run)
+        await _drop_objects(db, marks, began - grace, unreferenced, dry_run)
     finally:
         marks.close()
     verb = "could go" if dry_run else "went"
-    say(f"{found.objects} objects of {found.bytes} bytes {verb}")
+    say(f"{unreferenced.objects} objects of {unreferenced.bytes} bytes {verb}")
     if large:
         say(f"{large} unreferenced large files {verb}")
     freed = Freed() if dry_run else await compact(db, store, began - quiet, pause)
     if not dry_run:
         say(f"{freed.rewritten} packs written anew, {freed.packs} of {freed.bytes} bytes deleted")
-    return found, freed
+    return unreferenced, freed
 
 
 async def _drop_scopes(db: Database, marks: Marks, cutoff: int) -> None:
@@ -94,9 +94,9 @@ async def _drop_scopes(db: Database, marks: Marks, cutoff: int) -> None:
             dead = {name: int(one[2]) for one in group if (name := bytes(one[1])) not in living}
             if dead:
                 async with db.write(repo_name(of)) as tx:
-                    found = await tx.all(rows.DROP_SCOPES, repo_id=of, digests=sorted(dead), cutoff=cutoff)
-                    size = sum(dead[bytes(one[0])] for one in found)
-                    await quota.count(tx, of, -len(found), -size, None)
+                    dropped = await tx.all(rows.DROP_SCOPES, repo_id=of, digests=sorted(dead), cutoff=cutoff)
+                    size = sum(dead[bytes(one[0])] for one in dropped)
+                    await quota.count(tx, of, -len(dropped), -size, None)
 
 
 async def _drop_large(db: Database, marks: Marks, cutoff: int, dry_run: bool) -> int:
@@ -121,7 +121,7 @@ async def _drop_large(db: Database, marks: Marks, cutoff: int, dry_run: bool) ->
                     gone += await tx.run(large_files.DROP, repo_id=of, digests=dead, cutoff=cutoff)
 
 
-async def _drop_objects(db: Database, marks: Marks, cutoff: int, found: Unreferenced, dry_run: bool) -> None:
+async def _drop_objects(db: Database, marks: Marks, cutoff: int, counts: Unreferenced, dry_run: bool) -> None:
     after = b""
     while True:
         async with db.read() as tx:
@@ -137,5 +137,5 @@ async def _drop_objects(db: Database, marks: Marks, cutoff: int, found: Unrefere
         if not dry_run:
             async with db.write() as tx:
                 gone = await tx.run(rows.DROP_OBJECTS, digests=sorted(dead), cutoff=cutoff)
-        found.objects += gone
-        found.bytes += sum(dead.values())
+        counts.objects += gone
+        counts.bytes += sum(dead.values())

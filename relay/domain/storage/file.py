@@ -85,25 +85,25 @@ async def listed(view: View, upload: Upload) -> Taken:
     if upload.length > CHUNK_MANIFEST:
         raise TooLarge(f"a manifest of chunks has at most {in_words(CHUNK_MANIFEST)}")
     raw = await upload.whole()
-    wanted = await asyncio.to_thread(kernel.decode, raw)
-    if wanted.size > ASSET_FILE:
+    manifest = await asyncio.to_thread(kernel.decode, raw)
+    if manifest.size > ASSET_FILE:
         raise TooLarge(f"an asset has at most {in_words(ASSET_FILE)}")
     await upload.finish()
     key = (view.repo.id, view.me.account_id.encode() + blake3_digest(raw))
-    await view.node.checks.join(key, chunked.admit(view, wanted, raw))
-    digest, name = bytes.fromhex(wanted.blake3), blake3_digest(raw)
-    return Taken(digest, wanted.size, [], [], name)
+    await view.node.checks.join(key, chunked.admit(view, manifest, raw))
+    digest, name = bytes.fromhex(manifest.blake3), blake3_digest(raw)
+    return Taken(digest, manifest.size, [], [], name)
 
 
 async def reply(view: View, digest: bytes, size: int, media: str, headers: Mapping[str, str]) -> Reply:
     """An answer with the file or the requested range. Raises NotFound unless the repository holds it."""
     if size > BLOB_FILE:
         return chunked.reply(view, digest, size, headers, media)
-    found = await view.node.objects.locate([digest], view.repo.id)
-    if digest not in found:
+    located = await view.node.objects.locate([digest], view.repo.id)
+    if digest not in located:
         raise NotFound
     await view.lease.wait(size)
-    data = (await view.node.objects.read_located([found[digest]], cache=False))[digest]
+    data = (await view.node.objects.read_located([located[digest]], cache=False))[digest]
     return Reply(data, content_type=media, etag=f'"{digest.hex()}"', headers=headers)
 
 
@@ -114,7 +114,7 @@ async def _require_quota(view: View, sizes: Sequence[tuple[bytes, int]]) -> None
 
 @dataclass(slots=True)
 class _Cut:
-    """A large file that is being uploaded. `rows`: its chunks (digest, size) in order."""
+    """A large file during its upload. `rows`: its chunks (digest, size) in order."""
 
     view: View
     whole: blake3 = field(default_factory=blake3)
@@ -127,15 +127,15 @@ class _Cut:
         await self.view.lease.wait(COPIES * STEP, BEGUN_PATIENCE)
         async for step in steps(upload.chunks()):
             self.view.node.reserve.require()
-            await self._write(await bulk(self._cut, step))
-        await self._write(await bulk(self._rest))
+            await self._write(await bulk(self._cut_chunks, step))
+        await self._write(await bulk(self._last_chunks))
         await upload.finish()
         digest = self.whole.digest()
-        made = kernel.manifest(digest, self.rows)
-        raw = await asyncio.to_thread(kernel.encode, made)
+        manifest = kernel.manifest(digest, self.rows)
+        raw = await asyncio.to_thread(kernel.encode, manifest)
         name = blake3_digest(raw)
         await self._write([(name, raw)])
-        return Taken(digest, made.size, self.placed, list(self.sizes), name)
+        return Taken(digest, manifest.size, self.placed, list(self.sizes), name)
 
     async def _write(self, cut: Sequence[tuple[bytes, bytes]]) -> None:
         fresh = {digest: data for digest, data in cut if digest not in self.sizes}
@@ -143,24 +143,24 @@ class _Cut:
         await _require_quota(self.view, list(self.sizes.items()))
         self.placed += await self.view.node.objects.place(fresh, self.view.repo.id)
 
-    def _cut(self, step: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+    def _cut_chunks(self, step: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
         cut: list[tuple[bytes, bytes]] = []
         for part in step:
             self.whole.update(part)
-            left = memoryview(part)
-            while left:
+            rest = memoryview(part)
+            while rest:
                 space = self.chunker.space()
-                count = min(len(space), len(left))
-                space[:count] = left[:count]
-                left = left[count:]
-                cut += self._named(self.chunker.feed(count))
+                count = min(len(space), len(rest))
+                space[:count] = rest[:count]
+                rest = rest[count:]
+                cut += self._take_chunks(self.chunker.feed(count))
         return cut
 
-    def _rest(self) -> list[tuple[bytes, bytes]]:
-        return self._named(self.chunker.finish())
+    def _last_chunks(self) -> list[tuple[bytes, bytes]]:
+        return self._take_chunks(self.chunker.finish())
 
-    def _named(self, chunks: Iterable[memoryview]) -> list[tuple[bytes, bytes]]:
-        """The chunks with their digests, copied out of the buffer."""
+    def _take_chunks(self, chunks: Iterable[memoryview]) -> list[tuple[bytes, bytes]]:
+        """Copy chunks out of the buffer and note them in `rows`. Returns (digest, bytes) of each."""
         cut = [(blake3_digest(data), data) for data in map(bytes, chunks)]
         self.rows += [(digest, len(data)) for digest, data in cut]
         return cut

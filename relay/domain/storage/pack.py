@@ -35,11 +35,11 @@ ROW_BYTES, PLACE_BYTES, DIGEST_BYTES = 300, 600, 200
 
 
 async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
-    """Which of these objects and large files the repository lacks. Those it has are protected from the
-    collector for another day."""
+    """The objects and large files that the repository lacks. Those it has are safe from the collector for
+    another day."""
     require_plaintext(view)
     await view.lease.wait(len(digests) * DIGEST_BYTES)
-    async with _turn(view, digests), view.write() as tx:
+    async with _wait_turn(view, digests), view.write() as tx:
         missing = await view.node.objects.missing(tx, view.repo.id, digests)
         await view.node.objects.touch(tx, [one for one in digests if one not in missing])
         if missing and await chunked.any_held(tx, view.repo.id):
@@ -72,23 +72,23 @@ async def fetch(view: View, digests: Sequence[bytes], require_named: RequireName
     out here; nor is anything to a caller from whom paths are hidden that `require_named` refuses."""
     require_plaintext(view)
     held = await view.lease.wait(len(digests) * PLACE_BYTES)
-    async with _turn(view, digests):
+    async with _wait_turn(view, digests):
         await require_named(digests)
-        asked = list(dict.fromkeys(digests))
-        found = await view.node.objects.locate(asked, view.repo.id)
-        missing = [one for one in asked if one not in found or found[one].directory]
+        distinct = list(dict.fromkeys(digests))
+        located = await view.node.objects.locate(distinct, view.repo.id)
+        missing = [one for one in distinct if one not in located or located[one].directory]
         if missing:
             raise PayloadMissing(
                 f"{view.repo.full_name} holds no object {missing[0].hex()[:12]}",
                 missing=[one.hex() for one in missing[:100]],
             )
-        made = await export(view.node.objects, [found[one] for one in asked], view.lease)
+        pack = await export(view.node.objects, [located[one] for one in distinct], view.lease)
     view.lease.give_back(held)
-    return made
+    return pack
 
 
-def _turn(view: View, digests: Sequence[bytes]) -> AbstractAsyncContextManager[None]:
-    """Queue requests with long lists of digests one after the other."""
+def _wait_turn(view: View, digests: Sequence[bytes]) -> AbstractAsyncContextManager[None]:
+    """A context in which a request with a long list of digests runs alone; short lists do not wait."""
     return view.node.lists.of(len(digests)) if len(digests) > LONG_LIST else contextlib.nullcontext()
 
 
@@ -108,7 +108,7 @@ def require_plaintext(view: View) -> None:
 
 
 class _Intake:
-    """A pack that is being uploaded: verified and written as it arrives."""
+    """A pack during its upload: frames are verified and written as they arrive."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -122,27 +122,28 @@ class _Intake:
 
     async def append(self, step: Sequence[bytes], upload: Upload) -> None:
         self._view.node.reserve.require()
-        await self._hold(sum(map(len, step)))
-        frames, texts = await bulk(self._verified, step)
+        await self._reserve_memory(sum(map(len, step)))
+        frames, texts = await bulk(self._verify_frames, step)
         self._view.node.lanes.texts.add(texts)
         if not self._promised and self.reader.toc is not None:
-            await self._admit(self.reader.toc)
+            await self._check_table(self.reader.toc)
             upload.promise(msgspec.msgpack.encode(self.reader.toc))  # canonical: the bytes that arrived
             self._promised = True
         for frame in frames:
             self.digests += [one.digest for one in frame.row.objects]
             self.stored_bytes += frame.row.stored_len
-        fresh = await self._unknown(frames)
+        fresh = await self._unknown_frames(frames)
         self._placed += await self._store.append(fresh, sync=False)
 
-    async def _hold(self, arrived: int) -> None:
+    async def _reserve_memory(self, arrived: int) -> None:
         """Reserve memory for what has arrived of an incomplete frame and of the table."""
         needed = arrived + self.reader.waiting
         if needed > self._held:
             self._held += await self._view.lease.wait(needed - self._held, BEGUN_PATIENCE)
 
-    async def _admit(self, table: Sequence[FrameRow]) -> None:
-        """Refuse what the table alone shows to be invalid, before anything is written."""
+    async def _check_table(self, table: Sequence[FrameRow]) -> None:
+        """Raise TooLarge or QuotaExceeded for a table of contents that cannot be accepted, before anything is
+        written."""
         for row in table:
             if len(row.objects) > 1 and row.raw_len > FRAME_SHARED_MAX:
                 raise TooLarge(
@@ -163,7 +164,8 @@ class _Intake:
                 await self._store.admit(tx, placed, self._view.repo.id, digests)
 
     def _portions(self) -> Iterator[tuple[list[FrameAt], list[bytes]]]:
-        """New frames with their objects, then the objects that the repository has already; at least one."""
+        """Yields (frames, digests) in portions: new frames with the digests of their objects, then digests of
+        objects that the repository has already; at least one portion."""
         placed: list[FrameAt] = []
         digests: list[bytes] = []
         new: set[bytes] = set()
@@ -182,7 +184,7 @@ class _Intake:
         for start in range(room, len(rest), OBJECTS_AT_ONCE):
             yield [], rest[start : start + OBJECTS_AT_ONCE]
 
-    async def _unknown(self, frames: list[Frame]) -> list[Frame]:
+    async def _unknown_frames(self, frames: list[Frame]) -> list[Frame]:
         """Frames with an object that this repository does not hold yet. Other repositories are not
         considered: the time of the upload would reveal what they hold (see `ObjectStore.place`)."""
         digests = [one.digest for frame in frames for one in frame.row.objects]
@@ -190,9 +192,9 @@ class _Intake:
             missing = await self._store.missing(tx, self._view.repo.id, digests)
         return [frame for frame in frames if any(one.digest in missing for one in frame.row.objects)]
 
-    def _verified(self, step: Sequence[bytes]) -> tuple[list[Frame], list[bytes]]:
-        """The complete frames, each object compared with its digest, and which objects are text, which
-        updates will ask soon. Incompressible ones are not text."""
+    def _verify_frames(self, step: Sequence[bytes]) -> tuple[list[Frame], list[bytes]]:
+        """Verify the complete frames. Returns them and the digests of their text objects, which updates will
+        soon ask for; incompressible objects are not text."""
         frames = [frame for part in step for frame in self.reader.feed(part)]
         texts = []
         for frame in frames:

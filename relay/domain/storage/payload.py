@@ -41,10 +41,10 @@ async def get(view: View, name: str, require_named: RequireNamed) -> Reply:
     digest = unhex(name)
     await require_named([digest])
     store = view.node.objects
-    found = await store.locate([digest], view.repo.id)
-    if digest in found and not found[digest].directory:
-        await view.lease.wait(found[digest].size)
-        data = (await store.read_located([found[digest]]))[digest]
+    located = await store.locate([digest], view.repo.id)
+    if digest in located and not located[digest].directory:
+        await view.lease.wait(located[digest].size)
+        data = (await store.read_located([located[digest]]))[digest]
         return Reply(data, content_type=BYTES, etag=f'"{name}"')
     async with view.read() as tx:
         sizes = await chunked.held(tx, view.repo.id, [digest])
@@ -60,7 +60,7 @@ async def put_manifest(view: View, name: str, upload: Upload) -> tuple[ChunkedSt
 
 
 async def get_manifest(view: View, name: str, require_named: RequireNamed) -> Reply:
-    """Of which chunks the large file `name` is made; for whom it is, as `get`."""
+    """The chunk manifest of the large file `name`; readable by the same callers as the file in `get`."""
     require_plaintext(view)
     await require_named([unhex(name)])
     raw = await chunked.manifest(view, name)

@@ -42,7 +42,7 @@ Check = Callable[[Node], Awaitable[None]]
 
 async def ready(node: Node) -> Health:
     """Readiness of what every request needs: the database, which takes writes, and the hub."""
-    return await _checked(node, {"database": _database, "sync": _sync})
+    return await _run_checks(node, {"database": _database, "sync": _sync})
 
 
 async def node_ready(node: Node) -> Health:
@@ -58,13 +58,13 @@ async def node_ready(node: Node) -> Health:
     }
     if _e2ee(node).status != "disabled":
         checks["e2ee"] = _e2ee_processes
-    found = await _checked(node, checks)
+    health = await _run_checks(node, checks)
     with contextlib.suppress(OSError):
         low = node.reserve.lacking() is not None
-        found.checks["space"] = "low" if low else "ok"
-        if low and found.status == "ok":
-            return replace(found, status="degraded")
-    return found
+        health.checks["space"] = "low" if low else "ok"
+        if low and health.status == "ok":
+            return replace(health, status="degraded")
+    return health
 
 
 def version(node: Node) -> Version:
@@ -83,7 +83,7 @@ def client_config(node: Node) -> ClientConfig:
     config = node.config
     return ClientConfig(
         api_version=edition.API_VERSION,
-        flags=_answering(config),
+        flags=_client_flags(config),
         node=NodeInfo(
             name=config.node_name,
             identity=config.public_url,
@@ -91,7 +91,7 @@ def client_config(node: Node) -> ClientConfig:
             screening="unscreened",  # no edition of this build looks at what is uploaded
             source_url=config.source_url,
             e2ee=_e2ee(node),
-            sign_in=_ways_in(node),
+            sign_in=_sign_in_methods(node),
         ),
         git=config.flags.on("TR_REPOS_ENABLED") and git.program() is not None,
     )
@@ -128,8 +128,8 @@ async def gauges(caller: Caller, loopback: bool, secret: str | None) -> dict[str
     """Current values for the metrics. Only for requests of this machine and holders of the admin secret; for
     others the path does not exist."""
     admin = caller.node.config.secrets.admin
-    known = admin is not None and secret is not None
-    if not loopback and not (known and hmac.compare_digest(str(admin).encode(), str(secret).encode())):
+    comparable = admin is not None and secret is not None
+    if not loopback and not (comparable and hmac.compare_digest(str(admin).encode(), str(secret).encode())):
         raise NotFound
     async with caller.read() as tx:
         return {
@@ -141,24 +141,24 @@ async def gauges(caller: Caller, loopback: bool, secret: str | None) -> dict[str
         }
 
 
-async def _checked(node: Node, checks: dict[str, Check]) -> Health:
-    found = {}
+async def _run_checks(node: Node, checks: dict[str, Check]) -> Health:
+    states = {}
     for name, check in checks.items():
         try:
             await check(node)
-            found[name] = "ok"
+            states[name] = "ok"
         except Exception:
             logger().warning("check failed", check=name, exc_info=True)
-            found[name] = "down"
-    well = not node.stopping and "down" not in found.values()
-    return Health(status="ok" if well else "unavailable", checks=found)
+            states[name] = "down"
+    well = not node.stopping and "down" not in states.values()
+    return Health(status="ok" if well else "unavailable", checks=states)
 
 
 async def _database(node: Node) -> None:
-    await node.probes.look("database", partial(_beat, node))
+    await node.probes.look("database", partial(_write_heartbeat, node))
 
 
-async def _beat(node: Node) -> None:
+async def _write_heartbeat(node: Node) -> None:
     """Write to the database: on a full disk it answers reads but accepts no write."""
     now = now_ms()
     async with node.db.write() as tx:
@@ -216,14 +216,14 @@ def _e2ee(node: Node) -> E2ee:
     )
 
 
-def _ways_in(node: Node) -> list[str]:
+def _sign_in_methods(node: Node) -> list[str]:
     """The sign-in methods that work. RAUTHY_URL adds none: this build has no identity provider."""
     ways = ["guest", "local"]
     return [*ways, "device_key"] if node.config.device_key_sign_in else ways
 
 
-def _answering(config: Config) -> dict[str, bool | str]:
-    """The flags for clients: on if switched on and implemented in this build."""
+def _client_flags(config: Config) -> dict[str, bool | str]:
+    """The flags for clients: on if switched on here and implemented in this build."""
     built = {route.flag for route in TABLE} | flags.WITHOUT_ROUTES
     return {name: config.flags.on(name) and name in built for name in flags.DEFAULTS} | {
         flags.CONDITIONAL_PUT: config.flags.conditional_put

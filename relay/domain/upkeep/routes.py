@@ -74,8 +74,8 @@ async def metrics(caller: Caller, request: Request) -> Reply:
 )
 async def source(caller: Caller) -> Reply:
     """The source code this node runs (AGPL-3.0-or-later, section 13)"""
-    found = await nodes.source()
-    return Reply(found, content_type="application/gzip", etag=f'"{hex_digest(found)}"')
+    archive = await nodes.source()
+    return Reply(archive, content_type="application/gzip", etag=f'"{hex_digest(archive)}"')
 
 
 @route("GET", "/robots.txt", operation="page.static", name="node.robots", media="text/plain")
@@ -84,5 +84,5 @@ async def robots(caller: Caller) -> Reply:
     return Reply(ROBOTS, content_type="text/plain; charset=utf-8", headers={"cache-control": "max-age=86400"})
 
 
-def _health(found: Health) -> Reply:
-    return Reply(found, status=503 if found.status == "unavailable" else 200)
+def _health(health: Health) -> Reply:
+    return Reply(health, status=503 if health.status == "unavailable" else 200)

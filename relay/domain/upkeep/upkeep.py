@@ -91,13 +91,13 @@ async def sweep(node: Node) -> int:
     now = now_ms()
     gone = 0
     for statement in rows.EXPIRED:
-        gone += await _swept(node, statement, now=now)
-    gone += await _swept(node, rows.SESSIONS, before=now - SESSIONS_KEPT)
-    gone += await _swept(node, rows.GUESTS, before=now - SESSIONS_KEPT)
-    gone += await _swept(node, rows.OF_NO_REPO, before=now - node.config.audit_days * DAY)
-    gone += await _swept(node, rows.FRAMES, before=now - limits.LIVE_FRAMES_KEPT * SECOND)
-    gone += await _swept(node, rows.DELIVERIES, before=now - DELIVERIES_KEPT)
-    gone += await _swept(node, rows.MESSAGES, before=now - DELIVERIES_KEPT)
+        gone += await _sweep_lots(node, statement, now=now)
+    gone += await _sweep_lots(node, rows.SESSIONS, before=now - SESSIONS_KEPT)
+    gone += await _sweep_lots(node, rows.GUESTS, before=now - SESSIONS_KEPT)
+    gone += await _sweep_lots(node, rows.OF_NO_REPO, before=now - node.config.audit_days * DAY)
+    gone += await _sweep_lots(node, rows.FRAMES, before=now - limits.LIVE_FRAMES_KEPT * SECOND)
+    gone += await _sweep_lots(node, rows.DELIVERIES, before=now - DELIVERIES_KEPT)
+    gone += await _sweep_lots(node, rows.MESSAGES, before=now - DELIVERIES_KEPT)
     gone += await sweep_live(node.db)
     await take_over_audit(node.db)
     async with node.db.write() as tx:
@@ -106,11 +106,11 @@ async def sweep(node: Node) -> int:
 
 async def free(node: Node) -> int:
     """Delete the live frontiers of deleted branches. Returns how many rows were deleted."""
-    return sum([await _swept(node, statement, "deleted branches") for statement in rows.FRONTIERS])
+    return sum([await _sweep_lots(node, statement, "deleted branches") for statement in rows.FRONTIERS])
 
 
-async def _swept(node: Node, statement: Statement, *names: str, **when: int) -> int:
-    """Delete in lots, so that writers do not wait for long."""
+async def _sweep_lots(node: Node, statement: Statement, *names: str, **when: int) -> int:
+    """Run a deleting statement in lots, so that no writer waits long. Returns how many rows were deleted."""
     gone = 0
     while gone < SWEPT:
         async with node.db.write(*names) as tx:
@@ -128,13 +128,13 @@ async def sweep_live(db: Database) -> int:
     gone = 0
     while gone < SWEPT:
         async with db.write("sweep events") as tx:
-            found = await tx.all(events.OLD_LIVE, before=now_ms() - LIVE_KEPT, limit=SWEPT_AT_ONCE)
-            if not found:
+            old = await tx.all(events.OLD_LIVE, before=now_ms() - LIVE_KEPT, limit=SWEPT_AT_ONCE)
+            if not old:
                 break
-            await tx.run(events.DROP, ids=[row[0] for row in found])
+            await tx.run(events.DROP, ids=[row[0] for row in old])
             await tx.many(events.CURSOR_FIRST, [{"name": events.SWEPT, "at": 0}])
-            await tx.run(events.CURSOR_TO, follower=events.SWEPT, to=found[-1][0])
-        gone += len(found)
+            await tx.run(events.CURSOR_TO, follower=events.SWEPT, to=old[-1][0])
+        gone += len(old)
         await asyncio.sleep(0)
     return gone
 
@@ -145,12 +145,12 @@ async def take_over_audit(db: Database) -> int:
     taken = 0
     while True:
         async with db.write("sweep events") as tx:
-            found = await tx.all(events.AUDIT, limit=SWEPT_AT_ONCE)
-            if not found:
+            entries = await tx.all(events.AUDIT, limit=SWEPT_AT_ONCE)
+            if not entries:
                 return taken
-            await tx.many(events.INSERT_MANY, [_from_audit(row) for row in found])
-            await tx.run(events.AUDIT_DROP, upto=found[-1][0])
-        taken += len(found)
+            await tx.many(events.INSERT_MANY, [_from_audit(row) for row in entries])
+            await tx.run(events.AUDIT_DROP, upto=entries[-1][0])
+        taken += len(entries)
         await asyncio.sleep(0)
 
 
@@ -197,7 +197,8 @@ async def purge(node: Node) -> int:
 
 
 async def _purge(node: Node, repo_id: str) -> int:
-    """1, or 0 for a repository that was restored in between. Seals that others have stay with them."""
+    """Purge one repository; its seals that others have stay with them. Returns 1, or 0 if it was restored
+    meanwhile."""
     async with node.db.write(repo_name(repo_id)) as tx:
         if await tx.one(rows.STILL_PURGEABLE, repo_id=repo_id, now=now_ms()) is None:
             return 0

@@ -47,7 +47,7 @@ HEADERS_KEPT, HEADER_CHARS = 20, 200  # of an answer
 
 
 def register(node: Node) -> None:
-    """Name the work; before the node's jobs start."""
+    """Register the jobs that deliver; before the node's jobs start."""
 
     turns = _Turns()
 
@@ -70,7 +70,7 @@ def register(node: Node) -> None:
 
 
 class _Turns:
-    """One delivery to a webhook at a time."""
+    """Turns of webhooks: each sends one delivery at a time."""
 
     def __init__(self) -> None:
         self._locks: dict[str, asyncio.Lock] = {}
@@ -78,7 +78,7 @@ class _Turns:
 
     @contextlib.asynccontextmanager
     async def of(self, hook_id: str) -> AsyncIterator[bool]:
-        """Whether its turn came within TURN."""
+        """Wait for the webhook's turn. Yields whether it came within TURN."""
         lock = self._locks.setdefault(hook_id, asyncio.Lock())
         self._asking[hook_id] += 1
         mine = False
@@ -99,9 +99,9 @@ class _Turns:
 
 
 async def keep(tx: Tx, event_id: int, repo_id: str, type_: str, body: bytes) -> None:
-    """The message of an event, once for all who are told."""
-    one = {"event_id": event_id, "repo_id": repo_id, "type": type_, "body": body.decode()}
-    await tx.many(rows.MESSAGE, [{**one, "created_at": now_ms()}])
+    """Store the message of an event, once for all webhooks that are sent it."""
+    values = {"event_id": event_id, "repo_id": repo_id, "type": type_, "body": body.decode()}
+    await tx.many(rows.MESSAGE, [{**values, "created_at": now_ms()}])
 
 
 async def queue(
@@ -114,16 +114,16 @@ async def queue(
     failing: bool = False,
     redelivery: bool = False,
 ) -> str:
-    """A delivery of a kept message, to be tried at once. Returns its id. A webhook that fails and has too
-    many that wait is not told."""
-    made, now = new_id(), now_ms()
+    """Queue a delivery of a stored message, due at once. Returns its id. A webhook that fails and has too
+    many waiting deliveries is not sent this one."""
+    delivery_id, now = new_id(), now_ms()
     full = failing and await tx.value(rows.COUNT_WAITING, of_hook=hook_id) >= WEBHOOK_WAITING
-    one = dict.fromkeys(
+    blank = dict.fromkeys(
         ("status", "duration", "sent_headers", "answer_headers", "answer_body", "attempted_at")
     )
     await tx.run(
         rows.DELIVER,
-        id=made,
+        id=delivery_id,
         webhook_id=hook_id,
         event_id=event_id,
         redelivery=redelivery,
@@ -132,16 +132,16 @@ async def queue(
         reason=f"{WEBHOOK_WAITING} others waited" if full else None,
         created_at=now,
         next_at=None if full else now,
-        **one,
+        **blank,
     )
     if not full:
-        job = _job(made, hook_id, host, 0)
+        job = _job(delivery_id, hook_id, host, 0)
         await node.jobs.add(tx, AGAIN if failing else JOB, job, lane=host)
-    return made
+    return delivery_id
 
 
 def _job(delivery: str, hook_id: str, host: str, attempt: int) -> dict[str, Any]:
-    """`attempt`: how many there were before."""
+    """The data of the job of one attempt. `attempt`: how many there were before."""
     return {"delivery": delivery, "hook": hook_id, "host": host, "attempt": attempt}
 
 
@@ -149,40 +149,40 @@ def _job(delivery: str, hook_id: str, host: str, attempt: int) -> dict[str, Any]
 
 
 async def attempt(node: Node, delivery: str, number: int) -> None:
-    """Send the message once, and write down what came of it. `number`: how many attempts there were before;
-    where there were more, this one is done already."""
+    """Send the message once and record the outcome. `number`: attempts before this one; if the row counts
+    more, this attempt was made already."""
     async with node.db.read() as tx:
-        found = await tx.one(rows.TO_SEND, of_delivery=delivery)
-    one = ToSend(*found) if found is not None else None
-    if one is None or one.state != rows.WAITING or one.attempts != number:
+        row = await tx.one(rows.TO_SEND, of_delivery=delivery)
+    to_send = ToSend(*row) if row is not None else None
+    if to_send is None or to_send.state != rows.WAITING or to_send.attempts != number:
         return
-    if one.alive is None or not one.active:
-        why = "the webhook is switched off" if one.alive else "the repository is not there"
-        async with node.db.write(repo_name(one.repo_id)) as tx:
+    if to_send.alive is None or not to_send.active:
+        why = "the webhook is switched off" if to_send.alive else "the repository is not there"
+        async with node.db.write(repo_name(to_send.repo_id)) as tx:
             await tx.run(rows.GIVE_UP, of_delivery=delivery, why=why)
         return
-    headers = headers_of(one, delivery, now_ms() // SECOND)
+    headers = headers_of(to_send, delivery, now_ms() // SECOND)
     began = time.monotonic()
     answer: Answer | None = None
     try:
-        answer = await node.outbound.send("POST", one.url, headers, one.body.encode())
+        answer = await node.outbound.send("POST", to_send.url, headers, to_send.body.encode())
         reason = None if 200 <= answer.status < 300 else f"it answered {answer.status}"
     except OutboundFailed as error:
         reason = str(error)
     took = round((time.monotonic() - began) * SECOND)
-    async with node.db.write(repo_name(one.repo_id)) as tx:
-        await _tried(node, tx, one, delivery, _Outcome(headers, answer, reason, took))
+    async with node.db.write(repo_name(to_send.repo_id)) as tx:
+        await _record_attempt(node, tx, to_send, delivery, _Outcome(headers, answer, reason, took))
 
 
-def headers_of(one: ToSend, delivery: str, timestamp: int) -> dict[str, str]:
-    """As Standard Webhooks has them: the signature is over id, timestamp and body."""
-    id_ = str(one.event_id)
+def headers_of(to_send: ToSend, delivery: str, timestamp: int) -> dict[str, str]:
+    """The headers of a delivery, as in Standard Webhooks: the signature covers id, timestamp and body."""
+    id_ = str(to_send.event_id)
     return {
         "content-type": "application/json",
         "webhook-id": id_,
         "webhook-timestamp": str(timestamp),
-        "webhook-signature": sign(bytes(one.secret), id_, timestamp, one.body.encode()),
-        "webhook-event": one.type,
+        "webhook-signature": sign(bytes(to_send.secret), id_, timestamp, to_send.body.encode()),
+        "webhook-event": to_send.type,
         "webhook-delivery": delivery,
     }
 
@@ -194,7 +194,8 @@ def sign(key: bytes, id_: str, timestamp: int, body: bytes) -> str:
 
 
 class _Outcome(msgspec.Struct):
-    """`reason` None: it was taken. `took`: milliseconds."""
+    """What came of an attempt. `reason`: why it failed, None if the message was accepted; `took`:
+    milliseconds."""
 
     sent: dict[str, str]
     answer: Answer | None
@@ -202,22 +203,22 @@ class _Outcome(msgspec.Struct):
     took: int
 
 
-async def _tried(node: Node, tx: Tx, one: ToSend, delivery: str, out: _Outcome) -> None:
-    now, tried, answer = now_ms(), one.attempts + 1, out.answer
+async def _record_attempt(node: Node, tx: Tx, to_send: ToSend, delivery: str, out: _Outcome) -> None:
+    now, tried, answer = now_ms(), to_send.attempts + 1, out.answer
     gone = answer is not None and answer.status == GONE
     again = out.reason is not None and not gone and tried < ATTEMPTS
     next_at = now + PAUSES[tried - 1] if again else None
-    kept = {name: out.sent[name] for name in SENT_KEPT}
+    sent_headers = {name: out.sent[name] for name in SENT_KEPT}
     changed = await tx.run(
         rows.TRIED,
         of_delivery=delivery,
-        before=one.attempts,
+        before=to_send.attempts,
         new_state=rows.WAITING if again else "delivered" if out.reason is None else "failed",
         new_attempts=tried,
         new_status=answer.status if answer else None,
         new_reason=out.reason,
         new_duration=out.took,
-        new_sent=msgspec.json.encode(kept).decode(),
+        new_sent=msgspec.json.encode(sent_headers).decode(),
         new_headers=msgspec.json.encode(_excerpt(answer)).decode() if answer else None,
         new_body=answer.body[:WEBHOOK_EXCERPT] if answer else None,
         now=now,
@@ -226,28 +227,28 @@ async def _tried(node: Node, tx: Tx, one: ToSend, delivery: str, out: _Outcome) 
     if not changed:  # somebody else has tried it, or the webhook is gone
         return
     if again:
-        job = _job(delivery, one.hook_id, one.host, tried)
-        await node.jobs.add(tx, AGAIN, job, run_at=next_at, lane=one.host)
+        job = _job(delivery, to_send.hook_id, to_send.host, tried)
+        await node.jobs.add(tx, AGAIN, job, run_at=next_at, lane=to_send.host)
     if out.reason is None:
-        await tx.run(rows.SET_FAILING, of_hook=one.hook_id, since=None)
+        await tx.run(rows.SET_FAILING, of_hook=to_send.hook_id, since=None)
         return
-    since = await tx.value(rows.FAILING_SINCE, of_hook=one.hook_id)
+    since = await tx.value(rows.FAILING_SINCE, of_hook=to_send.hook_id)
     if since is None:
-        await tx.run(rows.SET_FAILING, of_hook=one.hook_id, since=now)
+        await tx.run(rows.SET_FAILING, of_hook=to_send.hook_id, since=now)
     if gone or now - (since or now) > FAILING:
-        await _disable(tx, one, "gone" if gone else "failing")
+        await _disable(tx, to_send, "gone" if gone else "failing")
 
 
-async def _disable(tx: Tx, one: ToSend, why: Literal["gone", "failing"]) -> None:
-    """Switch it off, and have its owner hear of it."""
-    if await tx.run(rows.DISABLE, of_hook=one.hook_id, why=why, now=now_ms()):
+async def _disable(tx: Tx, to_send: ToSend, why: Literal["gone", "failing"]) -> None:
+    """Switch the webhook off and write the event that tells its owner."""
+    if await tx.run(rows.DISABLE, of_hook=to_send.hook_id, why=why, now=now_ms()):
         await log.append(
             tx,
             "webhook.disable",
-            repo_id=one.repo_id,
+            repo_id=to_send.repo_id,
             audience="owner",
             author=NODE,
-            data={"id": one.hook_id, "reason": why, "account": one.owner_id},
+            data={"id": to_send.hook_id, "reason": why, "account": to_send.owner_id},
         )
 
 

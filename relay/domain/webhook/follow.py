@@ -18,17 +18,17 @@ KINDS = tuple(sorted(message.TYPES))
 
 
 def follower(node: Node) -> Follow:
-    """Who follows, for the jobs of this node."""
+    """The follower that queues deliveries, for the jobs of this node."""
 
     async def follow(tx: Tx, events: Sequence[Logged]) -> None:
-        """Only what every reader may hear of is told: what is for writers or the owner stays inside."""
+        """Queue deliveries of events for every reader; events for writers or the owner are never sent."""
         heard = [(one.repo_id, one) for one in events if one.audience == "reader" and one.repo_id]
-        wanted: dict[str, list[Row]] = defaultdict(list)
+        by_repo: dict[str, list[Row]] = defaultdict(list)
         for hook in await tx.all(rows.HOOKS, repos=sorted({repo_id for repo_id, _ in heard})):
-            wanted[hook[1]].append(hook)
+            by_repo[hook[1]].append(hook)
         for repo_id, event in heard:
             type_ = message.TYPES[event.kind][0]
-            hooks = [hook for hook in wanted[repo_id] if f" {type_} " in hook[3]]
+            hooks = [hook for hook in by_repo[repo_id] if f" {type_} " in hook[3]]
             if not hooks:
                 continue
             *_, owner, name = hooks[0]

@@ -82,7 +82,7 @@ Data = dict[str, Any]
 
 
 async def of_event(tx: Tx, event: Logged, repo_id: str, full_name: str) -> bytes:
-    """The body of the message about an event of TYPES in this repository, as things stand now."""
+    """The body of the message about an event of TYPES, from the state of the repository now."""
     type_, action = TYPES[event.kind]
     more = await _TELL[type_](tx, repo_id, event.number, event.fields())
     return await encode(tx, type_, event.created_at, repo_id, full_name, event.actor, action, more)
@@ -91,7 +91,7 @@ async def of_event(tx: Tx, event: Logged, repo_id: str, full_name: str) -> bytes
 async def encode(
     tx: Tx, type_: str, at: int, repo_id: str, full_name: str, actor: str, action: str, more: Data
 ) -> bytes:
-    """The bytes that are signed. `actor`: an account, or who is none."""
+    """The bytes of a message, which are signed. `actor`: an account id, or the name of another author."""
     data = {
         "repo": {"id": repo_id, "full_name": full_name},
         "actor": await _actor(tx, actor),
@@ -101,96 +101,98 @@ async def encode(
     return msgspec.json.encode(Message(type=type_, timestamp=rfc3339(at), data=data))
 
 
-async def _push(tx: Tx, repo_id: str, _: int | None, said: Data) -> Data:
-    """`seals`: the newest of what the branch has now and had not before, oldest first, by first parents."""
-    after, before = said.get("head"), said.get("before")
-    told: Data = {
-        "ref": said.get("branch") or said.get("name"),
-        "ref_type": said.get("type", "branch"),
+async def _push(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
+    """The message of a moved branch or a new ref. `seals`: the newest that it has and had not before, along
+    first parents, oldest first."""
+    after, before = data.get("head"), data.get("before")
+    message: Data = {
+        "ref": data.get("branch") or data.get("name"),
+        "ref_type": data.get("type", "branch"),
         "before": before,
         "after": after,
     }
-    named = "branch" not in said and before is None  # a new ref, of seals that were there
+    named = "branch" not in data and before is None  # a new ref, of seals that were there
     seals, more = ([], False) if after is None or named else await _seals(tx, repo_id, before, after)
-    return {**told, "seals": seals, "more": more}
+    return {**message, "seals": seals, "more": more}
 
 
 async def _seals(tx: Tx, repo_id: str, before: str | None, after: str) -> tuple[list[Data], bool]:
-    """`more`: there are older ones that are not listed."""
+    """The newest seals from `before` to `after`, oldest first, and whether there are more."""
     base = await _seal(tx, repo_id, before)
     floor = base[1] if base is not None else 0
-    found: list[Data] = []
+    listed: list[Data] = []
     at: str | None = after
     while at is not None and at != before:
         row = await _seal(tx, repo_id, at)
         if row is None or row[1] <= floor:
             break
-        if len(found) == WEBHOOK_SEALS:
-            return found[::-1], True
-        found.append({"id": row[0], "message": row[2][:MESSAGE_CHARS]})
+        if len(listed) == WEBHOOK_SEALS:
+            return listed[::-1], True
+        listed.append({"id": row[0], "message": row[2][:MESSAGE_CHARS]})
         at = row[3]
-    return found[::-1], False
+    return listed[::-1], False
 
 
 async def _seal(tx: Tx, repo_id: str, seal_id: str | None) -> Row | None:
     return None if seal_id is None else await tx.one(rows.SEAL, of_repo=repo_id, of_seal=seal_id)
 
 
-async def _release(tx: Tx, repo_id: str, _: int | None, said: Data) -> Data:
-    """`asset`: the name of one that came or went. A release that is gone has version and seal alone."""
-    told: Data = {"asset": said["name"]} if "name" in said else {}
-    row = await tx.one(releases.ONE, of_repo=repo_id, version=said["version"])
+async def _release(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
+    """The message of a release. `asset`: the name of the asset that was added or removed. A deleted release
+    has version and seal alone."""
+    asset: Data = {"asset": data["name"]} if "name" in data else {}
+    row = await tx.one(releases.ONE, of_repo=repo_id, version=data["version"])
     if row is None:
-        return {"release": {"version": said["version"], "seal_id": said.get("seal")}, **told}
+        return {"release": {"version": data["version"], "seal_id": data.get("seal")}, **asset}
     (whole,) = await release.to_wire(tx, [releases.release_row(row)])
-    return {"release": whole, **told}
+    return {"release": whole, **asset}
 
 
-async def _run(tx: Tx, repo_id: str, _: int | None, said: Data) -> Data:
-    row = await tx.one(runs.ONE, of_repo=repo_id, of_run=said["run"])
+async def _run(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
+    row = await tx.one(runs.ONE, of_repo=repo_id, of_run=data["run"])
     return {"run": None if row is None else run_to_wire(runs.row(row))}
 
 
-async def _issue(tx: Tx, repo_id: str, number: int | None, said: Data) -> Data:
-    return {"issue": await _subject(tx, repo_id, number), **await _touched(tx, said)}
+async def _issue(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
+    return {"issue": await _subject(tx, repo_id, number), **await _label_and_account(tx, data)}
 
 
-async def _proposal(tx: Tx, repo_id: str, number: int | None, said: Data) -> Data:
-    told = await _subject(tx, repo_id, number)
+async def _proposal(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
+    subject = await _subject(tx, repo_id, number)
     row = await tx.one(proposals.ONE, of_repo=repo_id, of_number=number)
-    if told is not None and row is not None:
-        found = proposals.row(row)
-        told |= {
-            "draft": bool(found.draft),
-            "head": found.head,
-            "base": found.base,
-            "head_seal": found.head_seal,
-            "version": found.version,
-            "merged_seal": found.merged_seal,
+    if subject is not None and row is not None:
+        proposal = proposals.row(row)
+        subject |= {
+            "draft": bool(proposal.draft),
+            "head": proposal.head,
+            "base": proposal.base,
+            "head_seal": proposal.head_seal,
+            "version": proposal.version,
+            "merged_seal": proposal.merged_seal,
         }
-    return {"proposal": told, **await _touched(tx, said)}
+    return {"proposal": subject, **await _label_and_account(tx, data)}
 
 
-async def _review(tx: Tx, repo_id: str, number: int | None, said: Data) -> Data:
-    told = await _proposal(tx, repo_id, number, said)
-    if "id" in said:
-        row = await tx.one(reviews.ONE, of_repo=repo_id, of_number=number, review=said["id"])
-        told["review"] = None if row is None else review_to_wire(reviews.row(row))
-    if "thread" in said:
-        told["thread"] = {"id": said["thread"]}
-    return told
+async def _review(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
+    message = await _proposal(tx, repo_id, number, data)
+    if "id" in data:
+        row = await tx.one(reviews.ONE, of_repo=repo_id, of_number=number, review=data["id"])
+        message["review"] = None if row is None else review_to_wire(reviews.row(row))
+    if "thread" in data:
+        message["thread"] = {"id": data["thread"]}
+    return message
 
 
-async def _comment(tx: Tx, repo_id: str, number: int | None, said: Data) -> Data:
-    """`comment`: of one that is gone the id alone. `thread`: that of a comment on lines; if its path is
-    hidden by now, the comment counts as gone."""
-    row = await tx.one(rows.COMMENT, of_repo=repo_id, of_comment=said["id"])
-    told: Data = {"id": said["id"]}
-    if "thread" in said and not await _open_to_readers(tx, repo_id, said["thread"]):
+async def _comment(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
+    """The message of a comment; a deleted one has its id alone. `thread`: of a comment on lines; if its path
+    is hidden by now, the comment counts as deleted."""
+    row = await tx.one(rows.COMMENT, of_repo=repo_id, of_comment=data["id"])
+    comment: Data = {"id": data["id"]}
+    if "thread" in data and not await _open_to_readers(tx, repo_id, data["thread"]):
         row = None
     if row is not None:
         id_, author, handle, kind, body, created, updated = row
-        told = {
+        comment = {
             "id": id_,
             "author": actor_of(author, handle, kind),
             "body": body,
@@ -200,12 +202,12 @@ async def _comment(tx: Tx, repo_id: str, number: int | None, said: Data) -> Data
     subject = await _subject(tx, repo_id, number)
     if subject is not None:
         subject = {name: subject[name] for name in ("number", "kind", "state", "title", "author")}
-    thread = {"thread": {"id": said["thread"]}} if "thread" in said else {}
-    return {"comment": told, "subject": subject, **thread}
+    thread = {"thread": {"id": data["thread"]}} if "thread" in data else {}
+    return {"comment": comment, "subject": subject, **thread}
 
 
 async def _open_to_readers(tx: Tx, repo_id: str, thread: str) -> bool:
-    """Whether every reader may see what is said in the thread."""
+    """Whether every reader may see the path of the thread."""
     paths = await tx.one(rows.THREAD_PATHS, of_repo=repo_id, of_thread=thread)
     policy = Policy(0, dict(map(tuple, await tx.all(repos.POLICY, repo_id=repo_id))))
     return paths is not None and all(policy.sees(path) for path in paths)
@@ -229,12 +231,12 @@ async def _subject(tx: Tx, repo_id: str, number: int | None) -> Data | None:
     }
 
 
-async def _touched(tx: Tx, said: Data) -> Data:
-    """Which label, or who, came or went."""
-    told: Data = {"label": said["name"]} if "name" in said else {}
-    if said.get("account_id"):
-        told["account"] = await _actor(tx, said["account_id"])
-    return told
+async def _label_and_account(tx: Tx, data: Data) -> Data:
+    """The label or the account that was added or removed."""
+    message: Data = {"label": data["name"]} if "name" in data else {}
+    if data.get("account_id"):
+        message["account"] = await _actor(tx, data["account_id"])
+    return message
 
 
 async def _actor(tx: Tx, account_id: str) -> Actor | None:

@@ -63,7 +63,7 @@ async def create(view: View, body: WebhookCreate) -> Webhook:
     except OutboundForbidden as error:
         raise Invalid(str(error), pointer="/url") from None
     secret = body.secret or SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
-    key, now, me, made = signing_key(secret), now_ms(), view.me.account_id, new_id()
+    key, now, me, hook_id = signing_key(secret), now_ms(), view.me.account_id, new_id()
     async with view.write(account_name(me)) as tx:
         if await tx.value(rows.COUNT, of_repo=view.repo.id) >= limits.WEBHOOKS:
             raise Conflict(
@@ -79,12 +79,12 @@ async def create(view: View, body: WebhookCreate) -> Webhook:
             )
         await tx.run(
             rows.INSERT,
-            id=made,
+            id=hook_id,
             repo_id=view.repo.id,
             url=body.url,
             host=f"{host.lower()}:{port}",
             secret=key,
-            events=_listed(body.events),
+            events=_join_kinds(body.events),
             active=body.active,
             disabled=None if body.active else "owner",
             creator_id=me,
@@ -92,11 +92,11 @@ async def create(view: View, body: WebhookCreate) -> Webhook:
             updated_at=now,
             failing_since=None,
         )
-        await view.node.hub.announce(tx, view.repo.id, "webhook.create", audience="owner", id=made)
-        found = await _find(tx, view, made)
+        await view.node.hub.announce(tx, view.repo.id, "webhook.create", audience="owner", id=hook_id)
+        webhook = await _find(tx, view, hook_id)
         if body.active:
-            await _ping(tx, view, found)
-        return msgspec.structs.replace(_to_wire(found), secret=secret)
+            await _ping(tx, view, webhook)
+        return msgspec.structs.replace(_to_wire(webhook), secret=secret)
 
 
 async def edit(view: View, hook: str, body: WebhookEdit) -> Webhook:
@@ -111,7 +111,7 @@ async def edit(view: View, hook: str, body: WebhookEdit) -> Webhook:
         await tx.run(
             rows.EDIT,
             of_hook=hook,
-            new_events=old.events if body.events is None else _listed(body.events),
+            new_events=old.events if body.events is None else _join_kinds(body.events),
             new_active=active,
             new_disabled=(None if active else "owner") if turned else old.disabled,
             new_failing_since=None if turned else old.failing_since,
@@ -134,7 +134,8 @@ async def delete(view: View, hook: str) -> None:
 
 
 async def switch_off_all(tx: Tx, repo_id: str) -> None:
-    """The repository gets another owner: what the one before set up hears no more of it."""
+    """Switch off all webhooks of a repository that gets another owner: what the old owner set up hears no
+    more."""
     await tx.run(rows.DISABLE_ALL, of_repo=repo_id, why="transferred", now=now_ms())
 
 
@@ -144,54 +145,54 @@ async def switch_off_all(tx: Tx, repo_id: str) -> None:
 async def ping(view: View, hook: str) -> Delivery:
     """Send a webhook a message of type ping"""
     async with view.write() as tx:
-        found = await _active(tx, view, hook)
+        webhook = await _find_active(tx, view, hook)
         await _require_room(view, tx, hook)
-        return await _shown(tx, hook, await _ping(tx, view, found))
+        return await _read_delivery(tx, hook, await _ping(tx, view, webhook))
 
 
 async def deliveries(view: View, hook: str, query: DeliveryQuery) -> Page[Delivery]:
     """What was sent to a webhook within the last days, the newest first"""
     keyset = rows.deliveries(query.state is not None)
-    wanted = {} if query.state is None else {"of_state": query.state}
+    filters = {} if query.state is None else {"of_state": query.state}
     async with view.read() as tx:
         await _find(tx, view, hook)
-        return await paging.page(tx, keyset, query, _delivery, of_hook=hook, **wanted)
+        return await paging.page(tx, keyset, query, _delivery_of_row, of_hook=hook, **filters)
 
 
 async def get_delivery(view: View, hook: str, delivery: str) -> DeliveryWhole:
     """One delivery with its request and the beginning of its answer"""
     async with view.read() as tx:
         await _find(tx, view, hook)
-        found = await _find_delivery(tx, hook, delivery)
-    summary = msgspec.structs.asdict(_summary(found))
+        row = await _find_delivery(tx, hook, delivery)
+    summary = msgspec.structs.asdict(_summary(row))
     return DeliveryWhole(
         **summary,
-        request_headers=_headers(found.sent_headers),
-        request_body=found.body,
-        answer_headers=_headers(found.answer_headers),
-        answer_body=bytes(found.answer_body or b"").decode("utf-8", "replace"),
+        request_headers=_headers(row.sent_headers),
+        request_body=row.body,
+        answer_headers=_headers(row.answer_headers),
+        answer_body=bytes(row.answer_body or b"").decode("utf-8", "replace"),
     )
 
 
 async def redeliver(view: View, hook: str, delivery_id: str) -> Delivery:
     """Send the message of a delivery once more, under the same id"""
     async with view.write() as tx:
-        found = await _active(tx, view, hook)
+        webhook = await _find_active(tx, view, hook)
         old = await _find_delivery(tx, hook, delivery_id)
         await _require_room(view, tx, hook)
-        made = await delivery.queue(
+        redelivery_id = await delivery.queue(
             view.node,
             tx,
             hook,
-            found.host,
+            webhook.host,
             old.event_id,
-            failing=found.failing_since is not None,
+            failing=webhook.failing_since is not None,
             redelivery=True,
         )
         await view.node.hub.announce(
-            tx, view.repo.id, "webhook.redeliver", audience="owner", id=hook, delivery=made
+            tx, view.repo.id, "webhook.redeliver", audience="owner", id=hook, delivery=redelivery_id
         )
-        return await _shown(tx, hook, made)
+        return await _read_delivery(tx, hook, redelivery_id)
 
 
 async def _ping(tx: Tx, view: View, hook: WebhookRow) -> str:
@@ -223,67 +224,67 @@ async def _require_room(view: View, tx: Tx, hook: str) -> None:
 
 
 async def _find(tx: Tx, view: View, hook: str) -> WebhookRow:
-    found = await tx.one(rows.ONE, of_repo=view.repo.id, of_hook=hook)
-    if found is None:
+    row = await tx.one(rows.ONE, of_repo=view.repo.id, of_hook=hook)
+    if row is None:
         raise NotFound
-    return rows.webhook_row(found)
+    return rows.webhook_row(row)
 
 
-async def _active(tx: Tx, view: View, hook: str) -> WebhookRow:
-    found = await _find(tx, view, hook)
-    if not found.active:
+async def _find_active(tx: Tx, view: View, hook: str) -> WebhookRow:
+    webhook = await _find(tx, view, hook)
+    if not webhook.active:
         raise WebhookInactive(
             f"this webhook is switched off; to switch it on: svc repo webhook edit {hook} --active"
         )
-    return found
+    return webhook
 
 
 async def _find_delivery(tx: Tx, hook: str, delivery: str) -> DeliveryRow:
-    found = await tx.one(rows.DELIVERY, of_hook=hook, of_delivery=delivery)
-    if found is None:
+    row = await tx.one(rows.DELIVERY, of_hook=hook, of_delivery=delivery)
+    if row is None:
         raise NotFound
-    return rows.delivery_row(found)
+    return rows.delivery_row(row)
 
 
-async def _shown(tx: Tx, hook: str, delivery: str) -> Delivery:
+async def _read_delivery(tx: Tx, hook: str, delivery: str) -> Delivery:
     return _summary(await _find_delivery(tx, hook, delivery))
 
 
-def _listed(events: list[EventKind]) -> str:
+def _join_kinds(events: list[EventKind]) -> str:
     return f" {' '.join(kind for kind in KINDS if kind in events)} "
 
 
-def _to_wire(found: WebhookRow) -> Webhook:
+def _to_wire(row: WebhookRow) -> Webhook:
     return Webhook(
-        id=found.id,
-        url=found.url,
-        events=found.events.split(),
-        active=bool(found.active),
-        disabled=found.disabled,
-        failing_since=rfc3339_or_none(found.failing_since),
-        created_at=rfc3339(found.created_at),
-        updated_at=rfc3339(found.updated_at),
+        id=row.id,
+        url=row.url,
+        events=row.events.split(),
+        active=bool(row.active),
+        disabled=row.disabled,
+        failing_since=rfc3339_or_none(row.failing_since),
+        created_at=rfc3339(row.created_at),
+        updated_at=rfc3339(row.updated_at),
     )
 
 
-def _delivery(row: Row) -> Delivery:
+def _delivery_of_row(row: Row) -> Delivery:
     return _summary(rows.delivery_row(row))
 
 
-def _summary(found: DeliveryRow) -> Delivery:
+def _summary(row: DeliveryRow) -> Delivery:
     return Delivery(
-        id=found.id,
-        event_id=str(found.event_id),
-        event=found.type,
-        redelivery=bool(found.redelivery),
-        state=found.state,
-        attempts=found.attempts,
-        status=found.status,
-        reason=found.reason,
-        duration_ms=found.duration,
-        created_at=rfc3339(found.created_at),
-        attempted_at=rfc3339_or_none(found.attempted_at),
-        next_at=rfc3339_or_none(found.next_at),
+        id=row.id,
+        event_id=str(row.event_id),
+        event=row.type,
+        redelivery=bool(row.redelivery),
+        state=row.state,
+        attempts=row.attempts,
+        status=row.status,
+        reason=row.reason,
+        duration_ms=row.duration,
+        created_at=rfc3339(row.created_at),
+        attempted_at=rfc3339_or_none(row.attempted_at),
+        next_at=rfc3339_or_none(row.next_at),
     )
 
 

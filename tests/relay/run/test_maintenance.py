@@ -245,7 +245,7 @@ async def test_a_backup_waits_for_the_collector(tmp_path):
     async with filled.opened() as (one, store), filled.opened() as (other, _):
         first = Maintenance(filled.data, one, store, serving=True)
         second = Maintenance(filled.data, other, store, serving=True) if other.shared else first
-        async with first._undisturbed(said.append):
+        async with first._locked(said.append):
             work = asyncio.create_task(second.backup(tmp_path / "b", said.append))
             if other.shared:
                 while not said:

@@ -47,5 +47,5 @@ INSERT = insert(publication)
 DROP = delete(publication).where(_p.release_id == bindparam("of_release"))
 
 
-def row(found: Row) -> PublicationRow:
-    return PublicationRow(*found)
+def row(columns: Row) -> PublicationRow:
+    return PublicationRow(*columns)

@@ -73,9 +73,9 @@ ASSET_DELETE = delete(release_asset).where(_ONE_ASSET)
 ASSETS_DELETE = delete(release_asset).where(_OF_RELEASE)
 
 
-def release_row(found: Row) -> ReleaseRow:
-    return ReleaseRow(*found)
+def release_row(columns: Row) -> ReleaseRow:
+    return ReleaseRow(*columns)
 
 
-def asset_row(found: Row) -> AssetRow:
-    return AssetRow(*found)
+def asset_row(columns: Row) -> AssetRow:
+    return AssetRow(*columns)

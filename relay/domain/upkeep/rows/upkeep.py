@@ -50,19 +50,19 @@ _EXPIRING = (
 )
 
 
-def _some(table: Table, over: Any) -> Delete:
-    """Delete at most `limit` rows that match `over`, so that each transaction is short."""
+def _delete_some(table: Table, over: Any) -> Delete:
+    """A statement that deletes at most `limit` rows that match `over`, so that each transaction is short."""
     key = [*table.primary_key.columns]
-    found = select(*key).where(over).limit(bindparam("limit"))
-    return delete(table).where((tuple_(*key) if len(key) > 1 else key[0]).in_(found))
+    matching = select(*key).where(over).limit(bindparam("limit"))
+    return delete(table).where((tuple_(*key) if len(key) > 1 else key[0]).in_(matching))
 
 
 # Rows with an expiry.
-EXPIRED = tuple(_some(table, table.c.expires_at < bindparam("now")) for table in _EXPIRING)
+EXPIRED = tuple(_delete_some(table, table.c.expires_at < bindparam("now")) for table in _EXPIRING)
 
 # A session that ended a while ago, with no refresh token that still tells of its theft and no child session.
 _child = session.alias("child")
-SESSIONS = _some(
+SESSIONS = _delete_some(
     session,
     and_(
         or_(session.c.expires_at < bindparam("before"), session.c.revoked_at < bindparam("before")),
@@ -71,7 +71,7 @@ SESSIONS = _some(
     ),
 )
 # A guest without a session: nobody can be this guest again.
-GUESTS = _some(
+GUESTS = _delete_some(
     account,
     and_(
         account.c.kind == "guest",
@@ -98,20 +98,20 @@ _DELETED = select(ref.c.id).where(ref.c.type == "branch", ref.c.deleted_at.is_no
 _REPLICAS = select(replica.c.id).where(replica.c.branch_id.in_(_DELETED))
 FRONTIERS = (
     *(
-        _some(table, table.c.branch_id.in_(_DELETED))
+        _delete_some(table, table.c.branch_id.in_(_DELETED))
         for table in (lane, lane_dir, lane_log, lane_final, live_frame, checkpoint, prepare)
     ),
-    _some(update_answer, update_answer.c.replica.in_(_REPLICAS)),
-    _some(replica, replica.c.branch_id.in_(_DELETED)),  # the last: answers refer to them
+    _delete_some(update_answer, update_answer.c.replica.in_(_REPLICAS)),
+    _delete_some(replica, replica.c.branch_id.in_(_DELETED)),  # the last: answers refer to them
 )
 # Listeners that were away for longer read the frontier anew.
-FRAMES = _some(live_frame, live_frame.c.created_at < bindparam("before"))
+FRAMES = _delete_some(live_frame, live_frame.c.created_at < bindparam("before"))
 # Deliveries that are over, then messages that no delivery tells of any more.
-DELIVERIES = _some(
+DELIVERIES = _delete_some(
     webhook_delivery,
     and_(webhook_delivery.c.state != "waiting", webhook_delivery.c.created_at < bindparam("before")),
 )
-MESSAGES = _some(
+MESSAGES = _delete_some(
     webhook_message,
     and_(
         webhook_message.c.created_at < bindparam("before"),
@@ -121,7 +121,7 @@ MESSAGES = _some(
     ),
 )
 # What happened to accounts and the node; the rest stays as long as its repository.
-OF_NO_REPO = _some(event, and_(event.c.repo_id.is_(None), event.c.created_at < bindparam("before")))
+OF_NO_REPO = _delete_some(event, and_(event.c.repo_id.is_(None), event.c.created_at < bindparam("before")))
 
 _DUE = select(repo.c.id).where(repo.c.state == "deleted", repo.c.purge_at < bindparam("now"))
 _NEXT = or_(
@@ -140,23 +140,25 @@ STILL_PURGEABLE = _DUE.where(repo.c.id == bindparam("repo_id"))
 def hanging() -> dict[Table, ColumnElement[bool]]:
     """Every table whose rows depend on a repository by foreign keys, directly or not, with the condition for
     the rows of `repo_id`; parents first."""
-    found: dict[Table, ColumnElement[bool]] = {repo: repo.c.id == bindparam("repo_id")}
+    conditions: dict[Table, ColumnElement[bool]] = {repo: repo.c.id == bindparam("repo_id")}
     for table in metadata.sorted_tables:
-        if table is not repo and (ways := [_way(key, found) for key in _keys_into(table, found)]):
-            found[table] = or_(*ways)
-    return found
+        if table is repo:
+            continue
+        if ways := [_condition_by_key(key, conditions) for key in _keys_into(table, conditions)]:
+            conditions[table] = or_(*ways)
+    return conditions
 
 
-def _keys_into(table: Table, found: dict[Table, ColumnElement[bool]]) -> list[Any]:
-    return [key for key in table.foreign_key_constraints if key.referred_table in found]
+def _keys_into(table: Table, conditions: dict[Table, ColumnElement[bool]]) -> list[Any]:
+    return [key for key in table.foreign_key_constraints if key.referred_table in conditions]
 
 
-def _way(key: Any, found: dict[Table, ColumnElement[bool]]) -> ColumnElement[bool]:
+def _condition_by_key(key: Any, conditions: dict[Table, ColumnElement[bool]]) -> ColumnElement[bool]:
     (element,) = key.elements  # a key of several columns into a repository's rows is not known here
     parent = element.column.table
     if parent is repo:
         return element.parent == bindparam("repo_id")  # type: ignore[no-any-return]
-    return element.parent.in_(select(element.column).where(found[parent]))  # type: ignore[no-any-return]
+    return element.parent.in_(select(element.column).where(conditions[parent]))  # type: ignore[no-any-return]
 
 
 # Everything of one repository, children first. Its bytes are left to the collector.

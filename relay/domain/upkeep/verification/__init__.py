@@ -38,8 +38,8 @@ PARTS: tuple[Callable[[Database, ObjectStore], AsyncIterator[str]], ...] = (
 
 
 async def audit(db: Database, store: ObjectStore) -> AsyncIterator[str]:
-    """One line for each error; none if there is no error. What a damaged database does not give is a finding
-    too, and the rest is read."""
+    """Yields one line for each error. What a damaged database cannot return is an error too; the rest is
+    still read."""
     for line in await db.damages():
         yield f"database: {line}; {WAY_OUT}"
     for part in PARTS:
@@ -47,6 +47,6 @@ async def audit(db: Database, store: ObjectStore) -> AsyncIterator[str]:
             async for finding in part(db, store):
                 yield finding
         except Exception as error:
-            if (said := damage(error)) is None:
+            if (damage_text := damage(error)) is None:
                 raise
-            yield f"{part.__module__.rpartition('.')[2]}: the database is damaged ({said}); {WAY_OUT}"
+            yield f"{part.__module__.rpartition('.')[2]}: the database is damaged ({damage_text}); {WAY_OUT}"

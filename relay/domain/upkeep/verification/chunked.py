@@ -14,18 +14,18 @@ from relay.objects.store import ObjectStore
 async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
     """One line for each large file that is not complete."""
     async with db.read() as tx:
-        known = await tx.all(rows.ALL)
-    for repo_id, digest, manifest, size in known:
+        files = await tx.all(rows.ALL)
+    for repo_id, digest, manifest, size in files:
         name = f"large file {bytes(digest).hex()} of repository {repo_id}"
         try:
-            found = chunks.decode(await store.read(bytes(manifest)))
+            chunk_manifest = chunks.decode(await store.read(bytes(manifest)))
         except SvcError as error:
             yield f"{name}: its manifest cannot be read ({error.detail or error.title})"
             continue
-        if found.blake3 != bytes(digest).hex() or found.size != size:
+        if chunk_manifest.blake3 != bytes(digest).hex() or chunk_manifest.size != size:
             yield f"{name}: its manifest is of another file"
         async with db.read() as tx:
-            wanted = sorted({bytes.fromhex(chunk.blake3) for chunk in found.chunks})
-            missing = await store.missing(tx, repo_id, wanted)
+            digests = sorted({bytes.fromhex(chunk.blake3) for chunk in chunk_manifest.chunks})
+            missing = await store.missing(tx, repo_id, digests)
         if missing:
-            yield f"{name}: {len(missing)} of {len(wanted)} chunks are missing"
+            yield f"{name}: {len(missing)} of {len(digests)} chunks are missing"

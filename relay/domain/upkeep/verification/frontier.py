@@ -32,23 +32,23 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
 
 
 async def _branch(tx: Tx, store: ObjectStore, ref: RefRow) -> list[str]:
-    """What is wrong with the frontier of one branch, a sentence for each fault."""
+    """The errors of one branch's frontier, a sentence each."""
     branch_id, repo_id = ref.id, ref.repo_id
     seq = await tx.value(rows.SEQ, branch_id=branch_id)
     try:
         base = await trees.drive(tree.walk(ref.base), trees.stored(store, tx))
     except SvcError as error:
         return [f"the tree that it began with cannot be read ({error.detail})"]
-    changed = [lanes.row(one) for one in await tx.all(lanes.ALL, branch_id=branch_id)]
-    found = [one for one in changed if one.living]
+    changed = [lanes.row(lane) for lane in await tx.all(lanes.ALL, branch_id=branch_id)]
+    living = [lane for lane in changed if lane.living]
     wrong = [
-        f"{one.path} is of change {max(one.ver, one.last_seq)}, the branch has {seq}"
-        for one in found
-        if max(one.ver, one.last_seq) > seq
+        f"{lane.path} is of change {max(lane.ver, lane.last_seq)}, the branch has {seq}"
+        for lane in living
+        if max(lane.ver, lane.last_seq) > seq
     ]
     wrong += await _wrong_directories(tx, branch_id, changed, base)
-    wrong += await _wrong_files(tx, repo_id, found)
-    edited = [one for one in found if one.kind == "text" and one.edited]
+    wrong += await _wrong_files(tx, repo_id, living)
+    edited = [lane for lane in living if lane.kind == "text" and lane.edited]
     for lot in _lots(edited):
         wrong += await _wrong_lanes(tx, store, branch_id, lot)
     for final in await tx.all(rows.FINALS, branch_id=branch_id):
@@ -59,12 +59,12 @@ async def _branch(tx: Tx, store: ObjectStore, ref: RefRow) -> list[str]:
 async def _wrong_directories(
     tx: Tx, branch_id: str, changed: list[LaneRow], base: Container[str]
 ) -> list[str]:
-    """Files are counted apart from those that the branch began with."""
+    """The directories whose file count is wrong. Files of the branch's base are counted apart."""
     counted: Counter[str] = Counter()
-    for one in changed:
-        for parent in paths.parents(one.path):
-            counted[parent] += one.living - (one.path in base)
-    stored = {str(one[0]): int(one[1]) for one in await tx.all(rows.DIRECTORIES, branch_id=branch_id)}
+    for lane in changed:
+        for parent in paths.parents(lane.path):
+            counted[parent] += lane.living - (lane.path in base)
+    stored = {str(row[0]): int(row[1]) for row in await tx.all(rows.DIRECTORIES, branch_id=branch_id)}
     return [
         f"directory {path}: {stored.get(path, 0)} files are counted, {counted[path]} are there"
         for path in counted.keys() | stored.keys()
@@ -72,53 +72,53 @@ async def _wrong_directories(
     ]
 
 
-async def _wrong_files(tx: Tx, repo_id: str, found: list[LaneRow]) -> list[str]:
-    """What a row names is held: the bytes of a file, the genesis of an edited text."""
-    plain = {one.digest for one in found if one.kind != "chunked" and not one.edited}
-    named = sorted(plain | {one.genesis for one in found if one.kind == "text"})
+async def _wrong_files(tx: Tx, repo_id: str, living: list[LaneRow]) -> list[str]:
+    """The rows whose bytes (a file) or genesis (an edited text) the repository does not hold."""
+    plain = {lane.digest for lane in living if lane.kind != "chunked" and not lane.edited}
+    named = sorted(plain | {lane.genesis for lane in living if lane.kind == "text"})
     held = {bytes(d): s for d, s in await tx.all(rows.HELD, repo_id=repo_id, digests=named)} if named else {}
     wrong: list[str] = []
-    for one in found:
-        if one.kind == "text" and one.genesis not in held:
-            wrong.append(f"{one.path}: its genesis {one.genesis.hex()} is missing")
-        if one.digest in plain and not one.edited and one.kind != "chunked":
-            if one.digest not in held:
-                wrong.append(f"{one.path}: object {one.digest.hex()} is missing")
-            elif held[one.digest] != one.size:
-                wrong.append(f"{one.path}: {held[one.digest]} bytes are held, its row says {one.size}")
-        if one.kind == "text" and not one.edited and one.genesis != one.digest:
-            wrong.append(f"{one.path}: no edit leads from its genesis to its text")
+    for lane in living:
+        if lane.kind == "text" and lane.genesis not in held:
+            wrong.append(f"{lane.path}: its genesis {lane.genesis.hex()} is missing")
+        if lane.digest in plain and not lane.edited and lane.kind != "chunked":
+            if lane.digest not in held:
+                wrong.append(f"{lane.path}: object {lane.digest.hex()} is missing")
+            elif held[lane.digest] != lane.size:
+                wrong.append(f"{lane.path}: {held[lane.digest]} bytes are held, its row says {lane.size}")
+        if lane.kind == "text" and not lane.edited and lane.genesis != lane.digest:
+            wrong.append(f"{lane.path}: no edit leads from its genesis to its text")
     return wrong
 
 
 def _lots(edited: list[LaneRow]) -> list[list[LaneRow]]:
     lots: list[list[LaneRow]] = []
     size = AT_ONCE
-    for one in edited:
-        if size + one.size > AT_ONCE:
+    for lane in edited:
+        if size + lane.size > AT_ONCE:
             lots.append([])
             size = 0
-        lots[-1].append(one)
-        size += one.size
+        lots[-1].append(lane)
+        size += lane.size
     return lots
 
 
 async def _wrong_lanes(tx: Tx, store: ObjectStore, branch_id: str, lot: list[LaneRow]) -> list[str]:
     wrong: list[str] = []
     work: list[tuple[LaneKey, LaneRow, Source]] = []
-    for one in lot:
-        key = LaneKey(branch_id, one.gen, one.epoch)
+    for lane in lot:
+        key = LaneKey(branch_id, lane.gen, lane.epoch)
         try:
-            genesis = await store.read(one.genesis, None, tx)
+            genesis = await store.read(lane.genesis, None, tx)
         except SvcError as error:
-            wrong.append(f"{one.path}: its genesis cannot be read ({error.detail})")
+            wrong.append(f"{lane.path}: its genesis cannot be read ({error.detail})")
             continue
-        log = await tx.all(lanes.LOG, branch_id=branch_id, gen=one.gen, epoch=one.epoch)
-        work.append((key, one, Source(genesis, [bytes(row[0]) for row in log])))
-    return wrong + await asyncio.to_thread(_rebuilt, work)
+        log = await tx.all(lanes.LOG, branch_id=branch_id, gen=lane.gen, epoch=lane.epoch)
+        work.append((key, lane, Source(genesis, [bytes(row[0]) for row in log])))
+    return wrong + await asyncio.to_thread(_check_lanes, work)
 
 
-def _rebuilt(work: Sequence[tuple[LaneKey, LaneRow, Source]]) -> list[str]:
+def _check_lanes(work: Sequence[tuple[LaneKey, LaneRow, Source]]) -> list[str]:
     wrong: list[str] = []
     for key, row, source in work:
         try:
@@ -137,13 +137,13 @@ async def _wrong_final(tx: Tx, store: ObjectStore, branch_id: str, final: Row) -
         text = await store.read(bytes(genesis), None, tx)
         log = await tx.all(lanes.LOG, branch_id=branch_id, gen=gen, epoch=epoch) if state is None else []
         source = Source(text, [bytes(row[0]) for row in log])
-        await asyncio.to_thread(_merged, LaneKey(branch_id, gen, epoch), source, state)
+        await asyncio.to_thread(_merge_state, LaneKey(branch_id, gen, epoch), source, state)
     except SvcError as error:
         return [f"lane {gen}: the end of epoch {epoch} does not apply ({error.detail})"]
     return []
 
 
-def _merged(key: LaneKey, source: Source, state: bytes | None) -> None:
+def _merge_state(key: LaneKey, source: Source, state: bytes | None) -> None:
     lane = source.build(key)
     if state is not None:
         lane.merge(bytes(state))

@@ -33,12 +33,12 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
 def _lots(frames: Sequence[Row]) -> Iterator[list[Row]]:
     lot: list[Row] = []
     size = 0
-    for one in frames:
-        if lot and size + one[2] > AT_ONCE:
+    for frame in frames:
+        if lot and size + frame[2] > AT_ONCE:
             yield lot
             lot, size = [], 0
-        lot.append(one)
-        size += one[2]
+        lot.append(frame)
+        size += frame[2]
     if lot:
         yield lot
 
@@ -47,25 +47,25 @@ async def _check_frames(
     db: Database, store: ObjectStore, pack_id: int, name: str, lot: list[Row]
 ) -> AsyncIterator[str]:
     async with db.read() as tx:
-        found = await tx.all(rows.FRAME_OBJECTS, pack_id=pack_id, frames=[one[0] for one in lot])
+        objects = await tx.all(rows.FRAME_OBJECTS, pack_id=pack_id, frames=[frame[0] for frame in lot])
     held: dict[int, list[Row]] = {}
-    for one in found:
-        held.setdefault(one[0], []).append(one)
+    for row in objects:
+        held.setdefault(row[0], []).append(row)
     try:
-        stored = await store.packs.read(name, [(one[0], one[1]) for one in lot])
+        stored = await store.packs.read(name, [(frame[0], frame[1]) for frame in lot])
     except Unavailable as error:
         if len(lot) == 1:
             yield f"pack {name}, frame at {lot[0][0]}: {error.detail}"
             return
-        for one in lot:  # find the ones that cannot be read
-            async for finding in _check_frames(db, store, pack_id, name, [one]):
+        for frame in lot:  # find the ones that cannot be read
+            async for finding in _check_frames(db, store, pack_id, name, [frame]):
                 yield finding
         return
-    for line in await asyncio.to_thread(_wrong, name, lot, stored, held):
+    for line in await asyncio.to_thread(_wrong_objects, name, lot, stored, held):
         yield line
 
 
-def _wrong(name: str, lot: list[Row], stored: list[bytes], held: dict[int, list[Row]]) -> list[str]:
+def _wrong_objects(name: str, lot: list[Row], stored: list[bytes], held: dict[int, list[Row]]) -> list[str]:
     wrong: list[str] = []
     for (offset, _, raw_len, codec), data in zip(lot, stored, strict=True):
         try:

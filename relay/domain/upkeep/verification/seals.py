@@ -25,10 +25,10 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
             if not page:
                 break
             parents = await _parents(tx, [one[0] for one in page])
-            generations = await _generations(tx, {one for found in parents.values() for one in found})
+            generations = await _generations(tx, {one for ids in parents.values() for one in ids})
             lineages = await _lineages(tx, {one[1] for one in page})
         after = page[-1][0]
-        for line in await asyncio.to_thread(_wrong, page, parents, generations, lineages):
+        for line in await asyncio.to_thread(_wrong_seals, page, parents, generations, lineages):
             yield line
     async with db.read(snapshot=True) as tx:
         for line in await _lost_heads(tx) + await _shared_places(tx):
@@ -36,10 +36,10 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
 
 
 async def _parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {one: [] for one in ids}
+    parents: dict[str, list[str]] = {one: [] for one in ids}
     for child, parent in await tx.all(rows.PARENTS, ids=ids):
-        found[child].append(parent)
-    return found
+        parents[child].append(parent)
+    return parents
 
 
 async def _generations(tx: Tx, ids: set[str]) -> dict[str, int]:
@@ -47,20 +47,20 @@ async def _generations(tx: Tx, ids: set[str]) -> dict[str, int]:
 
 
 async def _lineages(tx: Tx, ids: set[str]) -> dict[str, set[str]]:
-    """Repositories whose seals each of these may have taken over."""
-    found = {one: {one} for one in ids}
+    """For each repository, those whose seals it may have taken over, itself included."""
+    lineages = {one: {one} for one in ids}
     for repo_id, of_id in await tx.all(rows.LINEAGES, ids=sorted(ids)):
-        found[repo_id].add(of_id)
-    return found
+        lineages[repo_id].add(of_id)
+    return lineages
 
 
-def _wrong(
+def _wrong_seals(
     page: Sequence[Row],
     parents: dict[str, list[str]],
     generations: dict[str, int],
     lineages: dict[str, set[str]],
 ) -> list[str]:
-    found: list[str] = []
+    faults: list[str] = []
     for row in page:
         above = parents[row[0]]
         try:
@@ -68,11 +68,11 @@ def _wrong(
         except SvcError as error:
             wrong = [error.detail]
         wrong += [f"parent {one[:12]} is missing" for one in above if one not in generations]
-        known = [generations[one] for one in above if one in generations]
-        if len(known) == len(above) and row[3] != 1 + max(known, default=0):
+        numbers = [generations[one] for one in above if one in generations]
+        if len(numbers) == len(above) and row[3] != 1 + max(numbers, default=0):
             wrong.append(f"generation {row[3]} does not follow its parents")
-        found += [f"seal {row[0]}: {one}" for one in wrong]
-    return found
+        faults += [f"seal {row[0]}: {one}" for one in wrong]
+    return faults
 
 
 def _wrong_members(row: Row, parents: list[str], lineage: set[str]) -> list[str]:
@@ -97,15 +97,15 @@ def _wrong_members(row: Row, parents: list[str], lineage: set[str]) -> list[str]
 
 
 async def _lost_heads(tx: Tx) -> list[str]:
-    found = await tx.all(rows.LOST_HEADS)
+    lost = await tx.all(rows.LOST_HEADS)
     return [
         f"{kind} {name} of repository {repo}: its head {head} is not a seal"
-        for repo, kind, name, head in found
+        for repo, kind, name, head in lost
     ]
 
 
 async def _shared_places(tx: Tx) -> list[str]:
-    """Seals of one branch with the same parent. Only a branch that was moved back, or deleted and created
+    """The seals of one branch with the same parent. Only a branch that was moved back, or deleted and created
     again, may have them."""
     wrong: list[str] = []
     for statement in (rows.SHARED_PARENTS, rows.SHARED_STARTS):

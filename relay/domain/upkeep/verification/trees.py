@@ -59,7 +59,7 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
             located = await store.locate([one.digest for one in lot])
             for part in _parts(lot, located):
                 raws = await _read(store, [one.digest for one in part if one.digest in located])
-                below, files, wrong = await asyncio.to_thread(_look, part, raws)
+                below, files, wrong = await asyncio.to_thread(_check_directories, part, raws)
                 for line in wrong + await _wrong_files(db, files):
                     yield line
                 fresh = set(await marks.add(one.digest for one in below))
@@ -69,40 +69,40 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
 
 
 def _parts(lot: list[_Wanted], located: Mapping[bytes, Located]) -> Iterator[list[_Wanted]]:
-    """What is read at once; first those that are nowhere."""
+    """Splits the directories into lots that are read at once; those that are not stored come first."""
     by_digest: dict[bytes, list[_Wanted]] = {}
-    for one in lot:
-        by_digest.setdefault(one.digest, []).append(one)
-    if missing := [one for one in lot if one.digest not in located]:
+    for directory in lot:
+        by_digest.setdefault(directory.digest, []).append(directory)
+    if missing := [directory for directory in lot if directory.digest not in located]:
         yield missing
     for part in batches(located.values(), DIRECTORY_BYTES, attrgetter("size")):
-        yield [one for found in part for one in by_digest[found.digest]]
+        yield [directory for place in part for directory in by_digest[place.digest]]
 
 
 async def _read(store: ObjectStore, digests: list[bytes]) -> dict[bytes, bytes]:
-    found: dict[bytes, bytes] = {}
+    raws: dict[bytes, bytes] = {}
     try:
         return await store.read_many(digests)
     except SvcError:
         for digest in digests:  # find the ones that cannot be read
             try:
-                found[digest] = await store.read(digest)
+                raws[digest] = await store.read(digest)
             except SvcError:
                 continue
-    return found
+    return raws
 
 
-def _look(
+def _check_directories(
     lot: list[_Wanted], raws: Mapping[bytes, bytes]
 ) -> tuple[list[_Wanted], dict[str, dict[str, TreeEntry]], list[str]]:
-    """Subdirectories, files by repository and path, and errors."""
+    """Verify directories. Returns their subdirectories, their files by repository and path, and errors."""
     below: list[_Wanted] = []
     files: dict[str, dict[str, TreeEntry]] = {}
     wrong: list[str] = []
-    for one in lot:
-        name = f"tree {one.digest.hex()[:12]} of repository {one.repo_id}, {one.path or 'root'}"
+    for place in lot:
+        name = f"tree {place.digest.hex()[:12]} of repository {place.repo_id}, {place.path or 'root'}"
         try:
-            found, partial, directory = _verified(one, raws.get(one.digest))
+            keys, partial, directory = _verify_directory(place, raws.get(place.digest))
         except SvcError as error:
             wrong.append(f"{name}: {error.detail}")
             continue
@@ -110,31 +110,32 @@ def _look(
             wrong.append(f"{name}: it is missing")
             continue
         for child in directory.children:
-            path = join(one.path, child.name)
+            path = join(place.path, child.name)
             if child.kind == "dir":
-                below.append(_Wanted(child.digest, path, one.repo_id, found, partial))
+                below.append(_Wanted(child.digest, path, place.repo_id, keys, partial))
             else:
-                files.setdefault(one.repo_id, {})[path] = child.entry
+                files.setdefault(place.repo_id, {})[path] = child.entry
     return below, files, wrong
 
 
-def _verified(one: _Wanted, raw: bytes | None) -> tuple[tuple[bytes, ...], bool, Directory | None]:
-    """The key that the directory has, or for a partial one all, whether it is partial, and the directory."""
+def _verify_directory(place: _Wanted, raw: bytes | None) -> tuple[tuple[bytes, ...], bool, Directory | None]:
+    """Verify one directory. Returns its tree key (all candidates for a partial one), whether it is partial,
+    and the decoded directory, None if it is missing. Raises SvcError for a wrong digest."""
     if raw is None:
-        return one.keys, False, None
+        return place.keys, False, None
     directory = tree.decode(raw)
-    if one.partial and name_of(raw) == one.digest:
-        return one.keys, True, directory
-    first, *others = one.keys
+    if place.partial and name_of(raw) == place.digest:
+        return place.keys, True, directory
+    first, *others = place.keys
     for key in others:
-        if directory_digest(directory, one.path, key) == one.digest:
+        if directory_digest(directory, place.path, key) == place.digest:
             return (key,), False, directory
-    tree.verify(directory, one.digest, one.path, first)
+    tree.verify(directory, place.digest, place.path, first)
     return (first,), False, directory
 
 
 async def _wrong_part(store: ObjectStore, root: bytes, repo_id: str, whole: bytes) -> str | None:
-    """What is wrong if a partial tree is not a part of the tree that was signed."""
+    """The error of a partial tree that is not a part of the signed tree; None if it is one."""
     name = f"tree {root.hex()[:12]} of repository {repo_id}"
     try:
         if await drive(tree.signed(root, {}), store.read_many) != whole:
@@ -153,8 +154,8 @@ async def _wrong_files(db: Database, files: dict[str, dict[str, TreeEntry]]) -> 
         for path, entry in named.items():
             held = large if entry.kind == "chunked" else plain
             if held.get(entry.digest) != entry.size:
-                said = "is missing" if entry.digest not in held else "has another size than its tree says"
-                wrong.append(f"file {path} of repository {repo_id}: object {entry.digest.hex()} {said}")
+                fault = "is missing" if entry.digest not in held else "has another size than its tree says"
+                wrong.append(f"file {path} of repository {repo_id}: object {entry.digest.hex()} {fault}")
     return wrong
 
 
@@ -162,5 +163,5 @@ async def _sizes(
     tx: Tx, statement: Statement, repo_id: str, named: dict[str, TreeEntry], *, large: bool
 ) -> dict[bytes, int]:
     digests = sorted({entry.digest for entry in named.values() if (entry.kind == "chunked") is large})
-    found = await tx.all(statement, repo_id=repo_id, digests=digests) if digests else []
-    return {bytes(digest): size for digest, size in found}
+    sizes = await tx.all(statement, repo_id=repo_id, digests=digests) if digests else []
+    return {bytes(digest): size for digest, size in sizes}

@@ -18,7 +18,7 @@ Sums = tuple[int, ...]
 
 
 class Repo(NamedTuple):
-    """Of one repository; `counted`: bytes, objects, and whether among what is deleted."""
+    """The usage of one repository. `real`, `counted`: bytes, objects, and whether it counts as deleted."""
 
     owner_id: str
     real: tuple[int, int, bool]
@@ -28,28 +28,28 @@ class Repo(NamedTuple):
 async def check(db: Database, _: ObjectStore) -> AsyncIterator[str]:
     """One line for each account and repository whose numbers are wrong."""
     async with db.read(snapshot=True) as tx:
-        repos, counted = await _read(tx, None), await _counted(tx)
-    for repo_id, one in repos.items():
-        if one.counted != one.real and not (one.counted is None and one.real[:2] == (0, 0)):
-            numbers = one.counted[:2] if one.counted else "no"
-            yield f"repository {repo_id}: {numbers} bytes and objects are counted, {one.real[:2]} are there"
-    for account_id, sums in _of_accounts(repos).items():
+        repos, counted = await _read(tx, None), await _read_counted(tx)
+    for repo_id, repo in repos.items():
+        if repo.counted != repo.real and not (repo.counted is None and repo.real[:2] == (0, 0)):
+            numbers = repo.counted[:2] if repo.counted else "no"
+            yield f"repository {repo_id}: {numbers} bytes and objects are counted, {repo.real[:2]} are there"
+    for account_id, sums in _sum_by_account(repos).items():
         there = dict(zip(NAMES, zip(counted.get(account_id, NOTHING), sums, strict=True), strict=True))
-        for name, (said, real) in there.items():
-            if said != real:
-                yield f"account {account_id}: {said} {name} are counted, {real} are there"
+        for name, (recorded, real) in there.items():
+            if recorded != real:
+                yield f"account {account_id}: {recorded} {name} are counted, {real} are there"
 
 
 async def repair(db: Database) -> int:
     """Correct the recorded usage. Returns how many accounts were wrong. Locks their repositories for
     writing."""
     async with db.read(snapshot=True) as tx:
-        repos, counted = await _read(tx, None), await _counted(tx)
+        repos, counted = await _read(tx, None), await _read_counted(tx)
     owned: dict[str, list[str]] = defaultdict(list)
-    wrong = {one.owner_id for one in repos.values() if one.counted != one.real}
-    wrong |= {who for who, sums in _of_accounts(repos).items() if counted.get(who, NOTHING) != sums}
-    for repo_id, one in repos.items():
-        owned[one.owner_id].append(repo_id)
+    wrong = {repo.owner_id for repo in repos.values() if repo.counted != repo.real}
+    wrong |= {who for who, sums in _sum_by_account(repos).items() if counted.get(who, NOTHING) != sums}
+    for repo_id, repo in repos.items():
+        owned[repo.owner_id].append(repo_id)
     for account_id in sorted(wrong):
         async with db.write(*map(repo_name, owned[account_id])) as tx:
             await _repair(tx, account_id, owned[account_id])
@@ -60,35 +60,35 @@ async def _repair(tx: Tx, account_id: str, repo_ids: list[str]) -> None:
     now = await _read(tx, repo_ids)
     await tx.many(rows.ENSURE_ACCOUNT, [rows.unused(account_id)])
     await tx.many(rows.ENSURE_REPO, [rows.empty(repo_id) for repo_id in now])
-    for repo_id, one in now.items():
-        size, objects, deleted = one.real
+    for repo_id, repo in now.items():
+        size, objects, deleted = repo.real
         await tx.run(rows.SET_REPO, of_repo=repo_id, new_bytes=size, new_objects=objects, new_deleted=deleted)
-    sums = _of_accounts(now).get(account_id, NOTHING)
+    sums = _sum_by_account(now).get(account_id, NOTHING)
     members = (name.replace(" ", "_") for name in NAMES)
     named = {f"new_{member}": value for member, value in zip(members, sums, strict=True)}
     await tx.run(rows.SET_ACCOUNT, of_account=account_id, **named)
 
 
 async def _read(tx: Tx, only: Collection[str] | None) -> dict[str, Repo]:
-    """The repositories, or `only` these."""
-    found: dict[str, Repo] = {}
+    """The usage of all repositories, or of `only` these, by id."""
+    repos: dict[str, Repo] = {}
     every = tx.all(rows.REAL) if only is None else tx.all(rows.REAL_OF, ids=sorted(only))
-    for repo_id, owner_id, deleted, size, objects, said, said_objects, said_deleted in await every:
-        counted = None if said is None else (int(said), int(said_objects), bool(said_deleted))
-        found[repo_id] = Repo(owner_id, (int(size), int(objects), bool(deleted)), counted)
-    return found
+    for repo_id, owner_id, deleted, size, objects, *recorded in await every:
+        counted = None if recorded[0] is None else (int(recorded[0]), int(recorded[1]), bool(recorded[2]))
+        repos[repo_id] = Repo(owner_id, (int(size), int(objects), bool(deleted)), counted)
+    return repos
 
 
-async def _counted(tx: Tx) -> dict[str, Sums]:
+async def _read_counted(tx: Tx) -> dict[str, Sums]:
     return {row[0]: tuple(map(int, row[1:])) for row in await tx.all(rows.COUNTED)}
 
 
-def _of_accounts(repos: Mapping[str, Repo]) -> dict[str, Sums]:
-    """The sums of each owner's repositories, by account id."""
-    found: dict[str, list[int]] = defaultdict(lambda: [0] * len(NAMES))
-    for one in repos.values():
-        size, objects, deleted = one.real
+def _sum_by_account(repos: Mapping[str, Repo]) -> dict[str, Sums]:
+    """The sums over each owner's repositories, by account id."""
+    sums_of: dict[str, list[int]] = defaultdict(lambda: [0] * len(NAMES))
+    for repo in repos.values():
+        size, objects, deleted = repo.real
         start = NAMES.index("deleted bytes") if deleted else 0
         for at, more in enumerate((size, objects, 1), start):
-            found[one.owner_id][at] += more
-    return {account_id: tuple(sums) for account_id, sums in found.items()}
+            sums_of[repo.owner_id][at] += more
+    return {account_id: tuple(sums) for account_id, sums in sums_of.items()}

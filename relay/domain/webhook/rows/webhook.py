@@ -143,7 +143,7 @@ _OF_HOOK = select(*_SUMMARY).select_from(_WITH_MESSAGE).where(_d.webhook_id == _
 
 @cache
 def deliveries(by_state: bool) -> Keyset:
-    """The newest first."""
+    """The deliveries of a webhook, newest first; `by_state`: those in the state `of_state` alone."""
     return Keyset(_OF_HOOK.where(_d.state == bindparam("of_state")) if by_state else _OF_HOOK, "-id")
 
 
@@ -265,9 +265,9 @@ SEAL = (
 )
 
 
-def webhook_row(found: Row) -> WebhookRow:
-    return WebhookRow(*found)
+def webhook_row(columns: Row) -> WebhookRow:
+    return WebhookRow(*columns)
 
 
-def delivery_row(found: Row) -> DeliveryRow:
-    return DeliveryRow(*found)
+def delivery_row(columns: Row) -> DeliveryRow:
+    return DeliveryRow(*columns)

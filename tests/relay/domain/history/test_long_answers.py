@@ -46,7 +46,7 @@ async def read(reply: Reply) -> bytes:
 
 def left(view: View) -> float:
     """The budget of who reads, in seconds of the processor."""
-    budget = view.node.limiter._filled(f"texts {view.payer}", WORK).tokens
+    budget = view.node.limiter._refill(f"texts {view.payer}", WORK).tokens
     assert isinstance(budget, float)
     return budget
 

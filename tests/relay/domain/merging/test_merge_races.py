@@ -82,14 +82,14 @@ def place(relay: Relay) -> Iterator[Place]:
 def at_once(place: Place, *writes: Write) -> list[httpx.Response]:
     """The answers of requests that all passed the gate, and queue at the repository's lock in this order."""
     waiting: list[View] = []
-    about = View._about
+    about = View._lock_names
 
     def counting(view: View) -> list[str]:
         waiting.append(view)
         return about(view)
 
     with ThreadPoolExecutor(len(writes)) as pool:
-        with held(place.relay, place.repo.id), mock.patch.object(View, "_about", counting):
+        with held(place.relay, place.repo.id), mock.patch.object(View, "_lock_names", counting):
             asked = []
             for write in writes:
                 asked.append(pool.submit(write))
