@@ -122,3 +122,28 @@ def test_the_lock_is_what_the_project_asks_for(lock: str) -> None:
         if not (need := Requirement(line)).specifier.contains(pins.get(canonicalize_name(need.name)) or "0")
     ]
     assert wrong == [], "run: ./scripts/lock"
+
+
+VAGUE = {"found", "one", "made", "said", "kept", "shown", "left", "known", "wanted", "asked", "told", "here"}
+BOUND = {"llm": 1, "localstore": 23, "relay": 104, "svc": 114, "tui": 371}
+"""How many functions of each room bind one of VAGUE. Numbers may only become smaller."""
+
+
+@pytest.mark.parametrize("room", sorted(BOUND))
+def test_locals_are_named_for_what_they_are(room: str) -> None:
+    vague = []
+    for path in sorted((ROOT / room).rglob("*.py")):
+        for function in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                names = {
+                    node.arg if isinstance(node, ast.arg) else node.id
+                    for node in ast.walk(function)
+                    if isinstance(node, ast.arg)
+                    or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+                }
+                if names & VAGUE:
+                    vague.append(
+                        f"{path.relative_to(ROOT)}:{function.lineno} {', '.join(sorted(names & VAGUE))}"
+                    )
+    assert len(vague) <= BOUND[room], "\n".join(vague)
+    assert len(vague) == BOUND[room], f"write {len(vague)} for {room}: it became smaller"

@@ -39,27 +39,27 @@ def current(url: str) -> str | None:
 
 def check(url: str) -> None:
     """Refuse to serve on a schema that is not this build's."""
-    found = current(url)
-    if found is None:
+    revision = current(url)
+    if revision is None:
         raise StartRefused("the database is not migrated; run: relay migrate")
-    if found < HEAD:
+    if revision < HEAD:
         raise StartRefused(
-            f"the database is at revision {found}, this build needs {HEAD}; run: relay migrate"
+            f"the database is at revision {revision}, this build needs {HEAD}; run: relay migrate"
         )
 
 
 def upgrade(url: str, served: str | None = None) -> str:
     """Bring a database to HEAD and answer its revision. Does nothing when it is there, or further.
     `served`: the URL that relays will use; its role, when another one, may then read and write."""
-    found = current(url)
-    if found is None or found < HEAD:
+    revision = current(url)
+    if revision is None or revision < HEAD:
         _upgrade(url)
-        found = HEAD
+        revision = HEAD
     if urls.is_postgres(url) and served is not None:
         from relay.migrations import postgres
 
         postgres.grant(url, urls.role(served))
-    return found
+    return revision
 
 
 def _upgrade(url: str) -> None:

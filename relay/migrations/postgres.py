@@ -64,10 +64,10 @@ def _with(url: str, work: Callable[[Any], Awaitable[T]], keep: bool = False) -> 
 
 def _require_version(connection: Any) -> None:
     """Older servers would begin well and fail at some statement later."""
-    found = connection.get_server_version()
-    if found.major < OLDEST:
+    version = connection.get_server_version()
+    if version.major < OLDEST:
         raise StartRefused(
-            f"this is PostgreSQL {found.major}.{found.minor}; a relay needs PostgreSQL {OLDEST} or newer: "
+            f"this is PostgreSQL {version.major}.{version.minor}; a relay needs {OLDEST} or newer: "
             "upgrade the server, or name another one in DATABASE_URL"
         )
 
@@ -75,8 +75,8 @@ def _require_version(connection: Any) -> None:
 async def _current(connection: Any) -> str | None:
     if await connection.fetchval("SELECT to_regclass('alembic_version') IS NULL"):
         return None
-    found = await connection.fetchval("SELECT version_num FROM alembic_version")
-    return None if found is None else str(found)
+    revision = await connection.fetchval("SELECT version_num FROM alembic_version")
+    return None if revision is None else str(revision)
 
 
 async def _run(given: Any, work: Work, then: Callable[[Any], Awaitable[None]]) -> None:

@@ -21,7 +21,7 @@ def test_the_source_link_leads_to_the_running_code(relay: Relay) -> None:
         licence = tar.extractfile(f"{folder}/LICENSE")
         assert licence is not None
         assert b"GNU AFFERO GENERAL PUBLIC LICENSE" in licence.read()
-    assert {"relay/domain/upkeep/routes/node.py", "localstore/core/seal.py", "svc/__main__.py"} <= names
+    assert {"relay/domain/upkeep/routes.py", "localstore/core/seal.py", "svc/__main__.py"} <= names
     assert httpx.get(link).content == packed.content
     name = packed.headers["etag"]
     assert name == f'"{name[1:-1]}"'

@@ -38,13 +38,13 @@ def _fill(into: sa.Table) -> None:
     repo, number = columns[:2]
     rows = sa.select(*columns).select_from(sa.table("subject", *columns)).order_by(repo, number).limit(AT_ONCE)
     page = rows
-    while found := op.get_bind().execute(page).all():
+    while page_rows := op.get_bind().execute(page).all():
         op.bulk_insert(
             into,
             [
                 {"repo_id": one.repo_id, "number": one.number, "word": word, "kind": one.kind, "state": one.state}
-                for one in found
+                for one in page_rows
                 for word in words(one.title, one.body)
             ],
         )
-        page = rows.where(sa.tuple_(repo, number) > sa.tuple_(found[-1].repo_id, found[-1].number))
+        page = rows.where(sa.tuple_(repo, number) > sa.tuple_(page_rows[-1].repo_id, page_rows[-1].number))

@@ -176,15 +176,18 @@ def start(folder: Path, **settings: str) -> Relay:
             env=environment,
         )
     assert process.stdout is not None
-    lines = [process.stdout.readline(), process.stdout.readline()]
-    found = re.search(r"port (\d+), host key SHA256:", lines[1])
-    if found is None:
+    lines = []
+    port = None
+    while port is None and (line := process.stdout.readline()):
+        lines.append(line)
+        port = re.search(r"port (\d+), host key SHA256:", line)
+    if port is None:
         process.wait(PATIENCE)
         shutil.rmtree(temporary)
         raise AssertionError((folder / "log").read_text()[-3000:])
     return Relay(
         lines[0].split("listening on ")[1].strip(),
-        int(found[1]),
+        int(port[1]),
         data,
         folder,
         temporary,
