@@ -214,7 +214,7 @@ def test_edits_that_are_live_and_not_sealed_are_in_no_code_history_or_clone(
     write("new.txt", "live\n")
     killed("prepare", 0, "push", "-m", "never sealed")
     assert asked(alice, "/refs/branch/main")["head"] == seal
-    assert [one["id"] for one in asked(alice, "/log?branch=main")["items"]] == [seal]
+    assert [one["id"] for one in asked(alice, "/log?ref=main")["items"]] == [seal]
     assert sorted(sealed(alice)) == ["a.txt"]
     assert asked(alice, f"/blob/{seal}/a.txt")["content"] == "sealed\n"
     assert alice("repo", "clone", full, str(tmp_path / "b")).code == 0
