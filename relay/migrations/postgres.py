@@ -67,8 +67,8 @@ def _require_version(connection: Any) -> None:
     version = connection.get_server_version()
     if version.major < OLDEST:
         raise StartRefused(
-            f"this is PostgreSQL {version.major}.{version.minor}; a relay needs {OLDEST} or newer: "
-            "upgrade the server, or name another one in DATABASE_URL"
+            f"this is PostgreSQL {version.major}.{version.minor}; a relay needs PostgreSQL {OLDEST} or "
+            "newer: upgrade the server, or name another one in DATABASE_URL"
         )
 
 
