@@ -53,6 +53,8 @@ def test_keys_that_come_at_once_reach_the_prompt_that_they_open(
         assert terminal.shows("Issues, open"), terminal.text
         for title in ("Retry stalls", "sessions 1 2 3 quit"):
             terminal.keys(f"a{title}\r")
+            assert terminal.shows("▌text"), terminal.text
+            terminal.keys("S")
             assert terminal.shows(f"{title} "), terminal.text
     finally:
         terminal.close()
