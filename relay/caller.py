@@ -198,7 +198,10 @@ class Caller:
             self.nonce = None
 
     async def _look_again(self, tx: Tx) -> None:
-        """Check again, inside the transaction, what the gate checked before it."""
+        """Check again, inside the transaction, what the gate checked before it: a request may have waited
+        while its session ended. Raises Unauthorized."""
+        if self.principal is not None:
+            await self.recheck(tx)
 
     async def recheck(self, tx: Tx, repo_id: str = "") -> Row:
         """The repository's row as the caller sees it in this transaction; nulls where it is hidden or

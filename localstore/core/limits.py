@@ -80,7 +80,7 @@ CHECKS_ENABLED, CHECKS_KNOWN = 100, 1000  # of a repository; known: those report
 RUNS_A_MINUTE = 600  # that one account records within a minute, wherever
 
 # --- webhooks and reports
-API_KEYS = 100  # of an account, revoked ones not counted
+API_KEYS = 100  # of an account that are neither revoked nor expired
 API_KEY_OVERLAP = 7 * 24 * 3600  # seconds for which a secret that was rotated stays valid
 WEBHOOKS, WEBHOOKS_A_DAY = 20, 200  # of a repository; that an account makes
 WEBHOOK_URL_CHARS, WEBHOOK_SECRET_MIN, WEBHOOK_SECRET_MAX = 2000, 16, 200  # characters

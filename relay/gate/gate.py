@@ -95,8 +95,9 @@ def handler_of(route: Route, node: Node) -> Handle:
             if sees:
                 arguments["view"] = caller = await view_of(operation, caller, params["id"])
             _require_node_can(operation, node)
-            if route.query:
-                arguments["query"] = _query(request, route.query, strict=route.path.startswith("/api/"))
+            strict = route.path.startswith("/api/")
+            if route.query or strict:
+                arguments["query"] = _query(request, route.query or NoQuery, strict)
             arguments["body"] = _body(request, route, body, decode_body) if decode_body else None
             arguments["upload"] = incoming
             handler_arguments = {parameter: arguments[name] for parameter, name in filled.items()}
@@ -316,16 +317,21 @@ def _segment(raw: str) -> str:
     return value
 
 
+class NoQuery(msgspec.Struct, frozen=True):
+    """The query of a route that takes no parameters."""
+
+
 def _query(request: Request, shape: type[msgspec.Struct], strict: bool) -> msgspec.Struct:
     """The query. `strict`: it has no parameters that its route does not know, so that a misspelt filter or
     guard is not taken for none. Pages are linked to with parameters of others."""
-    names = shape.__struct_encode_fields__ if strict else None
+    allowed = shape.__struct_encode_fields__ if strict else None
     parameters: dict[str, str] = {}
     for name, value in request.get_query_args(keep_blank_values=True):
         if name in parameters:
             raise Invalid(f"the query parameter {name[:40]!r} is given twice")
-        if names is not None and name not in names:
-            raise Invalid(f"the query has no parameter {name[:40]!r}; it has {', '.join(names)}")
+        if allowed is not None and name not in allowed:
+            has = f"it has {', '.join(allowed)}" if allowed else "it has none"
+            raise Invalid(f"the query has no parameter {name[:40]!r}; {has}")
         if "\ufffd" in value:
             raise Invalid(f"the query parameter {name[:40]!r} is not UTF-8")
         parameters[name] = value

@@ -117,7 +117,6 @@ async def accept(caller: Caller, invite: str) -> Invite:
     """
     repo_id = await _repo_of(caller, invite)
     async with caller.write(repo_name(repo_id)) as tx:
-        await caller.recheck(tx)
         row = await _find_my_invite(tx, caller, invite)
         await tx.run(rows.END_INVITE, of_id=invite, new_state="accepted")
         await add_collaborator(tx, caller, repo_id, caller.me.account_id, row[14])
@@ -128,7 +127,6 @@ async def decline(caller: Caller, invite: str) -> Invite:
     """Decline an invitation"""
     repo_id = await _repo_of(caller, invite)
     async with caller.write(repo_name(repo_id)) as tx:
-        await caller.recheck(tx)
         row = await _find_my_invite(tx, caller, invite)
         await tx.run(rows.END_INVITE, of_id=invite, new_state="declined")
         await caller.node.hub.announce(

@@ -61,7 +61,6 @@ async def invite(caller: Caller, org: str, body: MemberInviteCreate) -> MemberIn
     async with caller.read() as tx:
         org_id = (await admin_of(tx, caller, org))[0]
     async with caller.write(account_name(org_id)) as tx:
-        await caller.recheck(tx)
         await admin_again(tx, caller, org_id, org)
         now = now_ms()
         who, handle = await account_of(tx, body.handle, "/handle")
@@ -124,7 +123,6 @@ async def decline(caller: Caller, invite: str) -> MemberInvite:
     """Decline an invitation to an organisation"""
     org_id = await _org_of(caller, invite)
     async with caller.write(account_name(org_id)) as tx:
-        await caller.recheck(tx)
         await _find_my_invite(tx, caller, invite)
         await tx.run(rows.DECLINE_INVITE, of_id=invite, now=now_ms())
         await _record(tx, caller, "member.decline", org_id, caller.me.account_id)

@@ -36,7 +36,6 @@ async def create(caller: Caller, body: OrganisationCreate) -> Organisation:
         raise Forbidden("an organisation needs an admin with a handle; choose one first: svc login")
     handle = names.handle(body.handle)
     async with caller.write(f"handle {handle}") as tx:
-        await caller.recheck(tx)
         await require_few(tx, me.account_id)
         await caller.count_created(tx, "organisations")
         account = await accounts.create(tx, handle, new_account_id(), kind="org")

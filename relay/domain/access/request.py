@@ -53,7 +53,6 @@ async def create(caller: Caller, body: AccessRequestCreate) -> AccessRequested:
     place = {"owner": owner.removeprefix("@"), "name": name}
     request = {**place, "role": body.role, "note": body.note}
     async with caller.write() as tx:
-        await caller.recheck(tx)
         repo_row = await tx.one(repos.BY_NAME, **place, account=me.account_id)
         held = None if repo_row is None else repos.role(repo_row)
         if RANK[held] >= RANK[body.role]:

@@ -127,7 +127,6 @@ async def _end_transfer(
     before = await _find_my_transfer(caller, transfer)
     owners = [account_name(before[index]) for index in whose]  # who is an admin of these stays so meanwhile
     async with caller.write(repo_name(before[1]), *owners) as tx:
-        await caller.recheck(tx)
         row = await _find_pending(tx, transfer)
         if not await _acts_for_any(tx, [row[index] for index in whose], caller.me.account_id):
             raise NotFound

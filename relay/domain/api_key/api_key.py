@@ -34,14 +34,14 @@ from relay.http.limiter import Attempts
 SECRET_BYTES = 32
 SHOWN_CHARS = len(PREFIX) + 6  # of the secret, in lists: too few to guess the rest
 DAY = 24 * 3600_000  # milliseconds
-REVOKED_STAYS = 90 * DAY
+ENDED_STAYS = 90 * DAY
 USED_AGAIN = 10 * 60_000  # milliseconds; precision of `last_used_at`, so that a check rarely writes
 
 _NEW = Attempts("api_key.account", 60, 3600)
 
 
 async def page(caller: Caller, user_id: str, query: PageQuery) -> Page[ApiKey]:
-    """The caller's API keys, newest first; revoked ones stay for 90 days"""
+    """The caller's API keys, newest first; ended ones stay for 90 days"""
     account = _require_own(caller, user_id)
     async with caller.read() as tx:
         return await paging.page(
@@ -58,8 +58,8 @@ async def create(caller: Caller, user_id: str, body: ApiKeyCreate) -> ApiKeySecr
     _NEW.count(caller.node.limiter, account)
     secret, key_id = _new_secret(), new_id()
     async with caller.write() as tx:
-        await tx.run(rows.FORGET, of_account=account, before=now - REVOKED_STAYS)
-        if await tx.value(rows.COUNT, of_account=account) >= limits.API_KEYS:
+        await tx.run(rows.FORGET, of_account=account, before=now - ENDED_STAYS)
+        if await tx.value(rows.COUNT, of_account=account, now=now) >= limits.API_KEYS:
             raise Conflict(
                 f"you have {limits.API_KEYS} API keys, and no account has more; revoke one: svc auth key list"
             )

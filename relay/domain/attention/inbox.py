@@ -79,7 +79,6 @@ async def update(caller: Caller, item: str, body: InboxState) -> InboxItem:
     if marking is None:
         raise NotFound
     async with caller.write() as tx:
-        await caller.recheck(tx)
         if not await _mark(tx, marking, body):
             raise NotFound
         row = await tx.one(marking.one, **marking.about)
@@ -117,7 +116,6 @@ async def update_all(caller: Caller, body: InboxMarks) -> InboxChanged:
     """
     me, marks = caller.me.account_id, _marks(body)
     async with caller.write() as tx:
-        await caller.recheck(tx)
         if body.ids is not None:
             markings = [_marking_of(caller, item) for item in dict.fromkeys(body.ids)]
             marked = [await _mark(tx, marking, body) for marking in markings if marking is not None]

@@ -5,23 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Literal
 
-from localstore.core.errors import NotFound, SvcError
+from localstore.core.errors import Invalid, NotFound, NotText, PathInvalid, TooLarge
 from localstore.core.model.collaboration.issue import Comment
 from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.collaboration.thread import Thread, ThreadQuery
 from localstore.core.model.history import BlameRange, ChangedFile, Compare, CompareQuery
 from relay.domain.history import blame as blames
-from relay.domain.history import compare
+from relay.domain.history import compare, history, sealed
 from relay.domain.proposal import thread as threads
 from relay.domain.repository import code
 from relay.domain.repository.code import Position
 from relay.domain.repository.place import Place
 from relay.domain.repository.talk import Text, text
 
-THREADS = 100  # of one page
-SIGN_IN = "Sign in to see it."
+THREADS, COMMENTS = 50, 20  # of one page; of one thread
+REFUSED = "You may not see it here, or this node does not offer it."
 UNKNOWN = "There is no such branch, tag or seal here."
 _HUNK = re.compile(r"@@ -([0-9]+)(?:,[0-9]+)? \+([0-9]+)(?:,[0-9]+)? @@")
 
@@ -29,11 +30,12 @@ Kind = Literal["ins", "del", "hunk", "same", "note"]
 
 
 @dataclass(slots=True)
-class Said:
-    """A thread with the texts of its comments."""
+class RenderedThread:
+    """A thread with the texts of its first comments. `more`: how many further ones it has."""
 
     thread: Thread
     comments: list[tuple[Comment, Text]]
+    more: int
 
 
 @dataclass(slots=True)
@@ -44,7 +46,7 @@ class DiffLine:
     text: str
     old: int | None = None
     new: int | None = None
-    threads: list[Said] = field(default_factory=list)
+    threads: list[RenderedThread] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -66,10 +68,12 @@ class Comparison:
 
 @dataclass(slots=True)
 class ProposalFiles:
-    """What a proposal changes. `elsewhere`: threads whose lines this page does not show."""
+    """What a proposal changes. `elsewhere`: threads whose lines this page does not show; `more`: there are
+    threads beyond these."""
 
     comparison: Comparison
-    elsewhere: list[Said]
+    elsewhere: list[RenderedThread] = field(default_factory=list)
+    more: bool = False
 
 
 @dataclass(slots=True)
@@ -108,30 +112,36 @@ def diff_lines(patch: str) -> list[DiffLine]:
 async def comparison(place: Place, query: CompareQuery) -> Comparison:
     """The comparison, or why this reader has none."""
     if not place.may("history.compare"):
-        return Comparison(reason=SIGN_IN)
+        return Comparison(reason=REFUSED)
     try:
         changes = await compare.compare(place.view, query)
     except NotFound:
         return Comparison(reason=UNKNOWN)
-    except SvcError as error:
+    except (Invalid, TooLarge) as error:
         return Comparison(reason=error.detail)
     files = [Difference(file, diff_lines(file.patch) if file.patch else []) for file in changes.files]
     return Comparison(changes, files)
 
 
 async def of_proposal(place: Place, proposal: Proposal, cursor: str | None) -> ProposalFiles:
-    """What the newest version of a proposal changes, each open thread below its lines."""
+    """What the newest version of a proposal changes, each open thread below its lines. A reader without the
+    comparison has the threads from the API."""
     query = CompareQuery(base=proposal.base_seal, head=proposal.head_seal, cursor=cursor)
     result = await comparison(place, query)
-    page = await threads.page(place.view, str(proposal.number), ThreadQuery(limit=THREADS))
-    open_threads = [
-        Said(thread, [(comment, await text(place, comment.body)) for comment in thread.comments])
-        for thread in page.items
-    ]
-    return ProposalFiles(result, _place_threads(result.files, open_threads))
+    if result.changes is None:
+        return ProposalFiles(result)
+    page = await threads.page(place.view, str(proposal.number), ThreadQuery(limit=THREADS, state="open"))
+    rendered = [await _render_thread(place, thread) for thread in page.items]
+    return ProposalFiles(result, _place_threads(result.files, rendered), page.next_cursor is not None)
 
 
-def _place_threads(files: Sequence[Difference], threads: Sequence[Said]) -> list[Said]:
+async def _render_thread(place: Place, thread: Thread) -> RenderedThread:
+    first = thread.comments[:COMMENTS]
+    comments = [(comment, await text(place, comment.body)) for comment in first]
+    return RenderedThread(thread, comments, len(thread.comments) - len(first))
+
+
+def _place_threads(files: Sequence[Difference], threads: Sequence[RenderedThread]) -> list[RenderedThread]:
     """Put each thread below the last of its lines. Returns those whose line stands in none of the files."""
     lines: dict[tuple[str, str, int], DiffLine] = {}
     for difference in files:
@@ -154,14 +164,22 @@ def _place_threads(files: Sequence[Difference], threads: Sequence[Said]) -> list
 async def blame(position: Position) -> tuple[list[BlamedLine], str]:
     """The lines of a file with the seals that they come from, or why this reader has none. Raises NotFound
     where there is no file."""
-    file = await code.file(position, position.path, plain=True)
+    view = position.place.view
     if not position.place.may("history.blame"):
-        return [], SIGN_IN
-    if file.shape != "text":
-        return [], "Only texts have lines that somebody wrote."
+        seal = await sealed.seal(view, position.seal)
+        await sealed.entry(view, seal.root, position.path)
+        return [], REFUSED
     try:
-        answer = await blames.blame(position.place.view, position.seal, position.path)
-    except SvcError as error:
+        answer = await blames.blame(view, position.seal, position.path)
+    except NotText:
+        return [], "Only texts have lines that somebody wrote."
+    except TooLarge as error:
         return [], error.detail
+    except PathInvalid:
+        raise NotFound from None
+    lines = (await code.file(position, position.path, plain=True)).lines
+    if len(lines) != answer.lines:  # those who colour a text end a line at a lone carriage return too
+        content = (await history.blob(view, position.seal, position.path)).content or ""
+        lines = [escape(line) for line in content.split("\n")[: answer.lines]]
     owners = {piece.start: piece for piece in answer.ranges}
-    return [BlamedLine(html, owners.get(number)) for number, html in enumerate(file.lines, 1)], ""
+    return [BlamedLine(html, owners.get(number)) for number, html in enumerate(lines, 1)], ""

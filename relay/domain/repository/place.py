@@ -13,6 +13,7 @@ from localstore.core.rights import OPERATIONS
 from relay.caller import Caller, View
 from relay.domain.repository import repo as repos
 from relay.gate.gate import view_at
+from relay.http.routing import TABLE
 from relay.render.jobs import Links
 
 ANY = "apps"  # the address of an app, and accepted for every kind
@@ -58,7 +59,10 @@ class Place:
         )
 
     def may(self, operation: str) -> bool:
-        """Whether the reader may use this operation of the API."""
+        """Whether the reader may use this operation of the API, and the node offers it."""
+        flag = next(route.flag for route in TABLE if route.operation.name == operation)
+        if flag is not None and not self.view.node.config.flags.on(flag):
+            return False
         try:
             replace(self.view, operation=OPERATIONS[operation]).require_allowed()
         except (Forbidden, Unauthorized):

@@ -53,7 +53,6 @@ async def create(caller: Caller, body: RepoCreate) -> Repo:
     owner_id, owner = await owner_of(caller, body.owner) if body.owner else (me.account_id, me.handle)
     new = _new_row(owner_id, owner, body)
     async with caller.write(account_name(owner_id)) as tx:
-        await caller.recheck(tx)
         if not await through.acts_for(tx, owner_id, me.account_id):
             raise NotFound
         caller.node.reserve.require()
@@ -184,7 +183,6 @@ async def restore(caller: Caller, repo_id: str) -> Repo:
     """
     me = caller.me.account_id
     async with caller.write(repo_name(repo_id)) as tx:
-        await caller.recheck(tx)
         if not await tx.run(rows.RESTORE, repo_id=repo_id, account=me, now=now_ms()):
             raise NotFound
         await quota.restore(tx, repo_id)

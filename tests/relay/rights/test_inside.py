@@ -84,13 +84,16 @@ async def test_a_credential_that_was_taken_away_writes_no_more(tmp_path: Path, w
         }[what]
         async with w.node.db.write() as tx:
             await tx.run(bound)
-        async with view.write():
-            pass
+        caller = Caller(node=w.node, principal=view.me, address="127.0.0.1")
+        for one in (view, caller):
+            async with one.write():
+                pass
         async with w.node.db.write() as tx:
             await tx.run(took)
-        with pytest.raises(Unauthorized):
-            async with view.write():
-                pass
+        for one in (view, caller):  # about a repository, and about the account alone
+            with pytest.raises(Unauthorized):
+                async with one.write():
+                    pass
 
 
 @pytest.mark.parametrize("what", ["device_key", "account"])

@@ -39,10 +39,20 @@ _MINE = api_key.c.account_id == bindparam("of_account")
 _ONE = and_(api_key.c.id == bindparam("of_key"), _MINE)
 PAGE = Keyset(select(*COLUMNS).where(_MINE), "-created_at", "id")
 ONE = select(*COLUMNS).where(_ONE)
-COUNT = select(func.count()).select_from(api_key).where(_MINE, api_key.c.revoked_at.is_(None))
+COUNT = (
+    select(func.count())
+    .select_from(api_key)
+    .where(
+        _MINE,
+        api_key.c.revoked_at.is_(None),
+        or_(api_key.c.expires_at.is_(None), api_key.c.expires_at > bindparam("now")),
+    )
+)
 INSERT = insert(api_key)
 REVOKE = update(api_key).where(_ONE, api_key.c.revoked_at.is_(None)).values(revoked_at=bindparam("now"))
-FORGET = delete(api_key).where(_MINE, api_key.c.revoked_at < bindparam("before"))
+FORGET = delete(api_key).where(
+    _MINE, func.coalesce(api_key.c.revoked_at, api_key.c.expires_at) < bindparam("before")
+)
 TOUCH = update(api_key).where(_ONE).values(last_used_at=bindparam("now"))
 ROTATE = (
     update(api_key)
