@@ -60,13 +60,27 @@ class AlreadyLocked(Exception):
 @contextmanager
 def hold_lock(lock: Path, command: str = "") -> Iterator[None]:
     """Hold the lock; the file says who holds it. Raises AlreadyLocked."""
-    fd = _open(lock)
+    fd = _open_locked(lock)
     try:
-        if not _try_lock(fd):
-            raise AlreadyLocked(_read(fd))
         with _signed(fd, command):
             yield
     finally:
+        os.close(fd)
+
+
+def _open_locked(lock: Path) -> int:
+    """The lock's file, locked. One that was removed while it was waited for locks nothing, so it is opened
+    again. Raises AlreadyLocked."""
+    while True:
+        fd = _open(lock)
+        try:
+            if not _try_lock(fd):
+                raise AlreadyLocked(_read(fd))
+            if os.fstat(fd).st_nlink:
+                return fd
+        except BaseException:
+            os.close(fd)
+            raise
         os.close(fd)
 
 

@@ -9,14 +9,14 @@ The lock dies with its process, so that the next process that wants the blob goe
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Collection
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import msgspec
 
 from localstore.folder.lock import AlreadyLocked, hold_lock
-from localstore.models.store import ORPHAN_SECONDS, Models
+from localstore.models.store import Models
 
 LOOK = 0.1
 REPORT = 0.2  # seconds between two writes of the progress
@@ -29,6 +29,7 @@ class Progress(msgspec.Struct):
     total: int = 0
 
 
+LEFT_SECONDS = 14 * 86400.0  # for which a download that was cut goes on where it was
 Report = Callable[[int, int], None]
 """Called with the bytes that are here, and those of the whole."""
 Work = Callable[[Path, Report], str]
@@ -44,19 +45,26 @@ def pull_blob(models: Models, key: str, find: Callable[[], str | None], work: Wo
         if digest is not None:
             return digest
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        try:
-            with hold_lock(folder / f"{key}.lock", "svc llm pull"):
-                digest = find()
-                if digest is not None:
-                    return digest
-                sha256 = work(folder / f"{key}.part", _Written(folder / f"{key}.progress", report))
-                (folder / f"{key}.progress").unlink(missing_ok=True)
-                return sha256
-        except AlreadyLocked:
-            with suppress(OSError, msgspec.MsgspecError):
-                seen = msgspec.json.decode((folder / f"{key}.progress").read_bytes(), type=Progress)
-                report(seen.completed, seen.total)
-        time.sleep(LOOK)
+        with ExitStack() as lock:
+            try:
+                lock.enter_context(hold_lock(folder / f"{key}.lock", "svc llm pull"))
+            except AlreadyLocked:
+                _report_other(folder / f"{key}.progress", report)
+                time.sleep(LOOK)
+                continue
+            digest = find()
+            if digest is not None:
+                return digest
+            sha256 = work(folder / f"{key}.part", _Written(folder / f"{key}.progress", report))
+            (folder / f"{key}.progress").unlink(missing_ok=True)
+            return sha256
+
+
+def _report_other(progress: Path, report: Report) -> None:
+    """Report how far the process is that fetches the blob."""
+    with suppress(OSError, msgspec.MsgspecError):
+        seen = msgspec.json.decode(progress.read_bytes(), type=Progress)
+        report(seen.completed, seen.total)
 
 
 class _Written:
@@ -83,13 +91,15 @@ def parts_size(models: Models, key: str) -> int:
         return 0
 
 
-def drop_old(models: Models) -> None:
-    """Remove what downloads left a day ago."""
+def drop_old(models: Models, spared: Collection[str] = ()) -> None:
+    """Remove what downloads left two weeks ago, except those with the keys that are `spared`."""
     folder = models.root / "pulls"
     for lock in folder.glob("*.lock") if folder.is_dir() else ():
+        if lock.stem in spared:
+            continue
         files = [lock.with_suffix(end) for end in (".part", ".progress", ".lock")]
         with suppress(OSError, AlreadyLocked), hold_lock(lock, "svc llm"):
             times = [file.stat().st_ctime for file in files[:2] if file.exists()]
-            if not times or time.time() - max(times) > ORPHAN_SECONDS:
+            if not times or time.time() - max(times) > LEFT_SECONDS:
                 for file in files:
                     file.unlink(missing_ok=True)

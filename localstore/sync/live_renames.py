@@ -106,7 +106,10 @@ def take_along(copy: WorkingCopy, old: str, new: str) -> None:
         return  # it was moved aside with its folder, where the branch has a file
     taken = False
     if target is not None and target.kind == entry.kind == "text":
+        mine = entry.shadow
         taken = _take_text(copy, entry, target)
+        if taken and mine is not None:  # an editor that has the file open will save there again
+            copy.followed.left[old] = Left(mine, time.monotonic() + MEMORY, new)
     elif target is not None and target.kind == entry.kind == "blob":
         taken = _take_bytes(copy, entry, new)
     if taken:

@@ -58,7 +58,8 @@ class ApiKeyCreate(Sent, frozen=True):
 
 
 class ApiKeyRotate(Sent, frozen=True):
-    """For how many seconds the secret before stays valid beside the new one."""
+    """For how many seconds the secret that is replaced stays valid beside the new one. An older one whose
+    overlap still runs ends at once."""
 
     overlap_seconds: Annotated[int, msgspec.Meta(ge=0, le=API_KEY_OVERLAP)] = 0
 

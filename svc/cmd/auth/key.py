@@ -94,16 +94,19 @@ def rotate(
 ) -> None:
     """Give an API key a new secret
 
-    The old secret ends at once, or after --overlap. The new one is printed once.
+    The old secret ends at once, or after --overlap; one before that ends now. The new one is printed once.
 
     Examples:
     svc auth key rotate 0198c0de --overlap 3600
     """
+    user = _user(ctx)
     with _explain_missing_key(id):
-        key = ctx.api.send(
-            api_key.ROTATE, ApiKeyRotate(overlap_seconds=overlap), user_id=_user(ctx), key_id=id
-        )
-    _print_secret(ctx, f"Rotated the API key {key.name}", key)
+        key = ctx.api.send(api_key.GET, user_id=user, key_id=id)
+        if not overlap:
+            ctx.confirm(f"Rotating the API key {key.name} ends its secret for every program that uses it")
+        body = ApiKeyRotate(overlap_seconds=overlap)
+        rotated = ctx.api.send(api_key.ROTATE, body, user_id=user, key_id=id)
+    _print_secret(ctx, f"Rotated the API key {rotated.name}", rotated)
 
 
 @answers((Column("id"),))

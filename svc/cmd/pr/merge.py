@@ -131,6 +131,8 @@ def merge(
         delete_branch=delete_branch,
     )
     if waits:
+        if way_back:
+            ctx.out.note(f"{proposal.head} is deleted when it lands; then {way_back}")
         done = ctx.api.send(merges.AUTO, finish, **path)
         blocks = ", ".join((["draft"] if proposal.draft else []) + proposal.blocked_by).replace("_", " ")
         sentence = f"{titled(proposal)} lands on {proposal.base} when nothing blocks it; now: {blocks}"

@@ -73,7 +73,7 @@ class WrongBytes(Exception):
 def fetch_parts(models: Models, parts: list[Part], tell: Tell) -> list[str]:
     """The SHA-256 of the blobs, in order, fetched if they are not here. Raises DiskError before anything is
     fetched, and if the disk is full meanwhile; ServerMisbehaved for wrong bytes; BadModel."""
-    drop_old(models)
+    drop_old(models, {part.key for part in parts})
     require_room(models, parts)
     return [_fetch_part(models, part, tell) for part in parts]
 

@@ -59,8 +59,10 @@ def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell)
     return Pulled(installed, new)
 
 
-def _look(where: Where, models: Models, name: ModelName) -> _Looked:
-    label = name.short
+def _look(where: Where, models: Models, typed: ModelName) -> _Looked:
+    """What the name that was typed leads to. A manifest may name another repository of the same server, or a
+    model of a registry; no manifest chooses a server."""
+    name, label = typed, typed.short
     for _ in range(HOPS):
         origin = registry.origin_of(name, where.environment)
         if origin is not None:
@@ -74,6 +76,11 @@ def _look(where: Where, models: Models, name: ModelName) -> _Looked:
                 messages=layers.messages,
             )
             return _Looked(layers.files, layers.projector, record)
+        if name.host and name is not typed:
+            raise NoSuchModel(
+                f"{label} names {name.short}, a model of another server; if you trust that server, pull it "
+                "by this name yourself"
+            )
         if name.host:
             where.use_server(name.host)
         choice = repository.find(where, models, name)

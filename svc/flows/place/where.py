@@ -219,10 +219,15 @@ class Where:
         self.given["repo"], self.named_repo = typed, address
 
     def use_server(self, origin: str) -> None:
-        """Use this server from now on."""
+        """Use this server from now on, by new connections."""
         from svc.http.origin import parse_origin
 
-        self.__dict__["server"] = parse_origin(origin)
+        server = parse_origin(origin)
+        if vars(self).get("server") != server:
+            for name in ("api", "reader"):
+                if name in vars(self):
+                    vars(self).pop(name).http.close()
+        vars(self)["server"] = server
 
     def _connect(self, *, anonymous: bool = False) -> Api:
         from svc.api import connect

@@ -216,5 +216,5 @@ def _an_api_key_that_is_gone(place: Place) -> None:
     place.ann.ok("auth", "key", "create", "printer")
     key = place.ann.ok("auth", "key", "list", "--jq", ".[0].id").out.strip()
     place.ann.ok("auth", "key", "revoke", key, "--yes")
-    refused(place.ann, "auth", "key", "rotate", key, says="auth key create NAME")
+    refused(place.ann, "auth", "key", "rotate", key, "--yes", says="auth key create NAME")
     place.ann.ok("auth", "key", "create", "printer")

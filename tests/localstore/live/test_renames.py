@@ -293,6 +293,22 @@ def test_an_editor_that_saves_under_the_old_name(relay: ModelRelay, pair: tuple[
     assert relay.tree("main")["a.txt"] == relay.tree("main")["b.txt"] == held
 
 
+def test_an_editor_whose_first_edit_went_along_saves_again(
+    relay: ModelRelay, pair: tuple[Device, Device]
+) -> None:
+    ann, bob = pair
+    edit(bob, "a.txt", "line 3", "by bob")
+    rename(ann, "a.txt", "b.txt")
+    require_rest(relay, ann, bob)
+    held = relay.tree("main")["b.txt"]
+    assert b"by bob" in held
+    bob.save("a.txt", held.replace(b"line 30\n", b"by bob, later\n"))
+    require_rest(relay, ann, bob)
+    tree = relay.tree("main")
+    assert b"by bob, later\n" in tree["b.txt"]
+    assert "a.txt" not in tree
+
+
 def test_a_copy_under_the_old_name_is_a_new_file(relay: ModelRelay, pair: tuple[Device, Device]) -> None:
     ann, bob = pair
     rename(ann, "a.txt", "b.txt")

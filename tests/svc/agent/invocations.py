@@ -56,7 +56,7 @@ ROWS = (
     Row("auth_device_ssh", {"key": "not in the agent"}, refused="usage"),
     Row("auth_key_create", {"name": "printer"}),
     Row("auth_key_list", keep="id as key"),
-    Row("auth_key_rotate", {"id": "$key"}),
+    Row("auth_key_rotate", {"id": "$key", "yes": True}),
     Row("auth_key_revoke", {"id": "$key", "yes": True}),
     Row("auth_token_list", {}, "bob", keep="id as token"),
     # machine

@@ -158,6 +158,12 @@ class NewIssue(Base):
         from tui.screens.choose import Choose
 
         def chosen(template: Template) -> None:
+            if self._text("body").strip():
+                self.confirm("put the template in the place of the text?", lambda: begin(template))
+            else:
+                begin(template)
+
+        def begin(template: Template) -> None:
             self._set("body", template.body)
             self._set("labels", list(template.labels))
             self._set("assignees", list(template.assignees))

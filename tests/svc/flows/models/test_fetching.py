@@ -141,7 +141,9 @@ def test_what_was_left_long_ago_is_removed(models: Models, monkeypatch: pytest.M
     assert len(list((models.root / "pulls").iterdir())) == 3
     pulls.drop_old(models)
     assert len(list((models.root / "pulls").iterdir())) == 3
-    monkeypatch.setattr(pulls, "ORPHAN_SECONDS", -1.0)
+    monkeypatch.setattr(pulls, "LEFT_SECONDS", -1.0)
+    pulls.drop_old(models, {part().key})  # a pull that goes on with it
+    assert len(list((models.root / "pulls").iterdir())) == 3
     pulls.drop_old(models)
     assert list((models.root / "pulls").iterdir()) == []
 

@@ -137,6 +137,20 @@ def test_a_pack_names_models_of_other_repositories(alice: Svc, weights: str, cac
     assert alice("llm", "pull", f"{owner}/pack:say-f16").code == 0
 
 
+def test_a_manifest_chooses_no_server(alice: Svc, weights: str, cache: Models) -> None:
+    owner = weights.partition("/")[0]
+    assert alice("repo", "create", "far", "--kind", "modelpack").code == 0
+    folder = Path("far")
+    folder.mkdir()
+    (folder / ".svc.yaml").write_text("kind: modelpack\nmodels: [other.example/bob/model:q4]\n")
+    with contextlib.chdir(folder):
+        assert alice("repo", "init", f"{owner}/far").code == 0
+        pushed(alice)
+    refused = alice("llm", "pull", f"{owner}/far")
+    assert (refused.code, "a model of another server" in refused.err) == (1, True), refused.err
+    assert "other.example/bob/model:q4" in refused.err
+
+
 @pytest.fixture
 def server(alice: Svc, weights: str, tmp_path: Path) -> Iterator[Kept]:
     found = Kept(tmp_path / "llm", SVC_HOME=os.environ["SVC_HOME"])
