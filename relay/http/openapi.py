@@ -153,7 +153,8 @@ def _problems(route: Route) -> set[int]:
         codes |= {404}
     if route.body is not None or route.stream:
         codes |= {400, 408, 413, 415, 422}
-    if route.query is not None or (route.changes and not route.stream):  # its Idempotency-Key
+    strict = route.path.startswith("/api/")  # refuses a parameter that it does not know
+    if strict or route.query is not None or (route.changes and not route.stream):  # its Idempotency-Key
         codes |= {422}
     if not route.operation.archived:
         codes |= {409}  # the repository is archived

@@ -262,9 +262,14 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         self._tell_here()
         if self.live_file(path):
             return
-        self.svc.load(contents.file(repo.id, seal, path), self._paint_file)
+        self.svc.load(contents.file(repo.id, seal, path), self._paint_sealed)
         if self._blaming:
             self._load_blame()
+
+    def _paint_sealed(self, blob: Blob, at: float) -> None:
+        """Paint the text of the seal, unless its file was left or has changed live since it was asked for."""
+        if blob.path == self.path and self._mode == "file" and blob.path not in self.unsealed:
+            self._paint_file(blob, at)
 
     def _paint_file(self, blob: Blob, at: float) -> None:
         self._blob = blob

@@ -57,6 +57,7 @@ class Live(FileView):
         self.unsealed: dict[str, Unsealed] = {}
         self._followed: Person | None = None
         self._wants_to_follow = False
+        self._asked = self._painted = 0  # numbers of the last live text that was asked for, and painted
         self._goto = 0  # line that the cursor goes to once the text is there
 
     @property
@@ -155,6 +156,7 @@ class Live(FileView):
             by = f" by {', '.join(f'@{name}' for name in one.by)}" if one.by else ""
             self.query_one("#file", Lines).show([Item(1, ((f"{what}{safe(by)}; not sealed", "dim"),))])
             return True
+        self._asked = number = self._asked + 1
 
         def work() -> None:
             try:
@@ -163,12 +165,15 @@ class Live(FileView):
                 self.app.call_from_thread(self._not_read, path, sentence(error))
                 return
             blob = Blob(path, "text", one.digest, len(text.encode()), "utf-8", text, False)
-            self.app.call_from_thread(self._read, blob)
+            self.app.call_from_thread(self._read, number, blob)
 
         self.app.run_worker(work, thread=True, group="live text", exclusive=True, exit_on_error=False)
         return True
 
-    def _read(self, blob: Blob) -> None:
+    def _read(self, number: int, blob: Blob) -> None:
+        if number < self._painted or blob.path not in self.unsealed:
+            return  # what was asked for later is painted, or the text is as sealed again
+        self._painted = number
         if self.is_attached and self.live and blob.path == self.path and self._mode == "file":
             self._paint_file(blob, 0.0)
 
