@@ -47,6 +47,7 @@ READ = (
     ("relay/pages/", "tests/test_pages_run.py"),
     ("relay/migrations/", "tests/relay/run/test_migrations.py"),
     ("relay/migrations/", "tests/relay/run/test_migrations_postgres.py"),
+    ("relay/migrations/", "tests/relay/run/test_base_migration.py"),
 )
 
 

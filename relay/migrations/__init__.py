@@ -13,7 +13,9 @@ from relay.base import database_url as urls
 from relay.base.environment import StartRefused
 
 VERSIONS = Path(__file__).parent / "versions"
-HEAD = max(path.name[:4] for path in VERSIONS.glob("[0-9]*.py"))  # the revision this build runs on
+_REVISIONS = sorted(path.name[:4] for path in VERSIONS.glob("[0-9]*.py"))
+BASE = _REVISIONS[0]  # makes the whole schema of its day; no older database is migrated
+HEAD = _REVISIONS[-1]  # the revision this build runs on
 
 
 def current(url: str) -> str | None:
@@ -42,6 +44,7 @@ def check(url: str) -> None:
     revision = current(url)
     if revision is None:
         raise StartRefused("the database is not migrated; run: relay migrate")
+    _require_base(revision)
     if revision < HEAD:
         raise StartRefused(
             f"the database is at revision {revision}, this build needs {HEAD}; run: relay migrate"
@@ -49,9 +52,12 @@ def check(url: str) -> None:
 
 
 def upgrade(url: str, served: str | None = None) -> str:
-    """Bring a database to HEAD and answer its revision. Does nothing when it is there, or further.
+    """Bring a database to HEAD and answer its revision. Does nothing when it is there, or further; refuses
+    one from before BASE.
     `served`: the URL that relays will use; its role, when another one, may then read and write."""
     revision = current(url)
+    if revision is not None:
+        _require_base(revision)
     if revision is None or revision < HEAD:
         _upgrade(url)
         revision = HEAD
@@ -60,6 +66,14 @@ def upgrade(url: str, served: str | None = None) -> str:
 
         postgres.grant(url, urls.role(served))
     return revision
+
+
+def _require_base(revision: str) -> None:
+    if revision < BASE:
+        raise StartRefused(
+            f"the database is at revision {revision}, this build migrates from {BASE} on; run relay migrate "
+            "once with the version before this one, which brings it there"
+        )
 
 
 def _upgrade(url: str) -> None:

@@ -142,6 +142,7 @@ def test_a_restore_takes_nothing_damaged_nothing_outside_and_no_place_in_use(fil
         told | {"id": ".."},
         told | {"v": 1},
         told | {"revision": "9999"},
+        told | {"revision": "0037"},
         {"v": 2},
     ]
     for wrong in outside:

@@ -21,7 +21,6 @@ from relay.base.environment import StartRefused
 from relay.db.schema import metadata
 from relay.migrations import postgres
 from tests.databases import admin, postgres_url
-from tests.relay.run.test_migrations import OLDER_USE, USED, USED_BY
 from tests.relay.run.test_start import GOOD, relay
 
 
@@ -127,21 +126,3 @@ def test_an_old_server_is_refused_by_name(old_postgres, tmp_path):
         )
         assert len(refused.stderr.splitlines()) == 1
     assert rows(old_postgres, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == [(0,)]
-
-
-def test_what_accounts_use_already_is_counted(monkeypatch):
-    url = postgres_url("template1")
-    with monkeypatch.context() as patch:
-        patch.setattr(migrations, "HEAD", "0005")
-        migrations.upgrade(url)
-
-    async def fill():
-        connection = await asyncpg.connect(url)
-        try:
-            await connection.execute(OLDER_USE)
-        finally:
-            await connection.close()
-
-    asyncio.run(fill())
-    migrations.upgrade(url)
-    assert rows(url, USED_BY) == USED
