@@ -28,7 +28,13 @@ PACE = 0.1
 def main() -> NoReturn:
     threading.Thread(target=_end_with_input, daemon=True).start()
     try:
-        pull(Where(os.environ, Path("/")), Models(llm_home()), sys.argv[1], None, _Told())
+        pull(
+            Where(os.environ, Path("/"), note=lambda text: _print({"status": text})),
+            Models(llm_home()),
+            sys.argv[1],
+            None,
+            _Told(),
+        )
     except SvcError as error:
         _print({"error": error.detail})
     os._exit(0)

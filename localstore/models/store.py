@@ -8,8 +8,8 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -20,6 +20,7 @@ from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.models.errors import ModelChanged, ModelMissing
 from localstore.models.gguf import Header
 from localstore.models.names import ModelName
+from localstore.models.reservations import reserve, reserved
 
 LOCK_SECONDS = 30.0
 ORPHAN_SECONDS = 86400.0  # after which a blob that was uploaded and never named is removed
@@ -107,6 +108,7 @@ class Models:
         self.blobs = self.root / "blobs"
         self._names = self.root / "names"
         self._shards = self.root / "shards"
+        self._reserved = self.root / "reserved"
 
     def blob(self, digest: str) -> Path:
         return self.blobs / f"sha256-{digest}"
@@ -185,19 +187,30 @@ class Models:
         return folder / f"model-00001-of-{len(files):05}.gguf"
 
     def put(self, name: ModelName, record: Record) -> Installed:
-        """Let a name mean this. Its blobs are here."""
+        """Let a name mean this. Raises ModelMissing if a blob of it was removed meanwhile."""
         with self.locked():
+            if any(self.about(digest) is None for digest in record.digests):
+                raise ModelMissing(name.short)
             path = self._names / name.path
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             write(path, msgspec.json.encode(record))
         return self.find(name)
 
+    @contextmanager
+    def reserve(self, keys: Iterable[str]) -> Iterator[None]:
+        """Keep `remove` from taking these blobs until the end of the block. `keys`: `sha256-<hex>` or
+        `b3-<hex>`."""
+        with ExitStack() as stack:
+            with self.locked():
+                stack.enter_context(reserve(self._reserved, keys))
+            yield
+
     def put_about(self, digest: str, about: About) -> None:
         write(self._about(digest), msgspec.json.encode(about))
 
     def remove(self, name: ModelName) -> tuple[Installed, int]:
-        """Remove a name, and the blobs that no other name has. Returns it and the bytes of these blobs.
-        Raises ModelMissing."""
+        """Remove a name, and the blobs that no other name has and no pull needs. Returns it and the bytes of
+        these blobs. Raises ModelMissing."""
         with self.locked():
             removed = self.find(name)
             path = self._names / name.path
@@ -206,6 +219,7 @@ class Models:
                 with suppress(OSError):
                     folder.rmdir()
             used = {digest for model in self.all() for digest in model.record.digests}
+            used |= self._reserved_digests()
             freed = sum(self._drop(digest) for digest in removed.record.digests if digest not in used)
             self._drop_orphans(used)
         return removed, freed
@@ -236,6 +250,18 @@ class Models:
         if about is None or len(shards) < len(record.shards) or (record.projector and projector is None):
             return None
         return Installed(name, record, about, projector, shards)
+
+    def _reserved_digests(self) -> set[str]:
+        """The SHA-256 of the blobs here that pulls need."""
+        keys = reserved(self._reserved)
+        digests = {key.removeprefix("sha256-") for key in keys if key.startswith("sha256-")}
+        if len(digests) < len(keys):
+            for path in self.blobs.glob("sha256-*.about"):
+                digest = path.name.removeprefix("sha256-").removesuffix(".about")
+                about = self.about(digest)
+                if about is not None and f"b3-{about.blake3}" in keys:
+                    digests.add(digest)
+        return digests
 
     def _about(self, digest: str) -> Path:
         return self.blobs / f"sha256-{digest}.about"

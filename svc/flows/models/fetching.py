@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from blake3 import blake3
@@ -27,6 +27,7 @@ from localstore.models.store import Models, write
 from localstore.sync.transfer.fill import KnownFile
 
 CUT = 3  # blobs without a list of chunks that are cut to find some, at most
+CUT_FACTOR = 2  # times the size of the wanted file: the bytes that are read for it, at most
 
 
 class Step(NamedTuple):
@@ -157,8 +158,10 @@ def _work(models: Models, part: Part, file: Path, report: Report) -> str:
 # --- chunks that are known here
 
 
-def known_files(models: Models, size: int) -> Iterator[KnownFile]:
-    """Blobs of the cache that may hold chunks of a file of this size, those of a similar size first."""
+def known_files(models: Models, size: int, note: Callable[[str], None]) -> Iterator[KnownFile]:
+    """Blobs of the cache that may hold chunks of a file of this size, those of a similar size first. Those
+    without a list of chunks are read whole, which `note` says: CUT of them, and CUT_FACTOR times `size`
+    bytes, at most."""
     candidates = []
     for path in models.blobs.glob("sha256-*.about"):
         digest = path.name.removeprefix("sha256-").removesuffix(".about")
@@ -167,12 +170,17 @@ def known_files(models: Models, size: int) -> Iterator[KnownFile]:
             candidates.append(
                 (not models.chunks_file(digest).exists(), abs(about.size - size), about.size, digest)
             )
-    cut = 0
+    cut = cut_bytes = 0
     for unlisted, _, bytes_of_it, digest in sorted(candidates):
         if unlisted:
-            if cut == CUT or not size // 2 <= bytes_of_it <= size * 2:
+            fits = cut_bytes + bytes_of_it <= size * CUT_FACTOR
+            if cut == CUT or not fits or bytes_of_it < size // 2:
                 continue
-            cut += 1
+            cut, cut_bytes = cut + 1, cut_bytes + bytes_of_it
+            about = models.about(digest)
+            label = PurePath(about.source).name if about is not None else digest[:12]
+            name = f"{terminal_safe(label)}, {bytes_of_it:,} bytes,"
+            note(f"reading {name} for what need not be fetched")
         blob = models.blob(digest)
         yield KnownFile(partial(os.open, blob, os.O_RDONLY | os.O_CLOEXEC), partial(_chunks, models, digest))
 

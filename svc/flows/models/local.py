@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from localstore.core.errors import UsageError
 from localstore.core.limits import GGUF_SHARDS
 from localstore.core.paths import terminal_safe
-from localstore.models.errors import BadModel
+from localstore.models.errors import BadModel, ModelMissing
 from localstore.models.intake import Taken, take_in
 from localstore.models.names import ModelName, from_file, parse
 from localstore.models.store import Installed, Models, Record, now
@@ -28,6 +29,7 @@ HOW = {
 }
 """How the cache holds a file → what a sentence says of it."""
 
+ATTEMPTS = 3
 
 _SHARD = re.compile(r"(.+)-([0-9]{5})-of-([0-9]{5})", re.DOTALL)
 
@@ -52,21 +54,31 @@ def pull_file(
                 f"{terminal_safe(str(shard))} is missing: the model has {len(files)} files, which lie "
                 "together"
             )
-    taken = [take_in(models, one, progress) for one in files]
+    for _ in range(ATTEMPTS - 1):
+        with suppress(ModelMissing):  # somebody removed another name of its blobs meanwhile
+            return _take_files(models, files, chosen, projector, progress)
+    return _take_files(models, files, chosen, projector, progress)
+
+
+def _take_files(
+    models: Models, files: list[Path], name: ModelName, projector: Path | None, progress: Progress
+) -> Pulled:
+    file = files[0]
+    taken = [take_in(models, shard, progress) for shard in files]
     if taken[0].about.header.is_projector:
         raise UsageError(
             f"{terminal_safe(str(file))} turns pictures into what another model reads and generates nothing; "
             "give it to its model: svc llm pull MODEL.gguf --projector FILE.gguf"
         )
-    require_one_model([one.about.header.shard for one in taken], terminal_safe(str(file)))
+    require_one_model([blob.about.header.shard for blob in taken], terminal_safe(str(file)))
     eye = _projector(models, projector, progress) if projector is not None else None
     record = Record(
         model=taken[0].digest,
-        shards=[one.digest for one in taken[1:]],
+        shards=[blob.digest for blob in taken[1:]],
         projector=eye.digest if eye is not None else None,
         modified_at=now(),
     )
-    return Pulled(models.put(chosen, record), any(one.new for one in taken))
+    return Pulled(models.put(name, record), any(blob.new for blob in taken))
 
 
 def _projector(models: Models, file: Path, progress: Progress) -> Taken:

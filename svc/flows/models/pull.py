@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
+
+import msgspec
 
 from localstore.core.errors import UsageError
 from localstore.core.paths import terminal_safe
@@ -15,6 +18,7 @@ from svc.flows.models.fetching import Part, Step, Tell, fetch_parts
 from svc.flows.models.local import Pulled, require_one_model
 from svc.flows.place.where import Where
 
+_SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9_]{0,15}\Z")  # of a file; versions of models begin with a digit
 HOPS = 3  # from one `models:` to the next
 
 
@@ -30,31 +34,25 @@ def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell)
     """Fetch the model that `typed` names, and keep it as `name`, else as it was named. Raises UsageError,
     NoSuchModel, NotFound, RegistryFailed, ServerMisbehaved, DiskError, BadModel."""
     source = parse(typed)
+    _require_no_file_name(source)
     chosen = parse(name) if name else source
     tell(Step("pulling manifest"))
     looked = _look(where, models, source)
     before = _find_installed(models, chosen)
     _require_same_source(chosen, before, looked.record)
     parts = [*looked.files, *([looked.projector] if looked.projector else [])]
-    digests = fetch_parts(models, parts, tell)
-    tell(Step("verifying sha256 digest"))
-    files = digests[: len(looked.files)]
-    projector = digests[-1] if looked.projector is not None else None
-    _require_whole(models, looked, files, projector)
-    record = Record(
-        model=files[0],
-        shards=files[1:],
-        projector=projector,
-        modified_at=now(),
-        source=looked.record.source,
-        system=looked.record.system,
-        license=looked.record.license,
-        parameters=looked.record.parameters,
-        messages=looked.record.messages,
-    )
-    new = before is None or before.digests != record.digests
-    tell(Step("writing manifest"))
-    installed = models.put(chosen, record)
+    with models.reserve(part.key for part in parts):
+        digests = fetch_parts(models, parts, tell)
+        tell(Step("verifying sha256 digest"))
+        files = digests[: len(looked.files)]
+        projector = digests[-1] if looked.projector is not None else None
+        _require_whole(models, looked, files, projector)
+        record = msgspec.structs.replace(
+            looked.record, model=files[0], shards=files[1:], projector=projector, modified_at=now()
+        )
+        new = before is None or before.digests != record.digests
+        tell(Step("writing manifest"))
+        installed = models.put(chosen, record)
     tell(Step("success"))
     return Pulled(installed, new)
 
@@ -89,6 +87,15 @@ def _look(where: Where, models: Models, typed: ModelName) -> _Looked:
             return _Looked(choice.files, choice.projector, record)
         name = parse(choice.name)
     raise NoSuchModel(f"{label} names a model that names another one, and so on; name the last one itself")
+
+
+def _require_no_file_name(name: ModelName) -> None:
+    """Raises UsageError for a name that looks like that of a file, which no registry is asked for."""
+    if not name.owner and _SUFFIX.search(name.name):
+        raise UsageError(
+            f"there is no file {name.name} here, and a registry has no models that are named like files; "
+            "name the file by its path, or the model by its name"
+        )
 
 
 def _find_installed(models: Models, name: ModelName) -> Record | None:

@@ -91,7 +91,7 @@ def find(origin: str, name: ModelName) -> Found:
     """Look a model up, without fetching it. Raises NoSuchModel, RegistryFailed."""
     registry = _Registry(origin, name)
     manifest = registry.manifest()
-    texts: dict[str, str] = {}
+    texts: dict[str, list[str]] = {}
     files: list[Part] = []
     projector: Part | None = None
     for layer in manifest.layers:
@@ -100,17 +100,31 @@ def find(origin: str, name: ModelName) -> Found:
             part = Part(layer.digest, layer.size, f"{name.short} of {origin}", partial(registry.write, layer))
             if kind == "model":
                 files.append(part)
+            elif projector is not None:
+                raise NoSuchModel(f"{name.short} needs several projectors, and a model is loaded with one")
             else:
                 projector = part
         elif kind == "adapter":
             raise NoSuchModel(f"{name.short} needs an adapter, and adapters are not loaded")
         elif kind in ("system", "license", "params", "messages"):
-            texts[kind] = registry.text(layer)
+            texts.setdefault(kind, []).append(registry.text(layer))
+            if sum(len(text) for known in texts.values() for text in known) > LLM_REGISTRY_TEXT:
+                raise RegistryFailed(f"{origin} sent more than {in_words(LLM_REGISTRY_TEXT)} of texts")
     if not files:
         raise NoSuchModel(f"{name.short} of {origin} has no GGUF file")
-    parameters = _decode_json(texts.get("params", "{}"), dict[str, Any], origin)
-    messages = _decode_json(texts.get("messages", "[]"), list[dict[str, Any]], origin)
-    return Found(files, projector, texts.get("system"), texts.get("license"), parameters, messages)
+    parameters: dict[str, Any] = {}
+    for text in texts.get("params", []):
+        parameters |= _decode_json(text, dict[str, Any], origin)
+    messages: list[dict[str, Any]] = []
+    for text in texts.get("messages", []):
+        messages += _decode_json(text, list[dict[str, Any]], origin)
+    system, licence = (_join_texts(texts.get(kind)) for kind in ("system", "license"))
+    return Found(files, projector, system, licence, parameters, messages)
+
+
+def _join_texts(texts: list[str] | None) -> str | None:
+    """The texts of all layers of a kind: a model may have several licences."""
+    return "\n\n".join(texts) if texts else None
 
 
 def _decode_json(text: str, kind: Any, origin: str) -> Any:

@@ -50,7 +50,7 @@ def find(where: Where, models: Models, name: ModelName) -> Found | Elsewhere:
     if isinstance(chosen, Elsewhere):
         return chosen
     source = Source(server=where.server, repo_id=repo.id, seal=head, path=chosen.files[0])
-    part = partial(_part, transport, models, files, repo)
+    part = partial(_part, transport, models, files, repo, where.note)
     return Found(
         [part(path) for path in chosen.files],
         part(chosen.projector) if chosen.projector is not None else None,
@@ -68,13 +68,20 @@ def _manifest(transport: Transport, files: dict[str, SealedFile]) -> RepoManifes
     return manifests.parse(data)
 
 
-def _part(transport: Transport, models: Models, files: dict[str, SealedFile], repo: Repo, path: str) -> Part:
+def _part(
+    transport: Transport,
+    models: Models,
+    files: dict[str, SealedFile],
+    repo: Repo,
+    note: Callable[[str], None],
+    path: str,
+) -> Part:
     file = files[path]
     return Part(
         f"blake3:{file.digest.hex()}",
         file.size,
         f"{repo.full_name}/{path}",
-        partial(_write, transport, models, file),
+        partial(_write, transport, models, file, note),
     )
 
 
@@ -82,6 +89,7 @@ def _write(
     transport: Transport,
     models: Models,
     file: SealedFile,
+    note: Callable[[str], None],
     fd: int,
     seen: Callable[[bytes], object],
     report: Report,
@@ -102,7 +110,7 @@ def _write(
             fd,
             listed,
             file.digest,
-            known_files(models, file.size),
+            known_files(models, file.size, note),
             lambda sizes: fetch(transport, None, sizes),
             lambda phase, done, total, count=0: report(count, file.size),
             seen,

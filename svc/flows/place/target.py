@@ -55,4 +55,4 @@ def _known_files(where: Where, repo: Repo) -> Callable[[int], Iterable[KnownFile
     from localstore.models.store import Models
     from svc.flows.models.fetching import known_files
 
-    return partial(known_files, Models(llm_home(where.environment)))
+    return partial(known_files, Models(llm_home(where.environment)), note=where.note)

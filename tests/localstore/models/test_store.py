@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import resource
 from collections.abc import Callable
@@ -210,3 +211,12 @@ def test_a_lease_ends_with_its_holder(tmp_path: Path) -> None:
     assert len(list((tmp_path / "leases").iterdir())) == 1
     assert held(tmp_path) == []
     assert list((tmp_path / "leases").iterdir()) == []
+
+
+def test_a_record_of_a_blob_never_comes_before_its_bytes(models: Models, tmp_path: Path) -> None:
+    file = tiny.write(tmp_path / "tiny.gguf")
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    (models.blob(digest) / "in the way").mkdir(parents=True)
+    with pytest.raises(OSError, match="directory"):
+        take_in(models, file)
+    assert models.about(digest) is None

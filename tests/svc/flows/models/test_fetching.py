@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +18,12 @@ from blake3 import blake3
 from localstore.core.errors import ServerMisbehaved
 from localstore.errors import DiskError
 from localstore.models import pulls
-from localstore.models.errors import BadModel
+from localstore.models.errors import BadModel, ModelMissing
+from localstore.models.intake import take_in
+from localstore.models.names import parse
 from localstore.models.pulls import Report
-from localstore.models.store import Models
-from svc.flows.models.fetching import Part, Step, fetch_parts
+from localstore.models.store import Models, Record, now
+from svc.flows.models.fetching import Part, Step, fetch_parts, known_files
 from tests.llm import tiny
 
 DATA = tiny.model()
@@ -75,6 +81,55 @@ def test_wrong_bytes_are_never_a_model_and_not_kept(models: Models) -> None:
     assert list(models.blobs.iterdir()) == []
     assert list((models.root / "pulls").glob("*.part")) == []
     fetch_parts(models, [part()], told)
+
+
+def test_what_is_read_to_find_chunks_is_told_and_bounded(models: Models, tmp_path: Path) -> None:
+    digests = {}
+    for number in range(5):
+        file = tiny.write(tmp_path / f"model-{number}.gguf", seed=number)
+        taken = take_in(models, file)
+        digests[taken.digest] = taken.about.size
+    size = min(digests.values())
+    notes: list[str] = []
+    known = list(known_files(models, size, notes.append))
+    assert len(notes) == len(known)
+    assert re.fullmatch(r"reading model-\d.gguf, [0-9,]+ bytes, for what need not be fetched", notes[0])
+    assert 0 < len(known) <= 2, "they are as large as the file itself"
+    for one in known:
+        fd = one.open()
+        list(one.chunks(fd))
+        os.close(fd)
+    notes.clear()
+    assert len(list(known_files(models, size, notes.append))) == 2 * len(known)
+    assert len(notes) == len(known), "those with a list are not read again"
+
+
+def test_a_blob_that_a_pull_needs_stays_when_another_name_of_it_is_removed(models: Models) -> None:
+    (digest,) = fetch_parts(models, [part()], told)
+    models.put(parse("first"), Record(model=digest, modified_at=now()))
+    with models.reserve([part().key]):
+        assert fetch_parts(models, [part()], told) == [digest]
+        assert models.remove(parse("first"))[1] == 0
+        assert models.put(parse("second"), Record(model=digest, modified_at=now())).record.model == digest
+    assert list((models.root / "reserved").iterdir()) == []
+    assert models.remove(parse("second"))[1] == len(DATA)
+    with pytest.raises(ModelMissing):
+        models.put(parse("third"), Record(model=digest, modified_at=now()))
+    assert models.all() == []
+
+
+def test_a_reservation_ends_with_its_process(models: Models) -> None:
+    (digest,) = fetch_parts(models, [part()], told)
+    models.put(parse("first"), Record(model=digest, modified_at=now()))
+    code = (
+        "import os, signal, sys; from pathlib import Path; from localstore.models.store import Models\n"
+        "with Models(Path(sys.argv[1])).reserve([sys.argv[2]]): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    words = [sys.executable, "-c", code, str(models.root.parent), f"sha256-{digest}"]
+    assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
+    assert len(list((models.root / "reserved").iterdir())) == 1
+    assert models.remove(parse("first"))[1] == len(DATA)
+    assert list((models.root / "reserved").iterdir()) == []
 
 
 def test_room_is_looked_for_before_anything_comes(models: Models) -> None:

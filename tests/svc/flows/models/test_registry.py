@@ -137,6 +137,44 @@ def test_names_of_registries(hub: Registry, models: Models, name: str, path: str
     assert not any(layers[0]["digest"] in path for path, _ in hub.asked[asked:])
 
 
+def test_every_text_of_a_model_is_kept(hub: Registry, models: Models) -> None:
+    texts = [
+        ("license", b"MIT"), ("license", b"Acceptable use"), ("system", b"Be brief"), ("system", b"Be kind"),
+        ("params", b'{"stop": ["x"], "top_k": 1}'), ("params", b'{"top_k": 2}'),
+        ("messages", b'[{"role": "user", "content": "Hi"}]'), ("messages", b"[]"),
+    ]  # fmt: skip
+    path = "/v2/library/tiny/manifests/latest"
+    hub.put(path, hub.blob(DATA, "model"), *(hub.blob(data, kind) for kind, data in texts))
+    pulled(hub, models, "tiny")
+    record = models.find(parse("tiny")).record
+    assert (record.license, record.system) == ("MIT\n\nAcceptable use", "Be brief\n\nBe kind")
+    assert record.parameters == {"stop": ["x"], "top_k": 2}
+    assert record.messages == [{"role": "user", "content": "Hi"}]
+
+    half = LLM_REGISTRY_TEXT // 2 + 1
+    licences = [hub.blob(letter * half, "license") for letter in (b"a", b"b")]
+    hub.put(path, hub.blob(DATA, "model"), *licences)
+    with pytest.raises(RegistryFailed, match="sent more than 4 MiB of texts"):
+        pulled(hub, models, "tiny")
+
+
+def test_a_model_of_several_projectors_is_refused_before_it_is_fetched(hub: Registry, models: Models) -> None:
+    projectors = [hub.blob(tiny.projector(), "projector"), hub.blob(b"other", "projector")]
+    hub.put("/v2/library/tiny/manifests/latest", hub.blob(DATA, "model"), *projectors)
+    with pytest.raises(NoSuchModel, match="needs several projectors"):
+        pulled(hub, models, "tiny")
+    assert not [path for path, _ in hub.asked if "/blobs/" in path]
+
+
+@pytest.mark.parametrize("name", ["modle.bin", "modle.gguf:q4", "notes.safetensors"])
+def test_no_registry_is_asked_for_what_looks_like_a_file(hub: Registry, models: Models, name: str) -> None:
+    with pytest.raises(UsageError, match=r"there is no file (modle|notes)\..* here.*the file by its path"):
+        pulled(hub, models, name)
+    assert hub.asked == []
+    hub.put("/v2/library/tiny3.2-vision/manifests/latest", hub.blob(DATA, "model"))
+    pulled(hub, models, "tiny3.2-vision")
+
+
 @pytest.mark.parametrize("ranges", [True, False])
 def test_a_download_that_breaks_goes_on_where_it_was(hub: Registry, models: Models, ranges: bool) -> None:
     hub.put("/v2/library/tiny/manifests/latest", hub.blob(DATA, "model"))

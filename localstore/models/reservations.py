@@ -1,0 +1,39 @@
+"""Blobs that a pull needs until its name points at them: removing another name leaves them.
+
+models/reserved/<key>.<token>      locked by the process that pulls; key: b3-<BLAKE3> or sha256-<SHA-256>
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from localstore.folder.lock import AlreadyLocked, hold_lock
+
+
+@contextmanager
+def reserve(folder: Path, keys: Iterable[str]) -> Iterator[None]:
+    """Reserve blobs until the end of the block, or of this process. The caller holds the lock of the cache
+    while it enters."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with ExitStack() as stack:
+        for key in keys:
+            file = folder / f"{key}.{secrets.token_hex(8)}"
+            stack.enter_context(hold_lock(file, "svc llm pull"))
+            stack.callback(file.unlink, missing_ok=True)
+        yield
+
+
+def reserved(folder: Path) -> set[str]:
+    """The keys that living processes reserve. Files of dead ones are removed. The caller holds the lock of
+    the cache."""
+    keys = set()
+    for file in list(folder.iterdir()) if folder.is_dir() else ():
+        try:
+            with hold_lock(file):
+                file.unlink(missing_ok=True)
+        except AlreadyLocked:
+            keys.add(file.name.partition(".")[0])
+    return keys
