@@ -18,6 +18,7 @@ from localstore.core.model.collaboration.run import Run, state_of
 from localstore.core.model.collaboration.thread import Thread
 from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
+from localstore.core.words import reasons_to_wait
 from svc.flows.inbox_words import said
 from svc.flows.place.rights import refusal
 from tui import contents, reads
@@ -114,7 +115,7 @@ class Pages:
             f"{_state(one)}, by {_who(one)} {self._ago(one.created_at)}",
             f"{safe(one.head)} into {safe(one.base)}",
             *_named("labels", (label.name for label in one.labels)),
-            *_named("blocked by", one.blocked_by),
+            *_named("blocked by", reasons_to_wait(one.blocked_by)),
             *_named("conflicts in", one.conflicts),
             *([conflict_way_out(one)] if one.conflicts else []),
             *_text(one.body),

@@ -10,8 +10,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from sanic.response import HTTPResponse
 
+from localstore.core import words
 from localstore.core.encoding import hex_digest
 from localstore.core.errors import NotFound, SvcError
+from localstore.core.model.collaboration import run
 from relay.caller import Caller
 from relay.http.problems import rate_headers
 from relay.http.routing import Reply
@@ -87,10 +89,12 @@ def stylesheet() -> bytes:
 
 @cache
 def _templates() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("relay", "pages"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals.update(words=words, run_state_of=run.state_of)
+    return environment

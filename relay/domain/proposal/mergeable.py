@@ -7,6 +7,7 @@ from localstore.core.model.collaboration.merge import BaseMoved, NotMergeable
 from localstore.core.model.collaboration.proposal import Draft, ProposalBranchGone, ProposalMerged
 from localstore.core.model.collaboration.protection import matching
 from localstore.core.model.collaboration.review import HeadMoved
+from localstore.core.words import reasons_to_wait
 from relay.caller import View
 from relay.db import ref as refs
 from relay.db.collaboration import proposal as proposals
@@ -37,7 +38,7 @@ async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
     come_to = verdict.standing(proposal.reviews, not unmet[row.head_seal], proposal.threads.open)
     await protection.check(tx, view, row.base, "merge", come_to)
     if proposal.blocked_by:
-        reasons = "; ".join(protection.WAITS[code] for code in proposal.blocked_by)
+        reasons = "; ".join(reasons_to_wait(proposal.blocked_by))
         raise NotMergeable(
             f"#{row.number} cannot be merged yet: {reasons}",
             blocked_by=proposal.blocked_by,

@@ -19,20 +19,13 @@ from localstore.core.model.collaboration.protection import (
     matching,
     refusal,
 )
+from localstore.core.words import reasons_to_wait
 from relay.caller import View
 from relay.db import paging
 from relay.db.engine.database import Tx
 from relay.domain.protection.rows import protection as rows
 
 Act = Literal["write", "create", "move", "delete", "merge"]
-
-WAITS = {
-    "lock_writes": "its lock, which an owner takes away",
-    "changes_requested": "changes are requested until that reviewer approves or an admin dismisses it",
-    "review_required": "it needs an approval",
-    "checks_required": "its required checks have not passed (svc pr checks)",
-    "unresolved_threads": "threads of its reviews are not resolved (svc pr threads)",
-}
 
 
 @dataclass(slots=True, frozen=True)
@@ -110,7 +103,7 @@ async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | 
     if act == "merge":
         if blocked := blockers(matches, standing or Standing()):
             raise NotMergeable(
-                f"{branch} is protected, and the merge waits: {'; '.join(WAITS[code] for code in blocked)}. "
+                f"{branch} is protected, and the merge waits: {'; '.join(reasons_to_wait(blocked))}. "
                 "svc pr merge --auto merges once nothing is missing",
                 blocked,
                 branch=branch,

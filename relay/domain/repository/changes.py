@@ -65,6 +65,16 @@ class Comparison:
     files: list[Difference] = field(default_factory=list)
     reason: str = ""
 
+    @property
+    def added(self) -> int:
+        """The lines that these files gained."""
+        return sum(difference.file.additions or 0 for difference in self.files)
+
+    @property
+    def removed(self) -> int:
+        """The lines that these files lost."""
+        return sum(difference.file.deletions or 0 for difference in self.files)
+
 
 @dataclass(slots=True)
 class ProposalFiles:
@@ -113,6 +123,17 @@ async def comparison(place: Place, query: CompareQuery) -> Comparison:
     """The comparison, or why this reader has none."""
     if not place.may("history.compare"):
         return Comparison(reason=REFUSED)
+    return await _compare(place, query)
+
+
+async def of_seal(place: Place, seal: str, cursor: str | None) -> Comparison:
+    """What a seal changed, for everybody who may read its files: it is one fixed pair of trees."""
+    if not place.offers("history.compare"):
+        return Comparison(reason=REFUSED)
+    return await _compare(place, CompareQuery(head=seal, cursor=cursor))
+
+
+async def _compare(place: Place, query: CompareQuery) -> Comparison:
     try:
         changes = await compare.compare(place.view, query)
     except NotFound:

@@ -251,8 +251,7 @@ async def _insights(place: Place, query: DevQuery) -> Reply:
 
 async def _seal(place: Place, query: DevQuery) -> Reply:
     seal = await history.seal(place.view, query.seal)
-    brought = CompareQuery(head=seal.id, cursor=query.cursor or None)
-    comparison = await changes.comparison(place, brought)
+    comparison = await changes.of_seal(place, seal.id, query.cursor or None)
     return _show(place, "seal", "code", seal=seal, comparison=comparison)
 
 

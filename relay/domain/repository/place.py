@@ -10,6 +10,7 @@ from localstore.core.errors import Forbidden, Unauthorized
 from localstore.core.model.repo import Kind, Repo
 from localstore.core.names import page_path
 from localstore.core.rights import OPERATIONS
+from relay.base.edition import EDITION
 from relay.caller import Caller, View
 from relay.domain.repository import repo as repos
 from relay.gate.gate import view_at
@@ -58,10 +59,15 @@ class Place:
             address=self.dev,
         )
 
+    def offers(self, operation: str) -> bool:
+        """Whether the node offers this operation of the API: its flag is on, its edition has it."""
+        flag = next(route.flag for route in TABLE if route.operation.name == operation)
+        on = flag is None or self.view.node.config.flags.on(flag)
+        return on and OPERATIONS[operation].in_edition(EDITION)
+
     def may(self, operation: str) -> bool:
         """Whether the reader may use this operation of the API, and the node offers it."""
-        flag = next(route.flag for route in TABLE if route.operation.name == operation)
-        if flag is not None and not self.view.node.config.flags.on(flag):
+        if not self.offers(operation):
             return False
         try:
             replace(self.view, operation=OPERATIONS[operation]).require_allowed()

@@ -11,10 +11,10 @@ from localstore.core.model.collaboration.issue import Comment, Issue
 from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.collaboration.review import Review
 from localstore.core.numbers import whole_number
+from localstore.core.words import reasons_to_wait
 from relay.domain.checks import check
 from relay.domain.discussion import comment, issue
 from relay.domain.proposal import proposal, review
-from relay.domain.protection.protection import WAITS
 from relay.domain.repository.place import Place
 
 COMMENTS, REVIEWS = 100, 50  # of one page
@@ -46,8 +46,9 @@ class Talk:
     @property
     def waits(self) -> list[str]:
         """The reasons, in words, why a proposal cannot be merged yet."""
-        codes = self.subject.blocked_by if isinstance(self.subject, Proposal) else []
-        return [WAITS.get(code, code) for code in codes]
+        if not isinstance(self.subject, Proposal):
+            return []
+        return reasons_to_wait([*(["draft"] if self.subject.draft else []), *self.subject.blocked_by])
 
 
 async def find(place: Place, number: str) -> Talk:

@@ -19,6 +19,7 @@ from localstore.core.model.collaboration.merge import (
 )
 from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.repo import Repo
+from localstore.core.words import reasons_to_wait
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.deleting import confirm_unheld
 from svc.cmd.frame.options import DryRun
@@ -134,7 +135,7 @@ def merge(
         if way_back:
             ctx.out.note(f"{proposal.head} is deleted when it lands; then {way_back}")
         done = ctx.api.send(merges.AUTO, finish, **path)
-        blocks = ", ".join((["draft"] if proposal.draft else []) + proposal.blocked_by).replace("_", " ")
+        blocks = "; ".join(reasons_to_wait((["draft"] if proposal.draft else []) + proposal.blocked_by))
         sentence = f"{titled(proposal)} lands on {proposal.base} when nothing blocks it; now: {blocks}"
         record = {**_record(proposal, prepared, None, False), "auto": True}
         ctx.out.done(sentence, record, COLUMNS, value=str(proposal.number))

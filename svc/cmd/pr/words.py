@@ -9,6 +9,7 @@ import typer
 from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.repo import Repo
 from localstore.core.paths import terminal_safe
+from localstore.core.words import state_of_proposal
 from svc.cmd.frame.context import Ctx
 from svc.cmd.issue.words import assigned, author, label_names, reacted
 from svc.console import Column
@@ -30,7 +31,7 @@ Reviewers = Annotated[
 
 
 def state(record: dict[str, Any]) -> str:
-    return "draft" if record["draft"] and record["state"] == "open" else str(record["state"])
+    return state_of_proposal(record["state"], record["draft"])
 
 
 def branches(record: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from localstore.core.model.collaboration.review import Review
 from localstore.core.model.collaboration.thread import Thread
 from localstore.core.model.history import ChangedFile, Compare
 from localstore.core.model.repo import Repo
+from localstore.core.words import reasons_to_wait
 from tui import contents
 from tui.actions import Action
 from tui.screens.facts import beside_facts, fact_rows
@@ -202,7 +203,7 @@ class ProposalScreen(Reviewing, Talk):
             ("assigned  ", " ".join(f"@{person.handle or '?'}" for person in one.assignees)),
             ("reviewers ", " ".join(_standing_of(it) for it in one.reviewers)),
             ("state     ", BLOCKS.get(one.merge_state, "") if one.state == "open" else ""),
-            ("blocked   ", ", ".join(one.blocked_by).replace("_", " ") if one.state == "open" else ""),
+            ("blocked   ", "; ".join(reasons_to_wait(one.blocked_by)) if one.state == "open" else ""),
             ("closes    ", " ".join(f"#{number}" for number in one.closes)),
             ("before it ", " ".join(f"#{number}" for number in one.depends_on)),
         ]

@@ -8,22 +8,24 @@ from localstore.core.model.collaboration.check import Rollup, SealCheck
 from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.collaboration.run import Run
 from localstore.core.model.collaboration.run import state_of as run_state
+from localstore.core.words import SIGNS, reasons_to_wait, state_of_check, state_of_proposal
 from tui.listed import Counts, ListedProposal
 from tui.text import Part, safe
 
 STATES: dict[str, Part] = {
-    "draft": ("◌ draft ", "dim"),
-    "open": ("○ open  ", "good"),
-    "merged": ("● merged", "agent"),
-    "closed": ("⊘ closed", "bad"),
+    name: (f"{SIGNS[name]} {name:6}", style)
+    for name, style in (("draft", "dim"), ("open", "good"), ("merged", "agent"), ("closed", "bad"))
 }
 CHECKS: dict[str, Part] = {
-    "pass": ("✓ pass   ", "good"),
-    "fail": ("✗ fail   ", "bad"),
-    "running": ("◐ running", "warn"),
-    "queued": ("◌ queued ", "dim"),
-    "skip": ("– skip   ", "dim"),
-    "cancel": ("⊘ cancel ", "warn"),
+    name: (f"{SIGNS[name]} {name:7}", style)
+    for name, style in (
+        ("pass", "good"),
+        ("fail", "bad"),
+        ("running", "warn"),
+        ("queued", "dim"),
+        ("skip", "dim"),
+        ("cancel", "warn"),
+    )
 }
 BLOCKS = {"behind": "its base has moved on", "conflicts": "✗ conflicts with its base"}
 
@@ -38,24 +40,22 @@ def conflict_way_out(one: Proposal) -> str:
 def refuses_merge(one: Proposal) -> str:
     """Why the server or this machine refuses every way to merge it; "" if one may go."""
     if one.blocked_by:
-        return f"it waits for {', '.join(one.blocked_by).replace('_', ' ')}"
+        return f"it waits: {'; '.join(reasons_to_wait(one.blocked_by))}"
     return f"it conflicts with {one.base}; {conflict_way_out(one)}" if one.merge_state == "conflicts" else ""
 
 
 def state_of(one: Proposal | ListedProposal) -> Part:
-    return STATES["draft" if one.draft and one.state == "open" else one.state]
+    return STATES[state_of_proposal(one.state, one.draft)]
 
 
 def sign_of_run(run: Run) -> Part:
     """How a run stands, with a word."""
-    state = run_state(run.status, run.conclusion)
-    return CHECKS[state if state != "pending" else "queued" if run.status == "queued" else "running"]
+    return CHECKS[state_of_check(run_state(run.status, run.conclusion), run.status != "queued")]
 
 
 def sign_of_check(check: SealCheck) -> Part:
     """How a check stands, with a word: queued until a run of it has begun."""
-    state = check.state
-    return CHECKS[state if state != "pending" else "running" if check.started_at else "queued"]
+    return CHECKS[state_of_check(check.state, check.started_at is not None)]
 
 
 def checks_of(rollup: Rollup | Counts, items: Sequence[SealCheck] = ()) -> Part:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from localstore.core.model.collaboration.issue import Comment, Issue
 from localstore.core.model.collaboration.label import Label
 from localstore.core.model.collaboration.proposal import Proposal
+from localstore.core.words import SIGNS_OF_ISSUES
 from tui import contents
 from tui.screens.proposal.words import checks_of, refuses_merge, state_of, verdicts_of
 from tui.text import Part, ago, folded, safe
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from tui.screens.split import Panes
 
 Line = tuple[Part, ...]
-SIGNS: dict[str, Part] = {"open": ("○ open  ", "good"), "closed": ("✓ closed", "dim")}
+SIGNS: dict[str, Part] = {
+    name: (f"{SIGNS_OF_ISSUES[name]} {name:6}", style)
+    for name, style in (("open", "good"), ("closed", "dim"))
+}
 
 
 Colours = Mapping[str, str]  # label → its colour, six hex digits

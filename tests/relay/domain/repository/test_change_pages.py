@@ -73,10 +73,18 @@ def test_what_cannot_be_compared_says_so(mine: Repository, head: str) -> None:
 
 
 def test_strangers_are_asked_to_sign_in(mine: Repository, client: Client) -> None:
-    for rest in ("view=compare&head=side", "view=blame&path=a.txt", f"seal={mine.head()}"):
+    for rest in ("view=compare&head=side", "view=blame&path=a.txt"):
         text = page(client(), f"{at(mine)}/dev?tab=code&{rest}")
         assert "Sign in</a> to see" in text
         assert rows(text) == []
+
+
+def test_strangers_see_what_a_public_seal_changed(mine: Repository, client: Client) -> None:
+    text = page(client(), f"{at(mine)}/dev?tab=code&seal={mine.head()}")
+    assert ("", "2", "+2 &lt;b&gt;") in rows(text)
+    assert "signature verifies" in text
+    assert '<span class="ins">+1</span> <span class="del">−1</span>' in text
+    assert 'href="#file-2"' in text
 
 
 def test_many_changed_files_come_in_pages(mine: Repository) -> None:

@@ -106,9 +106,9 @@ def test_the_history_of_a_path_and_its_seals(mine: Repository, client: Client) -
     assert whole.count('class="sealed"') == 2
     assert page(http, f"{at(mine)}/dev?tab=code&view=history&path=p.png").count('class="sealed"') == 1
     text = page(http, f"{at(mine)}/dev?tab=code&seal={mine.head()}")
-    assert "verifies: signed by device" in text
+    assert "signature verifies" in text
     assert "With a body." in text
-    assert "Sign in</a> to see what changed" in text
+    assert "return 2" in text  # what it changed
 
 
 def test_refs_are_offered_and_shown(mine: Repository, client: Client) -> None:
@@ -274,7 +274,7 @@ def test_a_proposal_says_what_it_waits_for_and_the_command_that_lands_it(
     assert "side into main" in text
     assert "✗ fail" in text
     assert f"svc pr merge {proposal['number']} -R {mine.body['full_name']}" in text
-    assert "✗ failure" in page(http, f"{at(mine)}/dev?tab=workflows")
+    assert "✗ fail" in page(http, f"{at(mine)}/dev?tab=workflows")
 
 
 def test_releases_and_their_files(mine: Repository, client: Client) -> None:
@@ -299,6 +299,14 @@ def test_rules_of_branches_and_dependencies_are_shown(mine: Repository, client: 
     text = page(http, f"{at(mine)}/dev?tab=insights")
     assert "requests" in text
     assert "==2.31.0" in text
+
+
+def test_an_empty_list_says_whether_it_was_filtered(account: Maker, client: Client) -> None:
+    http, tab = client(), f"{at(own(account, client, visibility='public'))}/dev?tab=issues"
+    assert "No issue is open" in page(http, tab)
+    assert "No proposal is open" in page(http, f"{tab}&kind=proposals")
+    for filtered in ("label=bug", "author=nobody", "search=word", "state=all"):
+        assert "Nothing matches" in page(http, f"{tab}&{filtered}")
 
 
 @pytest.mark.parametrize("tab", ["issues", "workflows", "releases", "security", "insights"])

@@ -1,0 +1,46 @@
+"""The words and signs of states: commands, the terminal app and pages take them from here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+SIGNS = {
+    "draft": "◌",
+    "open": "○",
+    "merged": "●",
+    "closed": "⊘",
+    "pass": "✓",
+    "fail": "✗",
+    "running": "◐",
+    "queued": "◌",
+    "skip": "–",
+    "cancel": "⊘",
+}
+SIGNS_OF_ISSUES = {"open": "○", "closed": "✓"}
+WAITS = {
+    "draft": "it is a draft (svc pr ready)",
+    "lock_writes": "its lock, which an owner takes away",
+    "changes_requested": "changes are requested until that reviewer approves or an admin dismisses it",
+    "review_required": "it needs an approval",
+    "checks_required": "its required checks have not passed (svc pr checks)",
+    "unresolved_threads": "threads of its reviews are not resolved (svc pr threads)",
+}
+VERDICTS = {"approve": "approved", "request_changes": "asked for changes", "comment": "reviewed"}
+
+
+def state_of_proposal(state: str, draft: bool) -> str:
+    """The state of a proposal in one word: draft, open, merged or closed."""
+    return "draft" if draft and state == "open" else state
+
+
+def state_of_check(state: str, begun: bool) -> str:
+    """The state of a check or run in one word. `state`: pass, fail, pending, skip or cancel; `begun`: whether
+    work on it has begun."""
+    if state != "pending":
+        return state
+    return "running" if begun else "queued"
+
+
+def reasons_to_wait(codes: Sequence[str]) -> list[str]:
+    """Why a proposal cannot be merged yet, in words; a code of a later version stands for itself."""
+    return [WAITS.get(code, code.replace("_", " ")) for code in codes]
