@@ -24,7 +24,7 @@ import httpx
 from scripts.attack.world import Person
 from tests.localstore.core.updates import encode, inserted
 from tests.relay.auth.people import Browser
-from tests.relay.histories import Files, ok
+from tests.relay.histories import Files, Repository, ok
 
 GUESTS = 12
 PROPOSALS = 12
@@ -35,7 +35,7 @@ Work = Callable[[str, str, float, int, Event, Event], None]
 @dataclass(frozen=True, slots=True)
 class Attack:
     """`work(url, source, seconds, number, stop, begun)` runs in each process. `warm_up`: seconds unmeasured;
-    None: until the attack says by `begun` that it has begun."""
+    None: until the attack has prepared itself and says by `begun` that its requests are on the way."""
 
     work: Work
     processes: int = 1
@@ -200,8 +200,8 @@ def reads(histories: Callable[[], list[Files]], *paths: str) -> Work:
 
 
 def as_guests(url: str, source: str, asked: Sequence[str], until: Until, begun: Event) -> None:
-    """Have twelve guests ask for these addresses, each for all in turn from another one on. The beginning is
-    that one of them was answered, or had no answer in a minute."""
+    """Have twelve guests ask for these addresses, each for all in turn from another one on. The attack has
+    begun when the first request is sent: an answer may take longer than the whole measurement."""
 
     def read(at: int) -> None:
         with httpx.Client(
@@ -214,9 +214,9 @@ def as_guests(url: str, source: str, asked: Sequence[str], until: Until, begun: 
             for address in itertools.cycle([*asked[at % len(asked) :], *asked[: at % len(asked)]]):
                 if not until.goes_on():
                     return
+                begun.set()
                 with contextlib.suppress(httpx.HTTPError):
                     http.get(address)
-                begun.set()
 
     with ThreadPoolExecutor(GUESTS) as pool:
         list(pool.map(read, range(GUESTS)))
@@ -232,17 +232,26 @@ def merges(base: Callable[[int], bytes], change: Callable[[bytes, int], bytes], 
             person.http.timeout = httpx.Timeout(120)
             repo, texts = person.repo, {f"t{n}": base(n) for n in range(files)}
             (start,) = repo.seal(texts)
-            repo.seal({path: change(text, 0) for path, text in texts.items()})
+            replace(repo, texts, change, 0, "main")
             asked = []
             for n in range(1, PROPOSALS + 1):
                 repo.branch(f"topic{n}", start)
-                repo.seal({path: change(text, n) for path, text in texts.items()}, branch=f"topic{n}")
+                replace(repo, texts, change, n, f"topic{n}")
                 made = {"head": f"topic{n}", "base": "main", "title": f"topic {n}"}
                 number = ok(person.http.post(f"{repo.url}/proposals", json=made))["number"]
                 asked.append(f"{repo.url}/proposals/{number}")
             as_guests(url, source, asked, until, begun)
 
     return work
+
+
+def replace(
+    repo: Repository, texts: dict[str, bytes], change: Callable[[bytes, int], bytes], at: int, branch: str
+) -> None:
+    """Remove the texts and seal changed ones in their place: changed where they lie, they would be compared
+    on the attacker's budget, and the attack would begin minutes later."""
+    repo.seal(dict.fromkeys(texts, None), branch=branch)
+    repo.seal({path: change(text, at) for path, text in texts.items()}, branch=branch)
 
 
 def long_text(number: int) -> bytes:
@@ -267,15 +276,16 @@ def moved_and_changed() -> list[Files]:
 def random_texts() -> list[Files]:
     """12 texts of 5 MB that have short lines and nothing in common, twice."""
 
-    def text() -> bytes:
-        return b"\n".join(secrets.token_hex(1).encode() for _ in range(1_500_000))
-
-    return [{f"t{n}": text() for n in range(12)} for _ in range(2)]
+    return [{f"t{n}": short_lines(1_500_000) for n in range(12)} for _ in range(2)]
 
 
 def random_lines(_: bytes = b"", at: int = 0) -> bytes:
     """A text of 300 kB with short lines, which has nothing in common with any other."""
-    return b"\n".join(secrets.token_hex(1).encode() for _ in range(100_000))
+    return short_lines(100_000)
+
+
+def short_lines(count: int) -> bytes:
+    return secrets.token_bytes(count).hex("\n").encode()
 
 
 def many_files(count: int) -> Callable[[], list[Files]]:

@@ -33,6 +33,7 @@ from scripts.fuzz import api as fuzz_api
 
 MOST = 0.100  # seconds: the median that an innocent person's requests must stay under
 BEGINNING = 180.0  # seconds in which an attack that prepares itself must have begun
+LEAVING = 2.0  # seconds in which an attack may end by itself
 WORST = 1.0  # seconds: the longest wait of an innocent person for one request
 MEMORY = 1 << 30  # bytes: far below a container of 4 GiB
 KINDS = ("sign in", "view", "edit", "seal")
@@ -57,11 +58,19 @@ class Times:
         finally:
             self.of[kind].append((time.monotonic() - began) / REQUESTS.get(kind, 1))
 
-    def said(self, kind: str) -> str:
-        found = sorted(self.of[kind])
-        if not found:
-            return "-"
-        return f"{statistics.median(found) * 1e3:6.0f} /{found[-1] * 1e3:6.0f}"
+    def describe(self, kind: str) -> str:
+        """The median and the longest time of a kind, in milliseconds."""
+        seconds = self.of[kind]
+        if not seconds:
+            return f"{'-':>14}"
+        return f"{statistics.median(seconds) * 1e3:6.0f} /{max(seconds) * 1e3:6.0f}"
+
+    def within_limits(self) -> bool:
+        """Whether each kind was asked for, no request failed, and none waited too long."""
+        return not self.failed and all(
+            seconds and statistics.median(seconds) < MOST and max(seconds) < WORST
+            for seconds in self.of.values()
+        )
 
 
 def innocent(
@@ -99,7 +108,8 @@ def _ended(relay: fuzz_api.Served) -> Iterator[None]:
 
 
 def _begun(attack: attackers.Attack, processes: list[BaseProcess], begun: Event) -> bool:
-    """Wait for the attack to begin, as long as its processes live. Returns whether it has."""
+    """Wait until the attack's requests are on the way, as long as its processes live. Returns whether they
+    are."""
     if attack.warm_up is not None:
         time.sleep(attack.warm_up if processes else 0)
         return True
@@ -137,18 +147,13 @@ def run(name: str, seconds: float, source: str) -> bool:
         finally:
             stop.set()
             for process in processes:
-                process.join(10)
+                process.join(LEAVING)  # its requests may wait for answers much longer
                 if process.is_alive():
                     process.kill()
-        worst = max(statistics.median(found) for found in times.of.values())
-        longest = max(max(found) for found in times.of.values())
-        waits = worst < MOST and longest < WORST
-        held = waits and max(memory) < MEMORY and relay.alive() and not times.failed and attacked
-        row = "  ".join(times.said(kind) for kind in KINDS)
-        print(
-            f"{name:28} {row}  {max(memory) >> 20:5} MiB  {'held' if held else 'BROKEN'}",
-            flush=True,
-        )
+        held = times.within_limits() and max(memory) < MEMORY and relay.alive() and attacked
+        verdict = ("held" if held else "BROKEN") if attacked else "BROKEN: the attack did not begin, or ended"
+        row = "  ".join(times.describe(kind) for kind in KINDS)
+        print(f"{name:28} {row}  {max(memory) >> 20:5} MiB  {verdict}", flush=True)
         return held
 
 
