@@ -125,7 +125,7 @@ def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
             sealed[path].digest if path in sealed else None,
             stat.digest if (stat := scan.find(path)) is not None else None,
         )
-        for path in (*changed, *new, *(one for one in removed if one in copy.entries))
+        for path in (*changed, *new, *(missing for missing in removed if missing in copy.entries))
         if not scan.unknown(path)
     }
 

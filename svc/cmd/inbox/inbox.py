@@ -121,7 +121,7 @@ def _ids(ctx: Ctx, typed: str) -> list[str]:
     if "/" not in typed and "#" not in typed:
         invited = ctx.api.items(endpoints.LIST, InboxQuery(reason="invited", all=True))
         name = typed.removeprefix("@").lower()
-        if of_org := [one.id for one in invited if one.repo is None and one.subject.title == name]:
+        if of_org := [row.id for row in invited if row.repo is None and row.subject.title == name]:
             return of_org
     match = _NAMED.fullmatch(typed)
     if match is None or not (match["repo"] or match["number"]):
