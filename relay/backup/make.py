@@ -161,7 +161,7 @@ def _take_over(target: Path, manifest: BackupManifest) -> None:
 
 
 def _remove_others(target: Path, manifest: BackupManifest) -> None:
-    pack_files = {one.file for one in manifest.packs}
+    pack_files = {pack.file for pack in manifest.packs}
     for path in target.iterdir():
         if path.is_dir() and path.name not in (manifest.id, OBJECTS):
             shutil.rmtree(path)

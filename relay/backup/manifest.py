@@ -49,7 +49,7 @@ class BackupManifest(msgspec.Struct, frozen=True):
 
     def size(self) -> int:
         """Bytes of all files."""
-        sizes = [one.size for one in self.packs] + [one.size for one in self.private]
+        sizes = [file.size for file in self.packs] + [file.size for file in self.private]
         return self.database.size + sum(sizes)
 
 

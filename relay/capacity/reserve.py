@@ -48,7 +48,7 @@ class Reserve:
             )
 
     def _find_lack(self) -> str | None:
-        folders = [self._folder, *(one for one in self._others if one.exists())]
+        folders = [self._folder, *(folder for folder in self._others if folder.exists())]
         return next(filter(None, map(self._find_lack_in, folders)), None)
 
     def _find_lack_in(self, folder: Path) -> str | None:

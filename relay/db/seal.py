@@ -251,7 +251,7 @@ async def root_of(tx: Tx, repo_id: str, seal_id: str) -> bytes | None:
 
 async def parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
     """Parents in order, by seal."""
-    parents_of: dict[str, list[str]] = {one: [] for one in ids}
+    parents_of: dict[str, list[str]] = {seal_id: [] for seal_id in ids}
     for child, parent in await tx.all(PARENTS, ids=ids):
         parents_of[child].append(parent)
     return parents_of
@@ -262,7 +262,7 @@ async def held_sources(
 ) -> dict[str, list[str]]:
     """The merge sources of these seals that the repository holds, in order, by seal. `strategies`: those that
     count as a merge; sources of unknown strategy are included."""
-    sources_of: dict[str, list[str]] = {one: [] for one in ids}
+    sources_of: dict[str, list[str]] = {seal_id: [] for seal_id in ids}
     if not ids:
         return sources_of
     for merged, source, strategy in await tx.all(HELD_SOURCES, repo_id=repo_id, ids=ids):

@@ -192,8 +192,10 @@ class Hub:
             return [], last, False, True
         async with self._db.read() as tx:
             newer = await tx.all(rows.OF_REPOS, repo_ids=list(levels), since=since, last=last, limit=BATCH)
-        logged = [log.row(one) for one in newer]
-        heard = [to_wire(one) for one in logged if LEVEL[one.audience] <= LEVEL[levels[one.repo_id or ""]]]
+        logged = [log.row(row) for row in newer]
+        heard = [
+            to_wire(event) for event in logged if LEVEL[event.audience] <= LEVEL[levels[event.repo_id or ""]]
+        ]
         if len(logged) < BATCH:
             return heard, max(last, since), False, False
         return heard, logged[-1].id, True, False
@@ -302,7 +304,7 @@ class Hub:
             horizon = await self._db.horizon(tx)  # read before the events, so that all below it are visible
         while count == BATCH:
             async with self._db.read() as tx:
-                logged = [log.row(one) for one in await tx.all(rows.AFTER, since=at, limit=BATCH)]
+                logged = [log.row(row) for row in await tx.all(rows.AFTER, since=at, limit=BATCH)]
             for event in logged:
                 await self._hand_to_peers(event)
                 at = event.id
@@ -313,7 +315,7 @@ class Hub:
     async def _hand_to_peers(self, event: Logged) -> None:
         if event.repo_id is None:
             if event.kind in log.ENDS:
-                await self._end_dead([one for one in self._peers if one.account_id == event.account_id])
+                await self._end_dead([peer for peer in self._peers if peer.account_id == event.account_id])
             return
         peers = self._listeners.get(event.repo_id, set())
         late = [peer for peer in peers if peer.cursors.get(event.repo_id, event.id) < event.id]

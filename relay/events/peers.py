@@ -253,7 +253,7 @@ class Peer:
         self.cursors.pop(repo_id, None)
         self.levels.pop(repo_id, None)
         self.lost.discard(repo_id)
-        self._keep(lambda one: not (isinstance(one, Told) and one.repo_id == repo_id))
+        self._keep(lambda queued: not (isinstance(queued, Told) and queued.repo_id == repo_id))
 
     def leave(self, channel: Channel) -> None:
         """End a channel and drop its queued frames."""
@@ -261,17 +261,17 @@ class Peer:
             del self.channels[channel.number]
         self.gaps.pop(channel, None)
         self.meeting.pop(channel, None)
-        self._keep(lambda one: isinstance(one, Told) or one.channel is not channel)
+        self._keep(lambda queued: isinstance(queued, Told) or queued.channel is not channel)
 
     def _keep(self, is_kept: Callable[[Told | _OfBranch], bool]) -> None:
         self.queue = deque(filter(is_kept, self.queue))
-        self.queued = sum(len(one.text) for one in self.queue)
+        self.queued = sum(len(queued.text) for queued in self.queue)
 
     def drain(self) -> list[bytes]:
         """The waiting messages as JSON texts, at most AT_ONCE: repositories hidden by now, events and frames
         in order, then losses. `ready` stays set if there are more."""
-        texts = [_encode(one) for one in self.ended]
-        texts += [_encode(Hidden(repo_id=one)) for one in self.hidden]
+        texts = [_encode(end) for end in self.ended]
+        texts += [_encode(Hidden(repo_id=repo_id)) for repo_id in self.hidden]
         self.ended, self.hidden = [], []
         taken = 0
         while self.queue and taken < AT_ONCE:
@@ -280,16 +280,16 @@ class Peer:
         self.queued -= taken
         if self.queue:
             return texts
-        texts += [_encode(Resync(repo_id=one, id=self.cursors[one])) for one in sorted(self.lost)]
-        texts += [_encode(Gap(channel=one.number, seq=one.seq)) for one in self.gaps]
-        texts += [_encode(_take_news(one)) for one in self.meeting]
+        texts += [_encode(Resync(repo_id=repo_id, id=self.cursors[repo_id])) for repo_id in sorted(self.lost)]
+        texts += [_encode(Gap(channel=channel.number, seq=channel.seq)) for channel in self.gaps]
+        texts += [_encode(_take_news(channel)) for channel in self.meeting]
         self.lost, self.gaps, self.meeting, self.queued = set(), {}, {}, 0
         self.ready.clear()
         return texts
 
     def take_frames(self) -> list[bytes]:
         """The queued frames of channels; queued events are dropped."""
-        self._keep(lambda one: not isinstance(one, Told))
+        self._keep(lambda queued: not isinstance(queued, Told))
         self.lost, self.hidden = set(), []
         frames: list[bytes] = []
         while self.ready.is_set() and not self.closed:
@@ -308,7 +308,7 @@ class Peer:
 def _take_news(channel: Channel) -> People:
     """Remove and return the news of people that the channel was not sent yet."""
     news, channel.news = channel.news, {}
-    present = [one for one in news.values() if one is not None]
+    present = [person for person in news.values() if person is not None]
     return People(
-        channel=channel.number, here=present, gone=[conn for conn, one in news.items() if one is None]
+        channel=channel.number, here=present, gone=[conn for conn, person in news.items() if person is None]
     )

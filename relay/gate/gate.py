@@ -180,7 +180,7 @@ async def _converse(route: Route, request: Request, caller: Caller, filled: dict
     if request.headers.get("upgrade", "").lower() != "websocket":
         raise BadRequest("this path is a WebSocket; ask for an upgrade")
     offered = ",".join(request.headers.getall("sec-websocket-protocol", ()))
-    if not {one.strip() for one in offered.split(",")} & set(SUBPROTOCOLS):
+    if not {protocol.strip() for protocol in offered.split(",")} & set(SUBPROTOCOLS):
         raise BadRequest(f"this socket speaks {SUBPROTOCOLS[0]}; offer that as its subprotocol")
     protocol: Any = request.transport.get_protocol()
     node, place = caller.node, caller.network
@@ -206,7 +206,7 @@ def _said(answer: Answer) -> Said | None:
         response.status,
         bytes(response.body or b""),
         response.content_type,
-        [one for one in headers if one[0].lower() not in _OF_THE_WIRE],
+        [header for header in headers if header[0].lower() not in _OF_THE_WIRE],
     )
 
 

@@ -143,7 +143,7 @@ class Socket:
         protocol.receive_data(bytes(self._arrived[:STEP]))
         del self._arrived[:STEP]
         frames = [event for event in protocol.events_received() if isinstance(event, Frame)]
-        self._frames += [one for one in frames if one.opcode in _DATA]
+        self._frames += [frame for frame in frames if frame.opcode in _DATA]
         await self._flush()
         await asyncio.sleep(self._toll(len(frames)))
 

@@ -29,7 +29,7 @@ class Named:
     def __init__(self, digests: Iterable[bytes], large: Iterable[bytes]) -> None:
         ordered = sorted(set(digests))
         self._all = b"".join(ordered)
-        self._firsts = array("Q", [int.from_bytes(one[:FIRST], "big") for one in ordered])
+        self._firsts = array("Q", [int.from_bytes(digest[:FIRST], "big") for digest in ordered])
         self.large = OrderedDict.fromkeys(large)
 
     def __contains__(self, digest: bytes) -> bool:

@@ -51,7 +51,7 @@ def patches(files: Sequence[Sides], characters: int) -> list[Patch]:
 
 def joined(sides: Sequence[tuple[bytes, bytes, bytes]]) -> list[bytes | None]:
     """For each base, ours and theirs the merged text; None for a conflict, or a text that is too long."""
-    merged = (merge_lines(*one) for one in sides)
+    merged = (merge_lines(*texts) for texts in sides)
     return [None if text is None or len(text) > TEXT_FILE else text for text in merged]
 
 

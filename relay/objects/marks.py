@@ -37,7 +37,7 @@ class Marks:
         marked = self._among(digests)
         fresh = [digest for digest in digests if digest not in marked]
         self._file.execute("BEGIN")
-        self._file.executemany("INSERT INTO mark VALUES (?)", ((one,) for one in fresh))
+        self._file.executemany("INSERT INTO mark VALUES (?)", ((digest,) for digest in fresh))
         self._file.execute("COMMIT")
         return fresh
 

@@ -39,8 +39,8 @@ class Parts:
         """A function that loads directories, those in `written` included."""
 
         async def either(digests: list[bytes]) -> Mapping[bytes, bytes]:
-            in_memory = {one: self.written[one] for one in digests if one in self.written}
-            rest = [one for one in digests if one not in in_memory]
+            in_memory = {digest: self.written[digest] for digest in digests if digest in self.written}
+            rest = [digest for digest in digests if digest not in in_memory]
             return {**await stored(rest), **in_memory} if rest else in_memory
 
         return either
@@ -51,10 +51,10 @@ async def part(
 ) -> Parts:
     """The partial trees of these seals under `policy`; `roots`: (root in `source`, signed root) by
     seal. Raises TooLarge if they need too many new directories."""
-    parts = Parts({one: root for one, (root, signed) in roots.items() if root != signed})
+    parts = Parts({seal_id: root for seal_id, (root, signed) in roots.items() if root != signed})
     if policy is None:
         return parts
-    keys = {one: bytes(key) for one, key in await tx.all(repos.KEYS, repo_id=source)}
+    keys = {repo_id: bytes(key) for repo_id, key in await tx.all(repos.KEYS, repo_id=source)}
     parting = tree.Parting(policy)
     for ids in batches(list(roots), LOT, lambda _: 1):
         for seal_id, payload in await tx.all(rows.PAYLOADS, ids=ids):

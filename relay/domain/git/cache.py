@@ -57,7 +57,7 @@ class Ref(NamedTuple):
 
 def fingerprint(default_branch: str, refs: Iterable[Ref]) -> str:
     """A digest of the refs of a repository."""
-    lines = [default_branch, *(f"{one.full_name} {one.head}" for one in refs)]
+    lines = [default_branch, *(f"{ref.full_name} {ref.head}" for ref in refs)]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -170,13 +170,15 @@ class Cache:
         path = self.folder / "seals"
         with path.open("ab") as file:
             file.truncate(file.tell() - file.tell() % _RECORD)
-            file.write(b"".join(bytes.fromhex(seal) + one.commit + one.tree for seal, one in records))
+            file.write(
+                b"".join(bytes.fromhex(seal) + exported.commit + exported.tree for seal, exported in records)
+            )
             file.flush()
             os.fsync(file.fileno())
 
     def show(self, default_branch: str, refs: Sequence[Ref], commits: Sequence[bytes], digest: str) -> None:
         """Write the refs: they lead to these commits, whose objects are all in the packs."""
-        named = sorted((one.full_name, commit.hex()) for one, commit in zip(refs, commits, strict=True))
+        named = sorted((ref.full_name, commit.hex()) for ref, commit in zip(refs, commits, strict=True))
         lines = [
             "# pack-refs with: peeled fully-peeled sorted ",
             *(f"{commit} {name}" for name, commit in named),

@@ -60,10 +60,15 @@ def register(node: Node) -> None:
     async def follow(tx: Tx, events: Sequence[Logged]) -> None:
         """Follow the log: build on the caches of repositories that grow, and delete those of repositories
         that git may not read any more."""
-        for repo_id in sorted({one.repo_id for one in events if one.kind == "seal.create" and one.repo_id}):
+        for repo_id in sorted(
+            {event.repo_id for event in events if event.kind == "seal.create" and event.repo_id}
+        ):
             if _cache(node, repo_id).exists():
                 await node.jobs.add(tx, BUILD, {"repo_id": repo_id}, lane=repo_id)
-        if any(one.changes_access and one.repo_id and _cache(node, one.repo_id).exists() for one in events):
+        if any(
+            event.changes_access and event.repo_id and _cache(node, event.repo_id).exists()
+            for event in events
+        ):
             await node.jobs.add(tx, SWEEP, {})
 
     node.jobs.register(BUILD, build_job, Pace(slots=2, deadline=DEADLINE, each=1))
@@ -184,7 +189,7 @@ async def whole_view(node: Node, repo_id: str) -> View:
 async def sweep(node: Node) -> None:
     """Delete caches of repositories that git may not read any more, then the least recently read ones until
     all together are within the limit."""
-    by_repo = {one.repo_id: one for one in await process.in_build(caches, node.config.data)}
+    by_repo = {cache.repo_id: cache for cache in await process.in_build(caches, node.config.data)}
     async with node.db.read() as tx:
         readable = {row[0] for row in await tx.all(rows.READABLE, ids=list(by_repo))} if by_repo else set()
     for repo_id in by_repo.keys() - readable:

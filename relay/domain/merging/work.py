@@ -215,7 +215,7 @@ class Working:
         """The changes of each side. Directories of `theirs` are remembered, since the merged tree has many of
         them."""
         steps, directories = tree.diffs(base, [ours, theirs], self._known), self._node.directories
-        mine, other = await trees.drive(steps, self._load, known=self._known, kept=directories)
+        mine, other = await trees.drive(steps, self._load, cached=self._known, directories=directories)
         directories.learn(self._known)
         self._alike = {**self._alike, **other.directories}
         return mine.changes, other.changes

@@ -29,7 +29,7 @@ async def create(view: View, body: PublicationCreate) -> Release:
                 f"release {release.version} has no files; "
                 f"run: svc repo release upload {release.version} FILES"
             )
-        assets = [(one.name, one.blake3, one.size) for one in release.assets]
+        assets = [(asset.name, asset.blake3, asset.size) for asset in release.assets]
         raw = publication.payload(view.repo.id, release.version, release.seal_id, assets)
         signature = unb64u(body.signature, keys.SIGNATURE_BYTES)
         if not keys.verify(key.ed25519, raw, signature):

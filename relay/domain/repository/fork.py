@@ -36,7 +36,7 @@ async def page(view: View, query: PageQuery) -> Page[Repo]:
             tx, rows.LIST, query, lambda row: repos.shown_row(view, row), of_repo=view.repo.id, account=me
         )
         items = await social.of_several(tx, view, forks.items)
-    return replace(forks, items=[replace(one, parent=parent) for one in items])
+    return replace(forks, items=[replace(fork, parent=parent) for fork in items])
 
 
 async def create(view: View, body: ForkCreate) -> Repo:

@@ -148,11 +148,11 @@ async def _locate_chunks(node: Node, repo_id: str, part: Sequence[ChunkRow]) -> 
     for one of another size than the manifest says."""
     sizes = {bytes.fromhex(chunk.blake3): chunk.size for chunk in part}
     located = await node.objects.locate(list(sizes), repo_id)
-    missing = [one for one in sizes if one not in located or located[one].directory]
+    missing = [chunk for chunk in sizes if chunk not in located or located[chunk].directory]
     if missing:
         raise PayloadMissing(
             "the repository does not hold all chunks of this file; send them first",
-            missing=[one.hex() for one in missing[:MISSING_TOLD]],
+            missing=[chunk.hex() for chunk in missing[:MISSING_TOLD]],
         )
     for chunk in part:
         stored = located[bytes.fromhex(chunk.blake3)].size

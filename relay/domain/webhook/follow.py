@@ -22,7 +22,7 @@ def follower(node: Node) -> Follow:
 
     async def follow(tx: Tx, events: Sequence[Logged]) -> None:
         """Queue deliveries of events for every reader; events for writers or the owner are never sent."""
-        heard = [(one.repo_id, one) for one in events if one.audience == "reader" and one.repo_id]
+        heard = [(event.repo_id, event) for event in events if event.audience == "reader" and event.repo_id]
         by_repo: dict[str, list[Row]] = defaultdict(list)
         for hook in await tx.all(rows.HOOKS, repos=sorted({repo_id for repo_id, _ in heard})):
             by_repo[hook[1]].append(hook)
