@@ -160,7 +160,7 @@ def written(copy: WorkingCopy, path: str, content: bytes, base: bytes) -> bool:
     def supply(digests: Collection[bytes]) -> Iterator[tuple[bytes, Content]]:
         yield name, content
 
-    return not writer(copy, kept=(base,)).apply([writing.Change(path, name)], supply, "asked")
+    return not writer(copy, trashed=(base,)).apply([writing.Change(path, name)], supply, "asked")
 
 
 def _move_edit(copy: WorkingCopy, old: str, row: Row, base: TreeEntry) -> None:

@@ -33,18 +33,18 @@ TRASHED = "trashed"  # the file that is being replaced: digest in hex, and where
 BATCH_FILES, BATCH_BYTES = 500, 64 * limits.MIB
 
 
-def writer(copy: WorkingCopy, kept: Collection[bytes] = ()) -> Writer:
-    """A `Writer` for this working copy. `kept`: digests of files that were copied to the trash and may be
-    replaced."""
+def writer(copy: WorkingCopy, trashed: Collection[bytes] = ()) -> Writer:
+    """A `Writer` for this working copy. `trashed`: digests of files that were copied to the trash and may
+    be replaced."""
 
-    def asked(outcomes: Sequence[Outcome]) -> dict[str, str]:
-        return {outcome.temp: _replaced(copy, outcome, kept) for outcome in outcomes}
+    def states(outcomes: Sequence[Outcome]) -> dict[str, str]:
+        return {outcome.temp: _replaced(copy, outcome, trashed) for outcome in outcomes}
 
     return Writer(
         copy.files,
         copy.db,
         lambda outcomes: _finish(copy, outcomes),
-        asked,
+        states,
         copy.claim_conflict_name,
         lambda path, temp: copy.placing(path, temp),
     )
@@ -81,7 +81,7 @@ def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: P
     copied = copy_to_trash(copy, path, trash)
     if copied is not None:
         copy.db.put(TRASHED, f"{copied[1].hex()} {copied[0] / path}")
-    work = writer(copy, kept=() if copied is None else (copied[1],))
+    work = writer(copy, trashed=() if copied is None else (copied[1],))
     if work.apply([Change(path, new)], lambda _: iter([(new, content)]), "asked"):
         raise in_the_way(path)
     return trash if copied is None else copied[0]
@@ -99,11 +99,11 @@ def _in_trash(copy: WorkingCopy) -> list[bytes]:
     return [unhex(digest)] if trashed and Path(trashed).is_file() else []
 
 
-def _replaced(copy: WorkingCopy, outcome: Outcome, kept: Collection[bytes]) -> str:
+def _replaced(copy: WorkingCopy, outcome: Outcome, trashed: Collection[bytes]) -> str:
     """The journal state of a file that the user asked to replace: `aside` if its bytes are saved nowhere
     else."""
     entry = copy.entries.get(outcome.path)
-    saved = {*kept, outcome.new, entry.shadow if entry else None}
+    saved = {*trashed, outcome.new, entry.shadow if entry else None}
     unknown = outcome.not_a_file or (outcome.displaced is not None and outcome.displaced.digest not in saved)
     return "aside" if unknown else "done"
 

@@ -105,10 +105,10 @@ class Uncarried:
                     continue
 
 
-def with_kept(skipped: Iterable[Skipped], kept: dict[str, list[str]]) -> list[Skipped]:
-    """The skipped entries, with what the branch keeps in the place of each. `kept`: path of an entry → paths
-    of the branch. A path that is not among the entries is added."""
-    by_path = {readable(cause): tuple(map(terminal_safe, paths)) for cause, paths in kept.items()}
+def with_kept(skipped: Iterable[Skipped], kept_by: dict[str, list[str]]) -> list[Skipped]:
+    """The skipped entries, with what the branch keeps in the place of each. `kept_by`: path of an entry →
+    paths of the branch. A path that is not among the entries is added."""
+    by_path = {readable(cause): tuple(map(terminal_safe, paths)) for cause, paths in kept_by.items()}
     named = []
     for item in skipped:
         keeps = by_path.pop(item.path, ())

@@ -140,37 +140,38 @@ def _write(directory: Directory, parting: Parting) -> bytes:
     return name
 
 
-def signed(digest: bytes, known: dict[bytes, bytes], read: Known | None = None) -> Steps[bytes]:
-    """The signed digest of a directory, a whole or a partial one. `known`: signed digests found before;
-    `read`: a cache of directories."""
+def signed(digest: bytes, signed_digests: dict[bytes, bytes], read: Known | None = None) -> Steps[bytes]:
+    """The signed digest of a directory, a whole or a partial one. `signed_digests`: by digest, those of
+    before, to which it adds; `read`: a cache of directories."""
     if digest == EMPTY_ROOT:
         return digest
-    if digest not in known:
+    if digest not in signed_digests:
         directory = (yield from fetch({digest}, read))[digest]
-        known[digest] = digest
+        signed_digests[digest] = digest
         if not directory.children:
-            known[digest] = digest_of(directory.hidden)
+            signed_digests[digest] = digest_of(directory.hidden)
         elif is_partial(directory):
-            as_signed = yield from signed_children(directory, known, read)
-            known[digest] = directory_digest(as_signed, "")
-    return known[digest]
+            as_signed = yield from signed_children(directory, signed_digests, read)
+            signed_digests[digest] = directory_digest(as_signed, "")
+    return signed_digests[digest]
 
 
 def signed_children(
-    directory: Directory, known: dict[bytes, bytes], read: Known | None = None
+    directory: Directory, signed_digests: dict[bytes, bytes], read: Known | None = None
 ) -> Steps[Directory]:
-    """The directory with the signed digests of the directories in it. `known`, `read`: as of `signed`."""
+    """The directory with the signed digests of the directories in it. `signed_digests`, `read`: as of
+    `signed`."""
     if not is_partial(directory):
         return directory
     children: list[Child] = []
     for child in directory.children:
-        signed_child = yield from _as_signed(child, known, read)
+        signed_child = yield from _as_signed(child, signed_digests, read)
         children.append(signed_child)
     return Directory(directory.version, children, directory.hidden)
 
 
-def _as_signed(child: Child, known: dict[bytes, bytes], read: Known | None = None) -> Steps[Child]:
+def _as_signed(child: Child, signed_digests: dict[bytes, bytes], read: Known | None = None) -> Steps[Child]:
     if child.kind != "dir":
         return child
-    digest = yield from signed(child.digest, known, read)
+    digest = yield from signed(child.digest, signed_digests, read)
     return Child(child.name, "dir", digest, child.size, child.salt)

@@ -53,15 +53,15 @@ def fill(
     fd: int,
     rows: Sequence[ChunkRow],
     digest: bytes,
-    known: Iterable[KnownFile],
+    sources: Iterable[KnownFile],
     fetch: Fetch,
     progress: Progress = silent,
     seen: Callable[[bytes], object] = lambda data: None,
 ) -> Filled:
-    """Make the file of descriptor `fd` the one with these chunks and this BLAKE3. `known` is read only as far
-    as chunks are missing; `seen` is called with all bytes of the file in order. Raises OtherBytes,
+    """Make the file of descriptor `fd` the one with these chunks and this BLAKE3. `sources` is read only as
+    far as chunks are missing; `seen` is called with all bytes of the file in order. Raises OtherBytes,
     ServerMisbehaved if chunks do not come, OSError."""
-    return _Filling(fd, rows, progress, seen).run(digest, known, fetch)
+    return _Filling(fd, rows, progress, seen).run(digest, sources, fetch)
 
 
 class _Filling:
@@ -82,9 +82,9 @@ class _Filling:
         self._done = 0  # chunks from the beginning that are in place and hashed
         self._fetched = self._copied = self._kept = 0
 
-    def run(self, digest: bytes, known: Iterable[KnownFile], fetch: Fetch) -> Filled:
+    def run(self, digest: bytes, sources: Iterable[KnownFile], fetch: Fetch) -> Filled:
         self._keep_what_is_in_place()
-        with _Copies(known, self._places) as copies:
+        with _Copies(sources, self._places) as copies:
             absent = {
                 name: self._rows[places[0]][1] for name, places in self._places.items() if name not in copies
             }
