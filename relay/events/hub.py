@@ -28,7 +28,7 @@ from relay.db.repo import Role
 from relay.events import log
 from relay.events.channels import Channels
 from relay.events.log import LEVEL, Audience, Logged, audience_of
-from relay.events.peers import Peer, Told, to_wire
+from relay.events.peers import Peer, QueuedEvent, to_wire
 
 POLL = 5.0  # seconds between reads of the log and of all rights without a wake-up
 ALIVE = 2.0  # seconds between checks of sessions: another process may have ended one
@@ -165,7 +165,7 @@ class Hub:
                 break  # nothing was delivered while we read: the log continues where this backlog ends
         self._listen(peer, repo_id, behind[0].id - 1 if behind else cursor)
         for event in behind:
-            peer.offer(Told(event))
+            peer.offer(QueuedEvent(event))
         return Subscribed(repo_id=repo_id, id=behind[0].id - 1 if behind else cursor)
 
     async def _resync(self, peer: Peer, repo_id: str) -> Resync:
@@ -324,7 +324,7 @@ class Hub:
             return
         if event.changes_access:
             await self._ask_again([event.repo_id])
-        queued = Told(event)
+        queued = QueuedEvent(event)
         for peer in late:
             peer.offer(queued)
         if carried:

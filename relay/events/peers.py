@@ -23,7 +23,7 @@ AT_ONCE = 64 * KIB  # bytes sent to a slow reader before waiting for it
 _encode = msgspec.json.encode
 
 
-class Told:
+class QueuedEvent:
     """An event in its wire form, encoded once for all listeners."""
 
     __slots__ = ("_text", "event", "level", "repo_id")
@@ -189,7 +189,7 @@ class Peer:
     until: int | None = None
     cursors: dict[str, int] = field(default_factory=dict)
     levels: dict[str, int] = field(default_factory=dict)
-    queue: deque[Told | _OfBranch] = field(default_factory=deque)
+    queue: deque[QueuedEvent | _OfBranch] = field(default_factory=deque)
     queued: int = 0  # bytes
     lost: set[str] = field(default_factory=set)  # repositories to resync
     hidden: list[str] = field(default_factory=list)  # repositories to report as hidden, once
@@ -201,7 +201,7 @@ class Peer:
     closed: bool = False
     ready: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def offer(self, queued: Told) -> None:
+    def offer(self, queued: QueuedEvent) -> None:
         """Queue an event of a repository that the peer follows. The cursor also moves past events that are
         not queued: those that the peer may not see, and those of a repository that it must resync."""
         event = queued.event
@@ -215,7 +215,7 @@ class Peer:
             self.push(queued)
         self.ready.set()
 
-    def push(self, item: Told | _OfBranch) -> None:
+    def push(self, item: QueuedEvent | _OfBranch) -> None:
         """Queue a message, or drop the queue when it is full. A channel's message is sent at once if nothing
         is queued: waking a task for each of hundreds of peers takes longer than sending."""
         if isinstance(item, _OfBranch) and self._send_at_once(item.text):
@@ -253,7 +253,7 @@ class Peer:
         self.cursors.pop(repo_id, None)
         self.levels.pop(repo_id, None)
         self.lost.discard(repo_id)
-        self._keep(lambda queued: not (isinstance(queued, Told) and queued.repo_id == repo_id))
+        self._keep(lambda queued: not (isinstance(queued, QueuedEvent) and queued.repo_id == repo_id))
 
     def leave(self, channel: Channel) -> None:
         """End a channel and drop its queued frames."""
@@ -261,9 +261,9 @@ class Peer:
             del self.channels[channel.number]
         self.gaps.pop(channel, None)
         self.meeting.pop(channel, None)
-        self._keep(lambda queued: isinstance(queued, Told) or queued.channel is not channel)
+        self._keep(lambda queued: isinstance(queued, QueuedEvent) or queued.channel is not channel)
 
-    def _keep(self, is_kept: Callable[[Told | _OfBranch], bool]) -> None:
+    def _keep(self, is_kept: Callable[[QueuedEvent | _OfBranch], bool]) -> None:
         self.queue = deque(filter(is_kept, self.queue))
         self.queued = sum(len(queued.text) for queued in self.queue)
 
@@ -289,7 +289,7 @@ class Peer:
 
     def take_frames(self) -> list[bytes]:
         """The queued frames of channels; queued events are dropped."""
-        self._keep(lambda queued: not isinstance(queued, Told))
+        self._keep(lambda queued: not isinstance(queued, QueuedEvent))
         self.lost, self.hidden = set(), []
         frames: list[bytes] = []
         while self.ready.is_set() and not self.closed:
