@@ -239,7 +239,7 @@ class Rounds:
 
     def _followed(self, copy: WorkingCopy, paths: Collection[str]) -> list[str]:
         """The paths that were saved, and the files that others renamed where a save belongs to those."""
-        for path in self.followed.left.keys() & paths:
+        for path in self.followed.removed.keys() & paths:
             follow_save(copy, path)
         return list(dict.fromkeys([*paths, *self._edited_elsewhere(copy)]))
 

@@ -25,7 +25,7 @@ from localstore.record.entry import PathRecord, known_by_bytes
 from localstore.sync.adopting import adopt
 from localstore.sync.capture import add_edit, capture
 from localstore.sync.conflicts import TextsConflict, record_conflict
-from localstore.sync.followed import Left
+from localstore.sync.followed import RemovedText
 from localstore.sync.remote import Remote, read_remote
 from localstore.sync.renames import text_of, written
 from localstore.sync.settle import remove, settle
@@ -109,7 +109,7 @@ def take_along(copy: WorkingCopy, old: str, new: str) -> None:
         mine = entry.shadow
         taken = _take_text(copy, entry, target)
         if taken and mine is not None:  # an editor that has the file open will save there again
-            copy.followed.left[old] = Left(mine, time.monotonic() + MEMORY, new)
+            copy.followed.removed[old] = RemovedText(mine, time.monotonic() + MEMORY, new)
     elif target is not None and target.kind == entry.kind == "blob":
         taken = _take_bytes(copy, entry, new)
     if taken:
@@ -283,22 +283,23 @@ def _bring_bytes(copy: WorkingCopy, entry: PathRecord, row: Row, new: str) -> bo
 # --- saved under the old name after the rename came
 
 
-def note_left(copy: WorkingCopy, gone: Collection[str]) -> None:
-    """Remember the texts that the branch removes here: an editor may hold one and save it where it was."""
+def remember_removed(copy: WorkingCopy, gone: Collection[str]) -> None:
+    """Remember the texts of these paths, which the branch removes: an editor may hold one and save it
+    again."""
     now = time.monotonic()
-    removed = copy.followed.left
+    removed = copy.followed.removed
     for path in [path for path, text in removed.items() if text.until < now]:
         del removed[path]
     for path in gone:
         entry = copy.entries.get(path)
         if entry is not None and entry.kind == "text" and entry.shadow is not None:
-            removed[path] = Left(entry.shadow, now + MEMORY)
+            removed[path] = RemovedText(entry.shadow, now + MEMORY)
 
 
 def follow_save(copy: WorkingCopy, old: str) -> None:
     """Bring a save of a text that others renamed a while ago into the file that it became, and remove it. The
     same save again is a new file, and so are a copy of the renamed file and the text as it was."""
-    removed = copy.followed.left.get(old)
+    removed = copy.followed.removed.get(old)
     if removed is None or old in copy.entries or removed.until < time.monotonic():
         return
     mine = copy.files.read_up_to(old, TEXT_FILE)
@@ -306,7 +307,7 @@ def follow_save(copy: WorkingCopy, old: str) -> None:
         return
     name = blake3(mine)
     if name == removed.digest:
-        del copy.followed.left[old]
+        del copy.followed.removed[old]
         return
     with suppress(NotFound, PayloadMissing, ServerMisbehaved, ServerUnreachable, TextsConflict):
         base = copy.text(removed.digest)
@@ -320,12 +321,14 @@ def follow_save(copy: WorkingCopy, old: str) -> None:
             copy.save(known_by_bytes(old, "text", name, len(mine)))
         settle(copy, [target.path])
         remove(copy, [old])
-        copy.followed.left[old] = Left(name, removed.until, target.path)
+        copy.followed.removed[old] = RemovedText(name, removed.until, target.path)
         copy.followed.moved.append((old, target.path))
         copy.followed.edited.add(target.path)
 
 
-def _find_successor(copy: WorkingCopy, old: str, removed: Left, base: bytes, mine: bytes) -> str | None:
+def _find_successor(
+    copy: WorkingCopy, old: str, removed: RemovedText, base: bytes, mine: bytes
+) -> str | None:
     """The text that the removed one became, if what was saved at its old name comes from it."""
     was, rows = {old: TreeEntry("text", removed.digest, len(base))}, copy.db.rows()
     saved = {f"{old} ": TreeEntry("text", blake3(mine), len(mine))}

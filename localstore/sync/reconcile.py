@@ -22,7 +22,7 @@ from localstore.sync.conflicts import (
     record_conflict,
     record_versions,
 )
-from localstore.sync.live_renames import bring_along, moved_there, note_left, take_along
+from localstore.sync.live_renames import bring_along, moved_there, remember_removed, take_along
 from localstore.sync.merging import advance
 from localstore.sync.remote import Remote, read_remote, require_readable
 from localstore.sync.settle import remove, settle
@@ -262,7 +262,7 @@ def _removals(copy: WorkingCopy, gone: list[str]) -> tuple[list[str], Ways]:
             if not entry.foreign:
                 copy.move_aside(path)
     if copy.live:
-        note_left(copy, clean)
+        remember_removed(copy, clean)
     remove(copy, clean)
     return clean, ways
 

@@ -49,12 +49,14 @@ class EditorText:
         self._flying: list[bytes] = []  # those of the change that is on its way
         self._arriving = text  # the text once it was made
         self._seen = 0
-        self._left: deque[tuple[float, bytes]] = deque()  # texts that it showed: until when, BLAKE3
+        self._former: deque[tuple[float, bytes]] = (
+            deque()
+        )  # texts that it showed: until when (monotonic seconds), BLAKE3
         self._digest: bytes | None = None
 
     @property
     def text(self) -> bytes:
-        """What the plugin shows, as far as it has told."""
+        """The text that the plugin shows, after the last splice that it sent."""
         return self._text
 
     def shows(self, name: bytes) -> bool:
@@ -106,7 +108,7 @@ class EditorText:
             self._ahead = self._lane.copy()
         ahead = self._ahead
         deltas = [delta for update in self._waiting for delta in ahead.follow(update, AGENT)]
-        splices, text = self._told(deltas)
+        splices, text = self._to_splices(deltas)
         self._flying, self._waiting = self._waiting, []
         self._arriving = text
         if not splices:
@@ -121,14 +123,14 @@ class EditorText:
         return self._digest
 
     def _forget(self) -> None:
-        """Drop the texts that were left longer ago."""
+        """Drop former texts that it has not shown for SHOWN_SECONDS."""
         since = self._now() - SHOWN_SECONDS
-        while self._left and self._left[0][0] < since:
-            self._left.popleft()
+        while self._former and self._former[0][0] < since:
+            self._former.popleft()
 
     def _become(self, text: bytes) -> None:
         self._forget()
-        self._left.append((self._now(), self._name()))
+        self._former.append((self._now(), self._name()))
         self._text, self._digest = text, None
 
     def _spliced(self, text: bytes, splice: Splice, most: int) -> tuple[Delta, bytes]:
@@ -149,8 +151,8 @@ class EditorText:
             reached = edit.offset + edit.deleted
         return delta, text[:start] + new + text[end:]
 
-    def _told(self, deltas: Sequence[Delta]) -> tuple[list[Splice], bytes]:
-        """Text changes of what the plugin shows as splices, and the text after them."""
+    def _to_splices(self, deltas: Sequence[Delta]) -> tuple[list[Splice], bytes]:
+        """The deltas as splices of the text that the plugin shows, and the text after them."""
         text, splices = self._text, list[Splice]()
         for delta in deltas:
             at = 0
