@@ -44,7 +44,7 @@ class Filter(NamedTuple):
     free: str
 
     @property
-    def said(self) -> str:
+    def without_state(self) -> str:
         """The words but for the state, as they are typed."""
         return " ".join(f"{name}:{_quoted(value)}" for name, value in self.words.items() if name != "state")
 

@@ -57,7 +57,7 @@ class Texts:
         if page is None:
             if len(self._pages) > KEPT:
                 self._pages.clear()
-            page = self._pages[key] = self._made(text, width, breaks)
+            page = self._pages[key] = self._rendered(text, width, breaks)
             self._ask_for_colours()
         return page
 
@@ -68,7 +68,7 @@ class Texts:
         self._pages.clear()
         self._repaint()
 
-    def _made(self, text: str, width: int, breaks: bool) -> list[Row]:
+    def _rendered(self, text: str, width: int, breaks: bool) -> list[Row]:
         from tui.markdown.page import Taste, rendered
         from tui.markdown.words import Row
 

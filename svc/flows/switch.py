@@ -38,13 +38,13 @@ class Target(msgspec.Struct, frozen=True):
 
 class Switched(msgspec.Struct):
     """`pulled`: what the target brought. `trash`: where `--force` moved edited files. `carried`: edited files
-    that were kept. `left`: a note if the old branch does not exist any more."""
+    that were kept. `warning`: says that the old branch is gone, or ""."""
 
     branch: str
     pulled: Pulled
     trash: Path | None
     carried: list[str] = []
-    left: str = ""
+    warning: str = ""
 
 
 class _Edit(msgspec.Struct, frozen=True):

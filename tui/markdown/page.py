@@ -201,7 +201,7 @@ class _Writer:
         if mark is not None and task is not None:
             mark.once = "☐ " if task[1] == " " else "☑ "
             pieces[0] = pieces[0]._replace(text=pieces[0].text[task.end() :].lstrip())
-        self.put(self._told(pieces))
+        self.put(self._with_addresses(pieces))
 
     def _heading(self, token: Token, inline: Token) -> None:
         self.gap()
@@ -232,7 +232,7 @@ class _Writer:
                 rows[-1].append(Cell(pieces, style.rpartition(":")[2] or "left"))
         return rows
 
-    def _told(self, pieces: list[Piece]) -> list[Piece]:
+    def _with_addresses(self, pieces: list[Piece]) -> list[Piece]:
         """With the addresses of links behind them, where those cannot be followed."""
         if not self._taste.targets:
             return pieces
@@ -276,7 +276,7 @@ class _Writer:
     def _flush(self, line: list[Piece]) -> None:
         if any(piece.text.strip() for piece in line):
             self.gap()
-            self.put(self._told(line))
+            self.put(self._with_addresses(line))
 
     def _fold(self, *, closes: bool) -> None:
         if closes and self._folded:

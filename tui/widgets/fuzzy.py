@@ -7,7 +7,7 @@ import time
 from collections.abc import Hashable, Iterator, Sequence
 from functools import cache
 
-from tui.widgets.lines import Left, Lines, Rows, texts_of
+from tui.widgets.lines import FilteredRows, Lines, Rows, texts_of
 
 SLICE = 0.008  # seconds of work between two keys
 MADE = 8192  # texts that are made at once
@@ -100,7 +100,7 @@ class Fuzzy(Lines):
         yield [packed & 0xFFFFFFFF for packed in costs]
 
 
-class _Best(Left):
+class _Best(FilteredRows):
     """The rows that a search found, in its order."""
 
     def place_of(self, key: Hashable) -> int | None:

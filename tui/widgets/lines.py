@@ -357,7 +357,7 @@ class Lines(Widget, can_focus=True):
         places: Sequence[int] = range(len(texts))
         for word in words:
             places = [at for at in places if word in texts[at]]
-        return Left(self._all, places)
+        return FilteredRows(self._all, places)
 
     def _place_of(self, key: Hashable | None) -> int | None:
         """The place of the row with this key; None if no row has it."""
@@ -412,7 +412,7 @@ def _place_in(rows: Rows, key: Hashable) -> int | None:
     return next((index for index in range(len(rows)) if rows[index].key == key), None)
 
 
-class Left:
+class FilteredRows:
     """The rows that a filter leaves. `places`: theirs among all, in order."""
 
     def __init__(self, rows: Rows, places: Sequence[int]) -> None:

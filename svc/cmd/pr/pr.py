@@ -23,7 +23,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.markdown import markdown
 from svc.cmd.frame.options import Limit
 from svc.cmd.issue.words import Web, label_of, note_qualifier
-from svc.cmd.pr.threads import told
+from svc.cmd.pr.threads import thread_texts
 from svc.cmd.pr.words import CHECKED, COLUMNS, ONE, Number, find, person, place_of, say_place
 from svc.console import Column, answers
 from svc.flows.place.known_subjects import listing
@@ -171,7 +171,7 @@ def view(
     }
     parts = [markdown(ctx.out, proposal.body)] if proposal.body.strip() else []
     parts += [_thread_entry(ctx, entry) for entry in thread]
-    parts += told(ctx, repo, on_lines)
+    parts += thread_texts(ctx, repo, on_lines)
     columns = THREAD[: None if comments else -2]
     if ctx.out.terminal and not ctx.out.format.as_data:
         columns = (*ONE[:6], CHECKED, *ONE[6:])

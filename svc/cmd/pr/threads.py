@@ -257,7 +257,7 @@ def suggestion(typed: str) -> str:
     return text_of(None, "-", names, "a suggestion", ISSUE_BODY_BYTES) or "" if sys.stdin else ""
 
 
-def told(ctx: Ctx, repo: Repo, every: Iterable[Thread]) -> Iterator[str]:
+def thread_texts(ctx: Ctx, repo: Repo, every: Iterable[Thread]) -> Iterator[str]:
     """Each thread as people read it: its lines, and what was said."""
     files: dict[tuple[str, str], bytes] = {}
     for thread in every:

@@ -199,7 +199,7 @@ class Replay(FileView):
         if playing is None or not self.is_attached:
             return
         step, lines = playing.step, self.query_one("#file", Lines)
-        self.query_one("#bar", Line).put(self._told(playing), (("p, [ ], esc ", "dim"),))
+        self.query_one("#bar", Line).put(self._parts_of(playing), (("p, [ ], esc ", "dim"),))
         if step is None:
             lines.show([Item(1, (("reading …", "dim"),))])
             return
@@ -214,7 +214,7 @@ class Replay(FileView):
                 lines.go_within(step.lines[0] - 1)
         self._title(f"replay, step {playing.at + 1}")
 
-    def _told(self, playing: Playing) -> list[Part]:
+    def _parts_of(self, playing: Playing) -> list[Part]:
         """Whose change the step is, and when it was made."""
         sign = "▶ " if self._timer is not None else "❚❚ "
         parts: list[Part] = [(f" {sign}", "accent")]

@@ -9,7 +9,7 @@ from localstore.core.limits import INBOX_MARKED
 from localstore.core.model.collaboration import inbox as inboxes
 from localstore.core.model.collaboration.inbox import InboxItem, InboxMarks, InboxState
 from localstore.core.model.repo import Repo
-from svc.flows.inbox_words import happened, said
+from svc.flows.inbox_words import describe, happened
 from tui import reads
 from tui.actions import Action
 from tui.screens.split import SPLIT_ACTIONS, Panes, SplitScreen
@@ -69,7 +69,7 @@ def row(item: InboxItem, now: float, space: Space = ROOMY) -> Item:
     full = _about(item)
     name = full.rpartition("/")[2] if space.narrow or space.two_lines else full
     short = name if len(name) <= NAME else f"…{name[1 - NAME :]}"
-    done, title = happened(item), safe(said(item))
+    done, title = happened(item), safe(describe(item))
     text = f"{word} {full} {number} {title} {done}"
     unread: Part = ("● " if item.unread else "  ", "accent")
     about: Part = (f"{safe(short)}{number} ", "accent")
@@ -119,11 +119,11 @@ def preview_item(panes: Panes, item: InboxItem) -> None:
 
     number = item.subject.number
     if item.repo is None:
-        panes.show_preview(item.id, safe(_about(item)), [((safe(said(item)), "text"),)])
+        panes.show_preview(item.id, safe(_about(item)), [((safe(describe(item)), "text"),)])
     elif number is not None:
         preview_talk(panes, item.id, item.repo.id, item.subject.kind, number)
     else:
-        words: Part = (safe(said(item)), "text")
+        words: Part = (safe(describe(item)), "text")
         Glance(panes, item.id, item.repo.id, [(words,), (("", "text"),)]).begin()
 
 
@@ -261,7 +261,7 @@ class Inbox(SplitScreen):
         if item is not None and item.repo is None:
             name = safe(item.subject.title)
             if item.event == "invite.decline":
-                self.say(f"{safe(said(item))} to {name}")
+                self.say(f"{safe(describe(item))} to {name}")
             else:
                 self.say(f"{name} invites you: svc org invite accept, or svc org invite decline")
         elif item is not None:

@@ -42,7 +42,7 @@ class Move:
         self.done, self._at = done, now
 
     @property
-    def told(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[Part, ...]:
         """`↓ [####....] 45 %  1.5 MiB of 3.3 MiB  1.2 MiB/s`"""
         if self.state:
             return (
@@ -76,10 +76,10 @@ class Moving(Base):
     def paint(self) -> None:
         raise NotImplementedError
 
-    def told_of(self, name: str) -> tuple[Part, ...]:
-        """What is said of a file beside its name."""
+    def parts_of(self, name: str) -> tuple[Part, ...]:
+        """The parts of a row behind the name of a file: how far its transfer is."""
         move = self.moved.get(name)
-        return move.told if move is not None else ()
+        return move.parts if move is not None else ()
 
     def on_unmount(self) -> None:
         self.cancel()
@@ -156,7 +156,7 @@ class Moving(Base):
         self, moves: dict[str, Move], work: Callable[[Callable[[str, int], None]], str], again: str
     ) -> None:
         """Run `work` on a thread. It gets a function that hears the bytes of a file, and returns what is
-        said at the end. `again`: how to go on after a cancel."""
+        shown at the end. `again`: how to go on after a cancel."""
         if self._cancel is not None:
             self.say("one at a time: esc cancels what is on its way", "warn")
             return

@@ -188,10 +188,10 @@ class ReleaseScreen(Moving):
         release = self.release
         rows = [Item(None, parts) for parts in _head(self.repo.id, release, self.svc.clock())]
         for asset in release.assets:
-            name_parts: tuple[Part, ...] = ((safe(asset.name), "text"), *self.told_of(asset.name))
+            name_parts: tuple[Part, ...] = ((safe(asset.name), "text"), *self.parts_of(asset.name))
             rows.append(Item(asset.name, name_parts, ((f"{size(asset.size)} ", "dim"),), asset.name))
         rows += [
-            Item(None, ((safe(name), "text"), *self.told_of(name)))
+            Item(None, ((safe(name), "text"), *self.parts_of(name)))
             for name in self.moved
             if name not in {asset.name for asset in release.assets}
         ]
