@@ -62,7 +62,7 @@ class EditorText:
     def shows(self, name: bytes) -> bool:
         """Whether the plugin shows the text with this BLAKE3, or did so a moment ago."""
         self._forget()
-        return name == self._name() or any(name == former for _, former in self._left)
+        return name == self._name() or any(name == former for _, former in self._former)
 
     def see(self, number: int) -> None:
         """The plugin has made the agent's change `number`. Raises Invalid unless it was sent that one."""
