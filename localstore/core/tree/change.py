@@ -33,13 +33,14 @@ _NONE: Mapping[str, bytes] = MappingProxyType({})
 
 
 def salted_with(root: Directory, digest: bytes, key: bytes) -> bool:
-    """Whether the tree whose root is this directory, of this digest, has this tree key: a tree has one."""
+    """Whether the directory `root`, the root of a tree with this digest, was made with this tree key. All
+    directories of a tree have the same key."""
     return directory_digest(root, "", key) == digest
 
 
 def rebuild(root: bytes, changes: Mapping[str, TreeEntry | None], key: bytes) -> Steps[Built]:
-    """As `update`, where the tree at `root` has another key than `key`: every directory is made anew. Entry
-    digests that were hidden stay as they are."""
+    """As `update`, for a tree at `root` that has another key than `key`: every directory is made again.
+    Hidden entry digests are copied unchanged."""
     files = yield from walk(root)
     hidden = yield from hidden_entries(root)
     for path, entry in changes.items():

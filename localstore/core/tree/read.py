@@ -68,8 +68,8 @@ def directories(root: bytes | None) -> Steps[dict[str, list[Child]]]:
 
 
 def count(roots: Iterable[bytes], counted: Mapping[bytes, int]) -> Steps[dict[bytes, int]]:
-    """How many visible files stand below each of these directories, and below each that this has to read:
-    digest → files. Those in `counted` are not read."""
+    """Digest → number of visible files below, for each of these directories and each one that has to be read
+    for it. Directories in `counted` (digest → number) are not read."""
     own: dict[bytes, tuple[int, list[bytes]]] = {}
     level = set(roots) - {EMPTY_ROOT}
     while level := level - counted.keys() - own.keys():
@@ -235,7 +235,7 @@ def _note(changes: dict[str, Change], path: str, old: Child | None, new: Child |
 
 
 def _directory(child: Child | None) -> bytes:
-    """The digest of a directory; that of an empty one for a file, or nothing."""
+    """The digest of a directory; for a file or None, that of an empty directory."""
     return child.digest if child is not None and child.kind == "dir" else EMPTY_ROOT
 
 
