@@ -19,7 +19,7 @@ from localstore.core.model.collaboration.thread import Thread
 from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
 from localstore.core.words import reasons_to_wait
-from svc.flows.inbox_words import said
+from svc.flows.inbox_words import describe
 from svc.flows.place.rights import refusal
 from tui import contents, reads
 from tui.filters import WORDS, Filter, parse
@@ -292,7 +292,7 @@ class Pages:
                 )
             number = f" #{subject.number}" if subject.number is not None else ""
             where = f"{safe(full_name or subject.title)}{number} "
-            words = f"{item.reason.replace('_', ' ')}: {where}{safe(said(item))}"
+            words = f"{item.reason.replace('_', ' ')}: {where}{safe(describe(item))}"
             choices.append(Choice(f"{words}  {self._ago(item.updated_at)}", page))
         return Page(f"Inbox {len(items)}", (), choices)
 
