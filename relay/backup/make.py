@@ -154,7 +154,8 @@ def _lock_folder(target: Path) -> Iterator[None]:
 
 
 def _take_over(target: Path, manifest: BackupManifest) -> None:
-    """Make this backup the one of the folder."""
+    """Make this backup the current one of the folder: rename its manifest into place, then delete files of
+    the older one."""
     files.sync_folders(target)
     files.replace(target / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
     _remove_others(target, manifest)

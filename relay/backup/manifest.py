@@ -30,8 +30,8 @@ class Pack(msgspec.Struct, frozen=True):
 
     @property
     def file(self) -> str:
-        """Its name in `objects/` of a backup; it contains the size, because a pack may have grown by the next
-        backup."""
+        """The file name in `objects/` of a backup. It contains the size, because a pack may be longer in the
+        next backup."""
         return f"{self.name}-{self.size}{SUFFIX}"
 
 

@@ -33,14 +33,15 @@ class Reserve:
         self._lacking: str | None = None
 
     def lacking(self) -> str | None:
-        """The shortage in words; None while there is enough space. Raises OSError if it cannot be read."""
+        """A sentence about what is short, None while there is enough space. Raises OSError if it cannot be
+        read."""
         now = time.monotonic()
         if now - self._looked_at > FRESH:
             self._lacking, self._looked_at = self._find_lack(), now
         return self._lacking
 
     def require(self) -> None:
-        """Raise NoSpace when the reserve is touched."""
+        """Raise NoSpace if free space is below the reserve."""
         if lack := self.lacking():
             raise NoSpace(
                 f"this node is nearly full: {lack}; nothing was stored. Reading and deleting still work; "

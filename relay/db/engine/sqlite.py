@@ -112,7 +112,8 @@ def _violation(error: sqlite3.IntegrityError) -> Exception:
 
 
 class LateViolation(Exception):
-    """A constraint refused a statement of `many`, which was sent with another one that is not to blame."""
+    """A constraint refused a statement of `many`, which was sent together with a later statement that is not
+    the cause."""
 
 
 class SqliteTx:

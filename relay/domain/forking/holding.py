@@ -1,5 +1,5 @@
-"""Seals of another repository, with the objects that they name: what a fork begins with, and what a base
-takes of a proposal. Nothing is copied but rows.
+"""Takes over seals of another repository with the objects that they name: a fork when it is made, a base from
+a proposal. Only rows are copied.
 
     taken = await gather(node, source, target, heads)     # reads, outside of a transaction
     async with …: await acquire(tx, node, target, taken)     # a fork: its owner pays for what it reaches

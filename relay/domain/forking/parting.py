@@ -1,9 +1,8 @@
-"""The trees that a fork has where its maker does not see all of them (`localstore.core.tree.partial`).
+"""The trees of a fork whose maker does not see all paths (`localstore.core.tree.partial`).
 
-Each seal keeps its id, bytes and signature, and gets a tree for this fork, without the names, digests and
-sizes of what its maker does not see. Everything that reads a tree reads that one, whoever asks; so nothing
-has to be hidden at each answer, and later rules of the origin change nothing.
-"""
+Each seal keeps its id, bytes and signature, and gets a tree for this fork, without names, digests and sizes
+of what the maker does not see. Everything that reads trees reads this one, for every caller. So nothing has
+to be hidden in answers, and later path rules of the parent change nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ class Parts:
     placed: Sequence[FrameAt] = ()
 
     def load(self, stored: Load) -> Load:
-        """A function that loads directories, those in `written` included."""
+        """A function that loads directories, including those in `written`."""
 
         async def either(digests: list[bytes]) -> Mapping[bytes, bytes]:
             in_memory = {digest: self.written[digest] for digest in digests if digest in self.written}

@@ -45,7 +45,8 @@ SECONDS = 150.0  # that one job builds; what is left is for the next one
 
 
 class Unfinished(Exception):
-    """The time of this run is over and seals are left to export; what was exported stays recorded."""
+    """The time of this run is over and seals are still to be exported; those exported so far stay
+    recorded."""
 
 
 async def refs_of(tx: Tx, view: View) -> list[Ref]:
@@ -91,7 +92,7 @@ def _join(cache: Cache, lock: int) -> None:
 
 @dataclass(slots=True)
 class _Seal:
-    """A seal to be exported: its parents in git, the tree that it changes, and what it changes there."""
+    """A seal to export: its parents in git, the tree that it changes, and its changes there."""
 
     row: SealRow
     payload: kernel.SealPayload

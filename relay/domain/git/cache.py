@@ -1,4 +1,4 @@
-"""The bare repositories that git reads: a folder for each repository below `git/` of the data folder.
+"""The bare repositories that git reads: one folder for each repository below `git/` of the data folder.
 
     REPO.git/           HEAD, config, packed-refs, objects/pack/ as git has them
     REPO.git/seals      records of seal id, commit and tree: those whose objects are all in the packs
@@ -79,7 +79,7 @@ class Cache:
         return _text(self.folder / "current")
 
     def refusal(self) -> str | None:
-        """Why it cannot be built, if that was recorded within a day."""
+        """The reason why it cannot be built, if one was recorded within the last day; else None."""
         path = self.root / f"{self.repo_id}.refused"
         with contextlib.suppress(FileNotFoundError):
             if path.stat().st_mtime > time.time() - _REFUSAL_SECONDS:

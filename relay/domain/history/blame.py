@@ -59,8 +59,8 @@ class _Spent:
 
 @dataclass(slots=True)
 class _Work:
-    """The progress on one path. `owners`: by the seal of the version, for some versions. `unkept`: steps
-    since owners were last cached in the database. `first_parent`: merges own what they brought."""
+    """The progress on one path. `owners`: of some versions, by their seal. `unkept`: steps since owners were
+    last cached in the database. `first_parent`: lines that a merge brought belong to the merge."""
 
     view: View
     path: str
