@@ -60,7 +60,7 @@ class _Manifest:
     leased: int = LEASED
 
     async def lease(self, view: View) -> None:
-        """Reserve the memory of some more files."""
+        """Reserve memory for more files."""
         await view.lease.wait(LEASED * BLOB_BYTES)
         self.leased += LEASED
 
@@ -149,8 +149,8 @@ async def _write_first_line(view: View, manifest: _Manifest, row: SealRow, befor
 async def _write_files(
     view: View, manifest: _Manifest, files: AsyncIterator[tuple[str, TreeEntry]], named: bool
 ) -> bool:
-    """Write the next files of the whole tree, as many as fit into one turn. `named`: their bytes are sent
-    too. Returns False at the end."""
+    """Write the next files of the whole tree, as many as fit into one turn. `named`: send their bytes too.
+    Returns False at the end."""
     count = 0
     async with view.node.streams.turn(view.payer) as step:
         async for path, file in files:
@@ -216,7 +216,7 @@ def _head(file: TreeEntry) -> bytes:
 
 
 def _open_line(view: View, row: SealRow, more: dict[str, object]) -> bytes:
-    """The members of the seal and `more`, without the closing brace."""
+    """The seal and the members `more` as JSON, without the closing brace."""
     return _ENCODER.encode(to_wire(row, view.repo.id))[:-1] + b"," + _ENCODER.encode(more)[1:-1]
 
 

@@ -1,4 +1,5 @@
-"""Rules of signed publications: a writer signs what a release hands out, and a change of that ends it."""
+"""Rules of signed publications: a writer signs a release with its assets, and any change of these ends the
+signature."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ async def create(view: View, body: ForkCreate) -> Repo:
 
 
 def _fork_row(view: View, owner_id: str, owner: str, name: str | None) -> RepoRow:
-    """The row of a fork, named `name` or as the origin."""
+    """The row of a fork. `name`: its name, None for that of the parent."""
     now, parent = now_ms(), view.repo
     return RepoRow(
         id=new_repo_id(),

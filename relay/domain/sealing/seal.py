@@ -176,7 +176,7 @@ async def signing_key(tx: Tx, view: View, key_id: str) -> KeyRow:
 async def take_prepared(
     purpose: Purpose, tx: Tx, view: View, ref: RefRow, prepare_id: str, device_key_id: str
 ) -> PrepareRow:
-    """What was prepared under this id for this purpose by this caller and key, if not expired. A prepare for
+    """What this caller and key prepared under this id for this purpose, if it has not expired. A prepare for
     another purpose counts as unknown."""
     prepared = await prepared_for(purpose, tx, prepare_id)
     if prepared.account_id != view.me.account_id or prepared.branch_id != ref.id:
@@ -227,7 +227,7 @@ async def find(tx: Tx, repo_id: str, ids: list[str]) -> list[SealRow]:
 
 
 def require_same(view: View, row: SealRow, device_key_id: str) -> None:
-    """Raise unless the caller and key are those of the successful finalize."""
+    """Raise unless caller and key are the same as in the successful finalize."""
     if row.account_id != view.me.account_id:
         raise NotFound
     if row.device_key_id != device_key_id:

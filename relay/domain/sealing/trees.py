@@ -62,7 +62,7 @@ _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 
 @dataclass(slots=True, frozen=True)
 class Said:
-    """The caller's input for a seal."""
+    """What a caller asks for in a seal."""
 
     message: str
     device_key_id: str
@@ -303,7 +303,7 @@ async def require_budget(chain: Chain, root: bytes) -> None:
 
 
 async def _prepared_branch(tx: Tx, view: View, prepare_id: str) -> RefRow:
-    """The branch for which this was prepared."""
+    """The branch for which this id was prepared."""
     prepared = await seal.prepared_for("seals", tx, prepare_id)
     branch = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=prepared.branch_id)
     if branch is None:
