@@ -49,13 +49,13 @@ class Channels:
         channel.peer.channels[channel.number] = channel
 
     def settle(self, channel: Channel, seq: int) -> list[Frame]:
-        """Open the channel, whose listener has the frontier at `seq`: deliver the collected frames after
-        that."""
+        """Open the channel, whose listener has the frontier at number `seq`, and deliver the collected frames
+        after that."""
         channel.seq, waiting, channel.waiting = seq, channel.waiting or [], None
         return [frame for frame in waiting if frame.seq > seq]
 
     def end(self, channel: Channel, error: SvcError | None = None) -> None:
-        """Stop the channel; `error`: what its listener is told."""
+        """Stop the channel. `error`: the reason that its listener gets."""
         room = self._rooms.get(channel.branch_id, set())
         if channel not in room:
             return
@@ -78,7 +78,7 @@ class Channels:
 
     @property
     def repos(self) -> Collection[str]:
-        """The repositories with channels."""
+        """The ids of repositories with channels."""
         return self._of_repo.keys()
 
     def peers(self, repo_id: str) -> set[Peer]:

@@ -142,7 +142,7 @@ class Hub:
         return outcome
 
     async def rouse(self, peer: Peer, repo_ids: Collection[str]) -> None:
-        """Set the peer's `ready` on events of these repositories that it may see, from now on."""
+        """Set the peer's `ready` at events of these repositories that it may see, from now on."""
         for repo_id, audience in (await self.heard_by(peer.account_id, repo_ids)).items():
             peer.sees(repo_id, audience)
             self._listen(peer, repo_id, self._position)
@@ -201,7 +201,7 @@ class Hub:
         return heard, logged[-1].id, True, False
 
     async def heard_by(self, account_id: str, repo_ids: Collection[str]) -> dict[str, Audience]:
-        """The level at which this account sees each of these repositories; hidden ones are absent."""
+        """The level at which this account may see each of these repositories; hidden ones are absent."""
         seen = await self._rights({account_id}, repo_ids)
         return {repo_id: seen[account_id, repo_id] for repo_id in repo_ids if (account_id, repo_id) in seen}
 
@@ -271,8 +271,8 @@ class Hub:
         self._listeners.setdefault(repo_id, set()).add(peer)
 
     async def _is_lost(self, cursor: int) -> bool:
-        """Whether events after this id are missing: deleted, or of a log that was replaced when the database
-        was restored from a backup."""
+        """Whether events after this id are missing: they were deleted, or the log was replaced when the
+        database was restored from a backup."""
         async with self._db.read() as tx:
             last = int(await tx.value(rows.LAST))
             swept = await tx.value(rows.CURSOR, name=rows.SWEPT) or 0

@@ -36,7 +36,7 @@ class QueuedEvent:
 
     @property
     def text(self) -> bytes:
-        """JSON."""
+        """The event as JSON."""
         if self._text is None:
             self._text = _encode(self.event)
         return self._text
@@ -174,14 +174,11 @@ class _OfPeople(_OfBranch):
 
 @dataclass(slots=True, eq=False)
 class Peer:
-    """One listener: a session of an account ("" for none), which sees at most `most` until `until`
-    (milliseconds; None: until its session ends).
-
-    `cursors`: repository → the last event that was queued. `levels`: repository → what the peer may see there
-    (see `relay.events.log.LEVEL`). `channels`: by number; `gaps` and `meeting`: those that lost frames, and
-    those with news of people. `at_once`: sends messages directly if the reader has taken all before them;
-    False otherwise.
-    """
+    """One listener: a session of an account ("" for none). It sees at most the level `most`, until `until`
+    (milliseconds; None: until its session ends). `cursors`: repository → last event that was queued.
+    `levels`: repository → level that the peer may see (see `relay.events.log.LEVEL`). `channels`: by number;
+    `gaps`: those that lost frames; `meeting`: those with news of people. `at_once`: sends messages directly
+    if the reader has received all before them, else returns False."""
 
     session_id: str | None
     account_id: str = ""
@@ -235,7 +232,7 @@ class Peer:
         return self.at_once((text,))
 
     def sees(self, repo_id: str, audience: Audience | None) -> None:
-        """Set what the peer may see of a repository from now on; None: nothing, and queued events are
+        """Set what the peer may see of a repository from now on. None: nothing, and queued events of it are
         dropped."""
         if audience is not None:
             self.levels[repo_id] = self.level(audience)

@@ -68,7 +68,7 @@ class _Room:
 
 @dataclass(slots=True)
 class _Pace:
-    """The time of a channel's last message, and a later message that came too soon after it."""
+    """The time of a channel's last message, and the newest message that came too soon after it."""
 
     at: float = 0.0
     place: Place | None = None

@@ -1,4 +1,5 @@
-"""Who sends a request: a session cookie, a capability token bound to a key, or a device key on its own.
+"""Identifies the sender of a request: by a session cookie, a capability token bound to a key, or a device key
+alone.
 
 The verification of a token is cached by its digest; whether its session and account are still active is read
 from the database for every request. Changes with a token, and every request by a device key alone, are signed
@@ -255,12 +256,13 @@ def _repo(repo_id: str) -> bytes | None:
 
 @lru_cache(2)
 def _moment(second: int) -> datetime:
-    """The time rounded to the second in which a token ends, so that requests of one second share a check."""
+    """The time rounded to the second in which a token ends, so that requests within one second share a cached
+    check."""
     return datetime.fromtimestamp(second, UTC)
 
 
 def _authority(node: Node, request: Request) -> str:
-    """The authority that the signature must name. The Host header only selects among our own names."""
+    """The authority that the signature must name. The Host header only selects among the node's own names."""
     own = node.config.authorities()
     host = (request.headers.get("host") or "").lower()
     return host if host in own else request_signature.authority_of(node.config.public_url)

@@ -68,7 +68,7 @@ class Directories(Recent[bytes, tree.Directory]):
         super().__init__(most, _entries)
 
     def among(self, digests: Iterable[bytes]) -> Known:
-        """Those of these directories that are kept."""
+        """Those of these directories that are in the cache."""
         pairs = ((digest, self.get(digest)) for digest in digests)
         return {digest: directory for digest, directory in pairs if directory is not None}
 

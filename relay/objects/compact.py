@@ -30,7 +30,7 @@ _NAMES = 1000
 
 @dataclass(slots=True, frozen=True)
 class _Old:
-    """A frame of a pack, with the raw bytes that are still referred to."""
+    """A frame of a pack, with the number of raw bytes that are still referred to."""
 
     offset: int
     stored_len: int

@@ -221,23 +221,25 @@ class ObjectStore:
     # --- asking
 
     async def known(self, tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
-        """Those of these that are stored at all. Never use it in answers to clients: it would reveal what
-        others have."""
+        """Those of these objects that are stored at all. Never use it in answers to clients, because it would
+        reveal what other repositories have."""
         return {row[0] for row in await tx.all(rows.KNOWN, digests=digests)}
 
     async def missing(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> set[bytes]:
-        """Those of these that the repository cannot reach."""
+        """Those of these objects that the repository cannot reach."""
         return set(digests) - {row[0] for row in await tx.all(rows.IN_REPO, repo_id=repo_id, digests=digests)}
 
     async def has_all(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> bool:
         return not await self.missing(tx, repo_id, digests)
 
     def stale(self, last_seen: int) -> bool:
-        """Whether an object last seen then (milliseconds) must be touched to be safe from the collector."""
+        """Whether an object that was last seen at this time (milliseconds) must be touched to be safe from
+        the collector."""
         return last_seen < now_ms() - STALE_TOUCH
 
     async def touch(self, tx: Tx, digests: Sequence[bytes]) -> None:
-        """Protect these from the collector for another day: they are referred to, or will be soon."""
+        """Protect these objects from the collector for another day: something refers to them, or will
+        soon."""
         now = now_ms()
         await tx.run(rows.TOUCH, digests=digests, now=now, stale=now - STALE_TOUCH)
 

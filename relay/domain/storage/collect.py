@@ -32,7 +32,7 @@ Say = Callable[[str], None]
 
 @dataclass(slots=True)
 class Unreferenced:
-    """Unreferenced objects and their bytes before compression."""
+    """The unreferenced objects: their number, and their bytes before compression."""
 
     marked: int = 0
     objects: int = 0

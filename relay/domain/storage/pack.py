@@ -67,9 +67,9 @@ async def store(view: View, upload: Upload) -> PackStored:
 
 
 async def fetch(view: View, digests: Sequence[bytes], require_named: RequireNamed) -> Export:
-    """One pack with as many of these, from the first on, as it can hold. Raises PayloadMissing if the
-    repository lacks one. Tree directories name files that the caller may not see, so they are never handed
-    out here; nor is anything to a caller from whom paths are hidden that `require_named` refuses."""
+    """One pack with as many of these objects, from the first on, as fit. Raises PayloadMissing if the
+    repository lacks one. It never contains directories of trees, because they name files that the caller may
+    not see; to a caller with hidden paths it contains only what `require_named` allows."""
     require_plaintext(view)
     held = await view.lease.wait(len(digests) * PLACE_BYTES)
     async with _wait_turn(view, digests):
@@ -93,7 +93,7 @@ def _wait_turn(view: View, digests: Sequence[bytes]) -> AbstractAsyncContextMana
 
 
 async def read_digests(upload: Upload) -> list[bytes]:
-    """A body of 32 bytes a digest, at most HAVE_DIGESTS of them."""
+    """The digests in a body of 32 bytes each, at most HAVE_DIGESTS."""
     body = await upload.whole()
     await upload.finish()
     if len(body) % DIGEST_SIZE or not body:
@@ -156,8 +156,8 @@ class _Intake:
             await quota.require(tx, self._view.repo.id, sizes, self._view.node.config.quota)
 
     async def index(self) -> None:
-        """Make it durable, then reachable: some objects at a time, so that nobody who writes waits for all of
-        a large pack. All of it was verified."""
+        """Make the pack durable, then its objects reachable: some objects at a time, so that writers need not
+        wait for a large pack. Everything was verified before."""
         await self._store.sync(self._placed)
         for placed, digests in self._portions():
             async with self._view.write() as tx:

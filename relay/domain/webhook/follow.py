@@ -1,5 +1,5 @@
-"""The follower that turns events into deliveries: each webhook that asked for them is told, and nobody who
-writes waits for it."""
+"""The follower that turns events into deliveries to the webhooks that want them, so that writers do not wait
+for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = tuple(sorted(message.TYPES))
 
 
 def follower(node: Node) -> Follow:
-    """The follower that queues deliveries, for the jobs of this node."""
+    """The follower that queues deliveries for the jobs of this node."""
 
     async def follow(tx: Tx, events: Sequence[Logged]) -> None:
         """Queue deliveries of events for every reader; events for writers or the owner are never sent."""
