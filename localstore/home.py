@@ -110,7 +110,8 @@ class Home:
         return next(matches, None)
 
     def _is_of_another(self, identity: Identity, folder: Path) -> bool:
-        """Whether the id belongs to another folder: this one is a copy of it, or came from a backup."""
+        """Whether the id belongs to another folder: `folder` is a copy of it, or was restored from a
+        backup."""
         return any(
             other.id == identity.id and not identity.is_of(other.identity, folder)
             for _, other in self.records()

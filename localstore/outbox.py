@@ -134,7 +134,7 @@ class Outbox:
         self._run("UPDATE entry SET state = 'refused', code = ?, reason = ? WHERE id = ?", code, reason, id)
 
     def retry(self, id: str) -> None:
-        """Send a refused action again, in its old place."""
+        """Queue a refused action again, in its old place."""
         again = (
             "UPDATE entry SET state = 'waiting', code = '', reason = '' WHERE id = ? AND state = 'refused'"
         )
@@ -145,8 +145,8 @@ class Outbox:
             self._db.close()
 
     def _fold(self, origin: str, account: str, path: str, value: Any, whole: bool) -> Any:
-        """The value joined with that of a queued action at the same path, which is removed. Unless a value is
-        the whole, actions whose members are lists (additions or removals) are not joined."""
+        """The value joined with that of a queued action at the same path, which is removed. Actions whose
+        members are lists (additions or removals) are not joined, unless a value replaces everything."""
         row = self._db.execute(
             "SELECT id, value FROM entry WHERE origin = ? AND account = ? AND path = ? "
             "AND state = 'waiting' AND attempts = 0 ORDER BY timestamp DESC LIMIT 1",
@@ -164,8 +164,8 @@ class Outbox:
         return {**queued, **value} if isinstance(queued, dict) and isinstance(value, dict) else value
 
     def _tick(self) -> str:
-        """The next time of the hybrid logical clock: later than all before it, whatever the wall clock
-        says."""
+        """The next time of the hybrid logical clock: later than all before, even if the system's clock went
+        back."""
         row = self._db.execute("SELECT last FROM clock").fetchone()
         now = f"{int(self._clock() * 1000):015d}-0000"
         if row is not None and row[0] >= now:

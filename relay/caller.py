@@ -105,8 +105,8 @@ class Caller:
 
     @property
     def payer(self) -> str:
-        """The account whose budget of work pays for a request; the network for guests, of whom there may be
-        any number, and for anonymous callers."""
+        """The account whose work budget pays for a request; for guests, who may be many, and anonymous
+        callers, their network."""
         if self.principal is None or self.principal.is_guest:
             return self.network
         return self.principal.account_id
@@ -165,7 +165,7 @@ class Caller:
         self.nonce = None
 
     async def count_created(self, tx: Tx, what: str, new: int = 1) -> None:
-        """Count what the caller creates in this transaction (`relay.capacity.creation`). Raises
+        """Count resources that the caller creates in this transaction (`relay.capacity.creation`). Raises
         RateLimited."""
         await creation.count(tx, self.me.account_id, what, self.node.config.quota.creations, new)
 
@@ -215,7 +215,8 @@ class Caller:
         return row
 
     def _require_proven(self) -> None:
-        """Called before the commit: raise unless the checks that the gate leaves to the service were made."""
+        """Called before the commit. Raises if the service has not made the checks that the gate leaves to
+        it."""
 
     async def refuse_replay(self) -> None:
         """Raise NotBound if the nonce of this request was spent by an earlier one. For refusals, which open
@@ -288,7 +289,7 @@ class View(Caller):
             self.require_active()
 
     def _as_public(self, may: Operation) -> bool:
-        """Whether the operation is open to this caller, who has no role, because the repository is public."""
+        """Whether a caller without a role may perform the operation because the repository is public."""
         me = self.principal
         return may.anonymous if me is None else may.guest if me.is_guest else may.stranger
 
@@ -340,13 +341,13 @@ class View(Caller):
             raise Forbidden(f"this needs the role {role} in {name}; you have {self.role or 'none'}{ask}")
 
     def require_room(self, used: int, most: int, what: str, new: int = 1) -> None:
-        """Raise Conflict if the repository has `used` of `what` (a plural) and `new` more would exceed the
-        limit."""
+        """Raise Conflict if `new` more of `what` (a plural) would exceed the limit `most`; the repository has
+        `used` of them."""
         if used + new > most:
             raise Conflict(f"{self.repo.full_name} has {most} {what}, and no repository has more")
 
     def require_active(self) -> None:
-        """Writes to an archived repository are refused until it is unarchived."""
+        """Raise RepositoryArchived if the repository is archived."""
         if self.repo.state == "archived":
             raise RepositoryArchived(
                 f"{self.repo.full_name} is archived; run: svc repo unarchive -R {self.repo.full_name}"

@@ -229,9 +229,9 @@ def _client_builds(env: Environment) -> Path | None:
 
 def _networks(env: Environment, name: str) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
     """Addresses and networks, with commas between them."""
-    parts = [one.strip() for one in (env.get(name) or "").split(",")]
+    parts = [part.strip() for part in (env.get(name) or "").split(",")]
     try:
-        return tuple(ipaddress.ip_network(one) for one in parts if one)
+        return tuple(ipaddress.ip_network(part) for part in parts if part)
     except ValueError as error:
         raise StartRefused(f"{name} names addresses and networks, such as 10.1.2.0/24: {error}") from None
 

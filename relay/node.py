@@ -1,4 +1,4 @@
-"""The running node: everything a service may need, handed to it, never imported."""
+"""The running node: everything that services need. It is passed to them and never imported."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ LISTED = 20_000  # digests of long lists that are looked up at once: the event l
 
 @dataclass(slots=True)
 class Node:
-    """`lists`: locks for work on long lists of digests; `files`: numbers of files below directories;
-    `directories`: those that merges read; `outcomes`: what merges come to; `joins`, `found_moves`: texts that
-    merges joined, and files that moved; `named`: which bytes filtered views of trees name; `comparisons`:
-    changed files of two trees; `workers`: compare texts; `streams`: turns for answers of many files.
-    `git_packs`, `git_refs`: places for those who read by git; `git_builds`: what they wait for.
-    `stopping` is set first at shutdown: `/readyz` then reports it while running requests finish."""
+    """The parts of a node. `lists`: locks for work on long lists of digests. `files`: numbers of files below
+    directories. `directories`: cache of directories for merges. `outcomes`: results of merges. `joins`,
+    `found_moves`: merged texts, and moved files. `named`: digests that filtered views of trees name.
+    `comparisons`: changed files of two trees. `workers`: compare texts. `streams`: turns for answers of many
+    files. `git_packs`, `git_refs`: places for readers with git. `git_builds`: running builds of their
+    repositories. `stopping`: set first at shutdown; `/readyz` reports it while running requests finish."""
 
     config: Config
     db: Database

@@ -125,7 +125,8 @@ def test_the_lock_is_what_the_project_asks_for(lock: str) -> None:
 
 
 VAGUE = {"found", "one", "made", "said", "kept", "shown", "left", "known", "wanted", "asked", "told", "here"}
-BOUND = {"llm": 1, "localstore": 23, "relay": 101, "svc": 114, "tui": 371}
+"""`left` beside `right` is a side, and is not counted."""
+BOUND = {"llm": 1, "localstore": 1, "relay": 2, "svc": 19, "tui": 143}
 """How many functions of each room bind one of VAGUE. Numbers may only become smaller."""
 
 
@@ -141,9 +142,8 @@ def test_locals_are_named_for_what_they_are(room: str) -> None:
                     if isinstance(node, ast.arg)
                     or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
                 }
-                if names & VAGUE:
-                    vague.append(
-                        f"{path.relative_to(ROOT)}:{function.lineno} {', '.join(sorted(names & VAGUE))}"
-                    )
+                counted = names & VAGUE - ({"left"} if "right" in names else set())
+                if counted:
+                    vague.append(f"{path.relative_to(ROOT)}:{function.lineno} {', '.join(sorted(counted))}")
     assert len(vague) <= BOUND[room], "\n".join(vague)
     assert len(vague) == BOUND[room], f"write {len(vague)} for {room}: it became smaller"

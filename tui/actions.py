@@ -99,13 +99,13 @@ def remap(actions: Iterable[Action], changes: Mapping[str, tuple[str, ...]]) -> 
 def clashes(actions: Iterable[Action]) -> list[str]:
     """A sentence for each key that belongs to two of the actions."""
     seen: dict[str, Action] = {}
-    found = []
+    clashing = []
     for action in actions:
         for key in action.keys:
             other = seen.setdefault(key, action)
             if other.id != action.id:
-                found.append(f"{spoken(key)} is {other.label} and {action.label}")
-    return found
+                clashing.append(f"{spoken(key)} is {other.label} and {action.label}")
+    return clashing
 
 
 def read_keys(file: Path) -> dict[str, tuple[str, ...]]:

@@ -149,9 +149,9 @@ class SvcApp(News, inherit_bindings=False):
         """Paint cached data, then the server's answer; `paint(value, at)` receives the time of the reading.
         After a failure the painted data stays, the error is shown, and `failed` is called."""
         screen = self.screen
-        known = self.client.known(read)
-        if known is not None:
-            paint(*known)
+        cached = self.client.known(read)
+        if cached is not None:
+            paint(*cached)
             if read.final:
                 return
 
@@ -261,7 +261,9 @@ class SvcApp(News, inherit_bindings=False):
         if not screen.is_attached:
             return
         if report.refused:
-            refused = next((one for one in entries if one.id == report.refused[0].id), report.refused[0])
+            refused = next(
+                (entry for entry in entries if entry.id == report.refused[0].id), report.refused[0]
+            )
             screen.say(f"refused: {described(refused)}: {refused.reason}; s lists it", "bad")
         elif report.stopped:
             screen.say(next(iter(report.stopped.values())), "warn")

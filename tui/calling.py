@@ -59,18 +59,18 @@ class Calling(KeysInOrder, inherit_bindings=False):
         facts: dict[str, str] = self._current.facts()
         first = path.partition(" ")[0]
         names = {field.name for field in fields if not field.spelled}
-        found = {name: facts[name] for name in names & SHOWN & set(facts) if not path.endswith(" create")}
+        values = {name: facts[name] for name in names & SHOWN & set(facts) if not path.endswith(" create")}
         if "number" in names and first in facts:
-            found["number"] = facts[first]
+            values["number"] = facts[first]
         if any(field.name == SEAL for field in fields) and SEAL in facts:
-            found[SEAL] = facts[SEAL]
+            values[SEAL] = facts[SEAL]
         if repo is None:
-            return found
+            return values
         if "repository" in names:
-            found["repository"] = repo.full_name
+            values["repository"] = repo.full_name
         elif first in OF_A_REPO and repo.id != self.place.repo_id:
-            found["repo"] = repo.full_name
-        return found
+            values["repo"] = repo.full_name
+        return values
 
     def refused(self, action: Action) -> str:
         """Why the role of this account may not do this here; "" if it may."""
@@ -96,7 +96,7 @@ class Calling(KeysInOrder, inherit_bindings=False):
         from tui.screens.command.palette import Palette
         from tui.screens.tables import commands_with_rights
 
-        shown = self.actions()
+        offered = self.actions()
         named = {action.command.removeprefix("svc ") for action in OFFERS}
         summaries = self.commands.summaries if self.commands is not None else {}
         rights = commands_with_rights()
@@ -105,7 +105,7 @@ class Calling(KeysInOrder, inherit_bindings=False):
             for path, summary in summaries.items()
             if path not in named
         )
-        self.push_screen(Palette((*shown, *others), "type to filter", self.refused))
+        self.push_screen(Palette((*offered, *others), "type to filter", self.refused))
 
     def do_command(self) -> None:
         """Type a command line."""
@@ -140,9 +140,9 @@ class Calling(KeysInOrder, inherit_bindings=False):
         if values is None or "--help" in words or "-h" in words:
             self.run_words(words)
             return
-        known = self.known_for(path, fields)
-        known.pop(SEAL, None)  # a form shows which; a typed line without one means the newest
-        values = {**known, **values}
+        from_screen = self.known_for(path, fields)
+        from_screen.pop(SEAL, None)  # a form shows which; a typed line without one means the newest
+        values = {**from_screen, **values}
         if missing(fields, values):
             self.push_screen(Form(path, fields, values))
         else:

@@ -104,10 +104,10 @@ class Colouring:
 
 def _read(source: IO[bytes], length: int) -> bytes:
     """So many bytes; EOFError if the process ended before."""
-    found = source.read(length)
-    if len(found) < length:
+    data = source.read(length)
+    if len(data) < length:
         raise EOFError
-    return found
+    return data
 
 
 COLOURING = Colouring()

@@ -80,25 +80,25 @@ def given(fields: Sequence[Field], words: Sequence[str]) -> dict[str, str] | Non
     lacks."""
     options = {spelled: field for field in (*fields, REPO, YES) for spelled in field.spelled}
     arguments = [field for field in fields if not field.spelled]
-    found: dict[str, list[str]] = {}
-    left = list(words)
-    while left:
-        word = left.pop(0)
+    by_field: dict[str, list[str]] = {}
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
         name, equals, value = word.partition("=")
         if word.startswith("-") and len(word) > 1:
             field = options.get(name)
             if field is None:
                 return None
             if field.flag:
-                found[field.name] = ["yes"]
-            elif equals or left:
-                found.setdefault(field.name, []).append(value if equals else left.pop(0))
+                by_field[field.name] = ["yes"]
+            elif equals or rest:
+                by_field.setdefault(field.name, []).append(value if equals else rest.pop(0))
         elif arguments:
             field = arguments[0] if arguments[0].many else arguments.pop(0)
-            found.setdefault(field.name, []).append(word)
+            by_field.setdefault(field.name, []).append(word)
         else:
             return None
-    return {name: values[0] if len(values) == 1 else shlex.join(values) for name, values in found.items()}
+    return {name: values[0] if len(values) == 1 else shlex.join(values) for name, values in by_field.items()}
 
 
 def words_of(path: str, fields: Sequence[Field], values: Values) -> list[str]:
@@ -115,8 +115,8 @@ def words_of(path: str, fields: Sequence[Field], values: Values) -> list[str]:
         elif field.flag:
             options.append(field.spelled[0])
         else:
-            options += [f"{field.spelled[0]}={one}" for one in several]
-    dashed = any(one.startswith("-") for one in arguments)
+            options += [f"{field.spelled[0]}={word}" for word in several]
+    dashed = any(argument.startswith("-") for argument in arguments)
     return [*path.split(), *options, *(["--"] if dashed else []), *arguments]
 
 

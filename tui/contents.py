@@ -102,9 +102,9 @@ def checked_seal(repo: Repo, seal_id: str) -> Read[CheckedSeal]:
     def call(api: Api) -> CheckedSeal:
         from svc.flows.history.show import fault_of
 
-        found = api.history.seal(repo.id, seal_id)
-        summary = SealSummary(**{name: getattr(found, name) for name in SealSummary.__struct_fields__})
-        return CheckedSeal(summary, fault_of(repo, found, seal_id) or "")
+        seal = api.history.seal(repo.id, seal_id)
+        summary = SealSummary(**{name: getattr(seal, name) for name in SealSummary.__struct_fields__})
+        return CheckedSeal(summary, fault_of(repo, seal, seal_id) or "")
 
     return Read(f"repos/{repo.id}/checked_seal/{seal_id}", CheckedSeal, call, final=True)
 
@@ -173,8 +173,8 @@ def issues(repo_id: str, query: IssueQuery) -> Read[list[ListedIssue]]:
 
 def _named(query: msgspec.Struct) -> str:
     """The key of a query: its state alone, or all that it asks for."""
-    asked = {name: value for name, value in msgspec.structs.asdict(query).items() if value is not None}
-    return str(asked["state"]) if len(asked) == 1 else msgspec.json.encode(asked).decode()
+    filters = {name: value for name, value in msgspec.structs.asdict(query).items() if value is not None}
+    return str(filters["state"]) if len(filters) == 1 else msgspec.json.encode(filters).decode()
 
 
 def issue_templates(repo_id: str, seal_id: str) -> Read[list[Template]]:

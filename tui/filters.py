@@ -44,7 +44,7 @@ class Filter(NamedTuple):
     free: str
 
     @property
-    def said(self) -> str:
+    def without_state(self) -> str:
         """The words but for the state, as they are typed."""
         return " ".join(f"{name}:{_quoted(value)}" for name, value in self.words.items() if name != "state")
 
@@ -62,14 +62,14 @@ def parse(kind: Kind, text: str, state: str = "open") -> Filter:
     words: dict[str, str] = {}
     free: list[str] = []
     for token in _TOKEN.findall(text):
-        found = _WORD.fullmatch(token)
-        if found is None:
+        match = _WORD.fullmatch(token)
+        if match is None:
             free.append(token.replace('"', ""))
             continue
-        name, value = found[1].lower(), found[2].replace('"', "").strip()
+        name, value = match[1].lower(), match[2].replace('"', "").strip()
         if name not in WORDS[kind]:
-            known = " ".join(f"{word}:" for word in WORDS[kind])
-            raise UsageError(f"{name}: is not a word of this filter; there are {known}")
+            names = " ".join(f"{word}:" for word in WORDS[kind])
+            raise UsageError(f"{name}: is not a word of this filter; there are {names}")
         if not value:
             raise UsageError(f"{name}: needs a value, such as {name}:{_example(kind, name)}")
         if name == "state" and value not in STATES[kind]:
@@ -81,10 +81,10 @@ def parse(kind: Kind, text: str, state: str = "open") -> Filter:
     members = {name: value == "yes" if name == "draft" else value for name, value in query.items()}
     shape: type[IssueQuery] | type[ProposalQuery] = IssueQuery if kind == "issues" else ProposalQuery
     try:
-        made = msgspec.convert(members, shape)
+        parsed = msgspec.convert(members, shape)
     except msgspec.ValidationError as error:
         raise UsageError(refusal(error, shape).detail) from None
-    return Filter(made, words, " ".join(free))
+    return Filter(parsed, words, " ".join(free))
 
 
 def complete(kind: Kind, text: str, values: Callable[[str], Iterable[str]]) -> tuple[str, list[str]]:
@@ -96,27 +96,33 @@ def complete(kind: Kind, text: str, values: Callable[[str], Iterable[str]]) -> t
         quoted = begun.removeprefix('"')
         offered = STATES[kind] if name == "state" else ("yes", "no") if name == "draft" else values(name)
         people = ("@me",) if name in PEOPLE else ()
-        found = [
+        candidates = [
             f"{name}:{_quoted(value)} "
             for value in dict.fromkeys((*people, *offered))
             if value.casefold().startswith(quoted.casefold())
         ]
     elif colon or '"' in typed:
-        found = []
+        candidates = []
     else:
-        found = [f"{word}:" for word in WORDS[kind] if word.startswith(typed)]
-    if not found:
+        candidates = [f"{word}:" for word in WORDS[kind] if word.startswith(typed)]
+    if not candidates:
         return text, []
-    shared = found[0] if len(found) == 1 else _shared([one.rstrip('" ') for one in found])
-    return before + (shared if len(shared) > len(typed) else typed), [one.strip() for one in found]
+    shared = (
+        candidates[0]
+        if len(candidates) == 1
+        else _shared([candidate.rstrip('" ') for candidate in candidates])
+    )
+    return before + (shared if len(shared) > len(typed) else typed), [
+        candidate.strip() for candidate in candidates
+    ]
 
 
 def _parted(text: str) -> tuple[str, str]:
     """The text before its last token, and the token; "" behind a blank."""
-    found = list(_TOKEN.finditer(text))
-    if not found or found[-1].end() != len(text):
+    tokens = list(_TOKEN.finditer(text))
+    if not tokens or tokens[-1].end() != len(text):
         return text, ""
-    return text[: found[-1].start()], found[-1].group()
+    return text[: tokens[-1].start()], tokens[-1].group()
 
 
 def _shared(names: list[str]) -> str:

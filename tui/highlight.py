@@ -65,13 +65,13 @@ class Coloured(Plain):
         """Where in a line each role begins and ends."""
         first = begins = self._begins[index]
         end = begins + len(self.line(index))
-        found = []
+        ranges = []
         place = bisect_right(self._at, begins) - 1
         while begins < end:
             ends = min(end, self._at[place + 1]) if place + 1 < len(self._at) else end
-            found.append((begins - first, ends - first, NAMES[self._roles[place]]))
+            ranges.append((begins - first, ends - first, NAMES[self._roles[place]]))
             begins, place = ends, place + 1
-        return found
+        return ranges
 
 
 def plain(text: str) -> Plain:
@@ -84,13 +84,13 @@ def coloured(text: str, path: str = "", language: str = "") -> Coloured | None:
     it, where it is too long, or where its lexer takes too long. Call it on a thread."""
     if not colourable(text):
         return None
-    found = COLOURING.roles(text, path, language)
-    return with_roles(found) if found is not None else None
+    roles = COLOURING.roles(text, path, language)
+    return with_roles(roles) if roles is not None else None
 
 
-def with_roles(found: Roles) -> Coloured:
+def with_roles(roles: Roles) -> Coloured:
     """The lines of a text whose roles are known."""
-    return Coloured(*found)
+    return Coloured(*roles)
 
 
 def colourable(text: str) -> bool:

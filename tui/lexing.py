@@ -50,32 +50,32 @@ def lexer_of(path: str) -> Lexer | None:
     """The lexer for files of this name, the one that Pygments would take; None if there is none. Those that
     other packages bring are left out: to ask for them imports them all, which takes 70 ms and 2.4 MB."""
     name = path.rpartition("/")[2]
-    found = [
+    ranked = [
         (kind.priority + (0.0 if "*" in pattern else 0.5), kind.__name__, kind)
         for title, _, patterns, _ in get_all_lexers(plugins=False)
         for pattern in patterns
         if fnmatch(name, pattern) and (kind := find_lexer_class(title)) is not None
     ]
-    best = max(found, key=lambda one: one[:2], default=None)
+    best = max(ranked, key=lambda lexer: lexer[:2], default=None)
     return best[2](stripnl=False, ensurenl=False) if best is not None else None
 
 
 def lexer_for(language: str) -> Lexer | None:
     """The lexer of a language by one of its short names, such as `python` or `c++`; None if there is none."""
-    wanted = language.casefold()
+    alias = language.casefold()
     for title, aliases, _, _ in get_all_lexers(plugins=False):
-        if wanted in aliases and (kind := find_lexer_class(title)) is not None:
+        if alias in aliases and (kind := find_lexer_class(title)) is not None:
             return kind(stripnl=False, ensurenl=False)
     return None
 
 
 def role_of(token: _TokenType) -> str:
     """The role of a token of Pygments."""
-    known = _KNOWN.get(token)
-    if known is None:
-        known = next((name for kind, name in _ROLES if token in kind), "text")  # type: ignore[comparison-overlap]
-        _KNOWN[token] = known
-    return known
+    role = _KNOWN.get(token)
+    if role is None:
+        role = next((name for kind, name in _ROLES if token in kind), "text")  # type: ignore[comparison-overlap]
+        _KNOWN[token] = role
+    return role
 
 
 def roles_in(text: str, lexer: Lexer) -> Roles:
@@ -104,13 +104,13 @@ def serve(source: BinaryIO, out: BinaryIO) -> None:
         # The system ends this process when the time is over, even if whoever asked is gone.
         signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
         lexer = lexer_for(name) if kind == BY_LANGUAGE else lexer_of(name)
-        found = roles_in(text, lexer) if lexer is not None else None
+        roles = roles_in(text, lexer) if lexer is not None else None
         signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
-        if found is None:
+        if roles is None:
             out.write(HEAD.pack(NOTHING, 0, 0))
         else:
-            back = found.text.encode("utf-8", "surrogatepass")
-            out.write(HEAD.pack(FOUND, len(back), len(found.at)) + back + found.at.tobytes() + found.names)
+            back = roles.text.encode("utf-8", "surrogatepass")
+            out.write(HEAD.pack(FOUND, len(back), len(roles.at)) + back + roles.at.tobytes() + roles.names)
         out.flush()
 
 

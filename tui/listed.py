@@ -65,6 +65,6 @@ class ListedProposal(msgspec.Struct, frozen=True, gc=False):
     updated_at: str
 
 
-def listed(found: Iterable[Any], shape: type[T]) -> list[T]:
+def listed(resources: Iterable[Any], shape: type[T]) -> list[T]:
     """What a server told of, in this shape: the attributes of the same names."""
-    return [msgspec.convert(one, shape, from_attributes=True) for one in found]
+    return [msgspec.convert(resource, shape, from_attributes=True) for resource in resources]

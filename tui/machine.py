@@ -95,8 +95,8 @@ class Machine:
         status = self.status()
         folders = status.folders if status is not None else []
         return [
-            one
+            person
             for folder in folders
             if (folder.repo, folder.branch) == (repo, branch)
-            for one in folder.people
+            for person in folder.people
         ]

@@ -19,7 +19,7 @@ from localstore.core.model.collaboration.thread import Thread
 from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
 from localstore.core.words import reasons_to_wait
-from svc.flows.inbox_words import said
+from svc.flows.inbox_words import describe
 from svc.flows.place.rights import refusal
 from tui import contents, reads
 from tui.filters import WORDS, Filter, parse
@@ -71,54 +71,55 @@ class Pages:
     # --- issues and proposals
 
     def issues(self, repo: Repo, text: str = "") -> Page:
-        asked = parse("issues", text, "all")
-        found: list[ListedIssue] = self._read(contents.issues(repo.id, cast("IssueQuery", asked.query)))
+        filters = parse("issues", text, "all")
+        issues: list[ListedIssue] = self._read(contents.issues(repo.id, cast("IssueQuery", filters.query)))
         choices = [
             Choice(
-                f"#{one.number} {one.state}  {safe(one.title)}  {_who(one)} {self._ago(one.updated_at)}",
-                partial(self.issue, repo, one.number),
+                f"#{issue.number} {issue.state}  {safe(issue.title)}  {_who(issue)} "
+                f"{self._ago(issue.updated_at)}",
+                partial(self.issue, repo, issue.number),
             )
-            for one in found
+            for issue in issues
         ]
-        return _filtered("Issues", repo, asked, choices, partial(self.issues, repo))
+        return _filtered("Issues", repo, filters, choices, partial(self.issues, repo))
 
     def issue(self, repo: Repo, number: int) -> Page:
-        one: Issue = self._read(contents.issue(repo.id, number))
+        issue: Issue = self._read(contents.issue(repo.id, number))
         lines = [
-            f"{one.state}, by {_who(one)} {self._ago(one.created_at)}",
-            *_named("labels", (label.name for label in one.labels)),
-            *_named("assigned", (_handle(actor) for actor in one.assignees)),
-            *_text(one.body),
+            f"{issue.state}, by {_who(issue)} {self._ago(issue.created_at)}",
+            *_named("labels", (label.name for label in issue.labels)),
+            *_named("assigned", (_handle(actor) for actor in issue.assignees)),
+            *_text(issue.body),
             *self._comments(self._read(contents.comments(repo.id, number))),
         ]
-        return Page(f"#{number} {safe(one.title)}", lines)
+        return Page(f"#{number} {safe(issue.title)}", lines)
 
     def proposals(self, repo: Repo, text: str = "") -> Page:
-        asked = parse("proposals", text, "all")
-        read = contents.proposals(repo.id, cast("ProposalQuery", asked.query))
-        found: list[ListedProposal] = self._read(read)
+        filters = parse("proposals", text, "all")
+        read = contents.proposals(repo.id, cast("ProposalQuery", filters.query))
+        proposals: list[ListedProposal] = self._read(read)
         choices = [
             Choice(
-                f"#{one.number} {_state(one)}  {safe(one.title)}  {_checks(one)}  {_who(one)} "
-                f"{self._ago(one.updated_at)}",
-                partial(self.proposal, repo, one.number),
+                f"#{proposal.number} {_state(proposal)}  {safe(proposal.title)}  {_checks(proposal)}  "
+                f"{_who(proposal)} {self._ago(proposal.updated_at)}",
+                partial(self.proposal, repo, proposal.number),
             )
-            for one in found
+            for proposal in proposals
         ]
-        return _filtered("Proposals", repo, asked, choices, partial(self.proposals, repo))
+        return _filtered("Proposals", repo, filters, choices, partial(self.proposals, repo))
 
     def proposal(self, repo: Repo, number: int) -> Page:
-        one: Proposal = self._read(contents.proposal(repo.id, number))
-        checks = self._read(contents.seal_checks(repo.id, one.head_seal)).items
+        proposal: Proposal = self._read(contents.proposal(repo.id, number))
+        checks = self._read(contents.seal_checks(repo.id, proposal.head_seal)).items
         threads: list[Thread] = self._read(contents.threads(repo.id, number))
         lines = [
-            f"{_state(one)}, by {_who(one)} {self._ago(one.created_at)}",
-            f"{safe(one.head)} into {safe(one.base)}",
-            *_named("labels", (label.name for label in one.labels)),
-            *_named("blocked by", reasons_to_wait(one.blocked_by)),
-            *_named("conflicts in", one.conflicts),
-            *([conflict_way_out(one)] if one.conflicts else []),
-            *_text(one.body),
+            f"{_state(proposal)}, by {_who(proposal)} {self._ago(proposal.created_at)}",
+            f"{safe(proposal.head)} into {safe(proposal.base)}",
+            *_named("labels", (label.name for label in proposal.labels)),
+            *_named("blocked by", reasons_to_wait(proposal.blocked_by)),
+            *_named("conflicts in", proposal.conflicts),
+            *([conflict_way_out(proposal)] if proposal.conflicts else []),
+            *_text(proposal.body),
             *(
                 f"check {safe(check.name)}: {check.state}{', required' if check.required else ''}"
                 + (f", {safe(check.summary)}" if check.summary else "")
@@ -131,7 +132,7 @@ class Pages:
             ),
             *self._comments(self._read(contents.comments(repo.id, number))),
         ]
-        choices = [Choice("changed lines", partial(self._changes, repo, one))]
+        choices = [Choice("changed lines", partial(self._changes, repo, proposal))]
         choices += [
             Choice(
                 f"thread on {safe(thread.path)}:{thread.start}, {thread.state}, {len(thread.comments)} said",
@@ -139,14 +140,18 @@ class Pages:
             )
             for thread in threads
         ]
-        return Page(f"#{number} {safe(one.title)}", lines, choices)
+        return Page(f"#{number} {safe(proposal.title)}", lines, choices)
 
-    def _changes(self, repo: Repo, one: Proposal) -> Page:
+    def _changes(self, repo: Repo, proposal: Proposal) -> Page:
         from tui.widgets.patch import Patches
 
-        compare = self._read(contents.changes(repo.id, one.merge_base or one.base_seal, one.head_seal))
+        compare = self._read(
+            contents.changes(repo.id, proposal.merge_base or proposal.base_seal, proposal.head_seal)
+        )
         lines = ["".join(text for text, _ in item.left) for item in Patches(compare.files)]
-        return Page(f"#{one.number}, {len(compare.files)} files", [line.replace("−", "-") for line in lines])
+        return Page(
+            f"#{proposal.number}, {len(compare.files)} files", [line.replace("−", "-") for line in lines]
+        )
 
     def _thread(self, thread: Thread) -> Page:
         suggestion = thread.suggestion
@@ -162,8 +167,8 @@ class Pages:
     def workflows(self, repo: Repo, seal: str | None) -> Page:
         lines = []
         if seal is not None:
-            found = self._read(contents.seal_checks(repo.id, seal))
-            lines = [f"check {safe(one.name)} on the head: {one.state}" for one in found.items]
+            checks = self._read(contents.seal_checks(repo.id, seal))
+            lines = [f"check {safe(check.name)} on the head: {check.state}" for check in checks.items]
         choices = [
             Choice(
                 f"{safe(run.name)} {_outcome(run)}  on {safe(run.branch)} {run.seal_id[:8]}, attempt "
@@ -184,46 +189,47 @@ class Pages:
         return Page(f"run of {safe(run.name)}", lines)
 
     def releases(self, repo: Repo) -> Page:
-        found: list[Release] = self._read(contents.releases(repo.id))
+        releases: list[Release] = self._read(contents.releases(repo.id))
         choices = [
             Choice(
-                f"{safe(one.version)}  {safe(one.notes.partition(chr(10))[0])}  {len(one.assets)} files  "
-                f"{self._ago(one.created_at)}",
-                partial(self.release, repo, one),
+                f"{safe(release.version)}  {safe(release.notes.partition(chr(10))[0])}  "
+                f"{len(release.assets)} files  {self._ago(release.created_at)}",
+                partial(self.release, repo, release),
             )
-            for one in found
+            for release in releases
         ]
-        return Page(f"Releases of {safe(repo.full_name)}, {len(found)}", (), choices)
+        return Page(f"Releases of {safe(repo.full_name)}, {len(releases)}", (), choices)
 
-    def release(self, repo: Repo, one: Release) -> Page:
+    def release(self, repo: Repo, release: Release) -> Page:
         lines = [
-            f"seal {one.seal_id[:8]}, by {_who(one)} {self._ago(one.created_at)}",
-            signature(repo.id, one)[0],
-            *_text(one.notes),
-            *(f"file {safe(asset.name)}, {asset.size:,} bytes" for asset in one.assets),
+            f"seal {release.seal_id[:8]}, by {_who(release)} {self._ago(release.created_at)}",
+            signature(repo.id, release)[0],
+            *_text(release.notes),
+            *(f"file {safe(asset.name)}, {asset.size:,} bytes" for asset in release.assets),
         ]
-        return Page(f"release {safe(one.version)}", lines)
+        return Page(f"release {safe(release.version)}", lines)
 
     # --- what concerns the repository
 
     def security(self, repo: Repo) -> Page:
         advisories = self._read(contents.advisories(repo.full_name))
         rules = self._read(contents.protections(repo.id))
-        lines = [f"advisory {safe(one.id)}: {safe(one.summary)}" for one in advisories]
+        lines = [f"advisory {safe(advisory.id)}: {safe(advisory.summary)}" for advisory in advisories]
         lines.append("franking evidence: not in this version of svc")
-        lines += [f"rule for branches {safe(one.pattern)}" for one in rules]
+        lines += [f"rule for branches {safe(rule.pattern)}" for rule in rules]
         return Page(f"Security: {len(advisories)} advisories, {len(rules)} rules", lines)
 
     def insights(self, repo: Repo, seal: str | None) -> Page:
-        found = self._read(contents.dependencies(repo.id, seal)).items if seal is not None else []
+        dependencies = self._read(contents.dependencies(repo.id, seal)).items if seal is not None else []
         dependents = self._read(contents.dependents(repo.id))
         lines = [
-            f"depends on {safe(one.name)} {safe(one.requirement)} ({one.ecosystem}, {safe(one.path)})"
-            + "".join(f", advisory {safe(matched.id)}" for matched in one.advisories)
-            for one in found
+            f"depends on {safe(dependency.name)} {safe(dependency.requirement)} "
+            f"({dependency.ecosystem}, {safe(dependency.path)})"
+            + "".join(f", advisory {safe(matched.id)}" for matched in dependency.advisories)
+            for dependency in dependencies
         ]
-        lines += [f"needed by {safe(one.full_name)}" for one in dependents]
-        return Page(f"Insights: {len(found)} dependencies, {len(dependents)} dependents", lines)
+        lines += [f"needed by {safe(dependent.full_name)}" for dependent in dependents]
+        return Page(f"Insights: {len(dependencies)} dependencies, {len(dependents)} dependents", lines)
 
     def settings(self, repo: Repo) -> Page:
         """The settings to read; `:` changes them with commands."""
@@ -235,20 +241,22 @@ class Pages:
             f"  name: {safe(now.name)}",
             "Listing",
             *(
-                f"  {safe(one.name)}, {safe(one.category or 'no category')}, {len(one.screenshots)} pictures"
-                for one in self._read(contents.listing(now.id))
+                f"  {safe(entry.name)}, {safe(entry.category or 'no category')}, "
+                f"{len(entry.screenshots)} pictures"
+                for entry in self._read(contents.listing(now.id))
             ),
             "Access",
             *self._access(now),
             "Automation",
             *(
-                f"  webhook {safe(one.url)}: {'active' if one.active else 'off'}, {', '.join(one.events)}"
-                for one in self._allowed(now, "webhook.list", settings_reads.webhooks(now.id))
+                f"  webhook {safe(webhook.url)}: {'active' if webhook.active else 'off'}, "
+                f"{', '.join(webhook.events)}"
+                for webhook in self._allowed(now, "webhook.list", settings_reads.webhooks(now.id))
             ),
             "Checks",
             *(
-                f"  {safe(one.name)}: {'has to pass' if one.enabled else 'not asked for'}"
-                for one in self._read(contents.checks(now.id))
+                f"  {safe(check.name)}: {'has to pass' if check.enabled else 'not asked for'}"
+                for check in self._read(contents.checks(now.id))
             ),
             "Lifecycle",
             f"  visibility: {now.visibility}",
@@ -260,9 +268,11 @@ class Pages:
     def _access(self, repo: Repo) -> list[str]:
         people = self._allowed(repo, "collaborator.list", contents.collaborators(repo.id))
         invited = self._allowed(repo, "invite.list", contents.invites(repo.id))
-        lines = [f"  {_handle(one.account)}: {one.role}" for one in people]
+        lines = [f"  {_handle(person.account)}: {person.role}" for person in people]
         return lines + [
-            f"  {_handle(one.account)}: invited as {one.role}" for one in invited if one.state == "pending"
+            f"  {_handle(invite.account)}: invited as {invite.role}"
+            for invite in invited
+            if invite.state == "pending"
         ]
 
     def _allowed(self, repo: Repo, operation: str, read: Read[Any]) -> Any:
@@ -270,10 +280,10 @@ class Pages:
 
     def inbox(self, full_names: dict[str, Repo]) -> Page:
         """What is new; `full_names`: the repositories that can be opened."""
-        found: list[InboxItem] = self._read(reads.inbox())
+        items: list[InboxItem] = self._read(reads.inbox())
         choices = []
-        for one in found:
-            subject, full_name = one.subject, one.repo.full_name if one.repo is not None else ""
+        for item in items:
+            subject, full_name = item.subject, item.repo.full_name if item.repo is not None else ""
             repo = full_names.get(full_name)
             page = None
             if repo is not None and subject.number is not None:
@@ -282,9 +292,9 @@ class Pages:
                 )
             number = f" #{subject.number}" if subject.number is not None else ""
             where = f"{safe(full_name or subject.title)}{number} "
-            words = f"{one.reason.replace('_', ' ')}: {where}{safe(said(one))}"
-            choices.append(Choice(f"{words}  {self._ago(one.updated_at)}", page))
-        return Page(f"Inbox {len(found)}", (), choices)
+            words = f"{item.reason.replace('_', ' ')}: {where}{safe(describe(item))}"
+            choices.append(Choice(f"{words}  {self._ago(item.updated_at)}", page))
+        return Page(f"Inbox {len(items)}", (), choices)
 
     # --- words
 
@@ -293,44 +303,44 @@ class Pages:
 
     def _comments(self, comments: Iterable[Comment]) -> list[str]:
         lines: list[str] = []
-        for one in comments:
-            lines += [f"comment by {_who(one)} {self._ago(one.created_at)}:", *_text(one.body)]
+        for comment in comments:
+            lines += [f"comment by {_who(comment)} {self._ago(comment.created_at)}:", *_text(comment.body)]
         return lines
 
 
 def _filtered(
     what: str,
     repo: Repo,
-    asked: Filter,
+    filters: Filter,
     choices: list[Choice],
     search: Callable[[str], Page],
 ) -> Page:
     """The page of a list with what its filter leaves."""
-    wanted = asked.free.casefold().split()
-    left = [one for one in choices if all(word in one.text.casefold() for word in wanted)]
-    typed = safe(asked.typed)
+    words = filters.free.casefold().split()
+    matching = [choice for choice in choices if all(word in choice.text.casefold() for word in words)]
+    typed = safe(filters.typed)
     lines = [
         f"filter: {typed}" if typed else f"/ takes {' '.join(f'{name}:' for name in WORDS[what.lower()])}"
     ]
-    if not left:
+    if not matching:
         lines.append(f"no {what.lower()} match; / changes the filter" if typed else f"no open {what.lower()}")
-    return Page(f"{what} of {safe(repo.full_name)}, {len(left)}", lines, left, search)
+    return Page(f"{what} of {safe(repo.full_name)}, {len(matching)}", lines, matching, search)
 
 
-def _who(one: Any) -> str:
-    return _handle(one.author)
+def _who(written: Any) -> str:
+    return _handle(written.author)
 
 
 def _handle(actor: Any) -> str:
     return f"@{safe(actor.handle or '?')}"
 
 
-def _state(one: Proposal | ListedProposal) -> str:
-    return "draft" if one.draft and one.state == "open" else one.state
+def _state(proposal: Proposal | ListedProposal) -> str:
+    return "draft" if proposal.draft and proposal.state == "open" else proposal.state
 
 
-def _checks(one: ListedProposal) -> str:
-    rollup = one.checks
+def _checks(proposal: ListedProposal) -> str:
+    rollup = proposal.checks
     if not rollup.total:
         return "no checks"
     return f"{rollup.passed} of {rollup.total} checks passed" + (
@@ -347,8 +357,8 @@ def _code(text: str) -> list[str]:
 
 
 def _named(what: str, names: Iterable[str]) -> list[str]:
-    said = ", ".join(safe(name) for name in names)
-    return [f"{what}: {said}"] if said else []
+    listing = ", ".join(safe(name) for name in names)
+    return [f"{what}: {listing}"] if listing else []
 
 
 def _text(text: str) -> list[str]:

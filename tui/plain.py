@@ -74,9 +74,9 @@ class Plain:
             choices.append(Choice("other repositories", lambda: self.others({repo.id for repo in repos})))
         return Page(f"Repositories {len(repos)}", (), choices)
 
-    def others(self, known: set[str]) -> Page:
+    def others(self, own_ids: set[str]) -> Page:
         """What the account may see and has no role in."""
-        repos = [repo for repo in self._read(reads.visible_repos()) if repo.id not in known]
+        repos = [repo for repo in self._read(reads.visible_repos()) if repo.id not in own_ids]
         return Page(f"Other repositories {len(repos)}", (), self._named(repos))
 
     def _named(self, repos: list[Repo]) -> list[Choice]:
@@ -104,11 +104,11 @@ class Plain:
         )
 
     def _about(self, repo: Repo) -> list[str]:
-        listings = self._read(contents.listing(repo.id)) if repo.listing_id is not None else []
+        entries = self._read(contents.listing(repo.id)) if repo.listing_id is not None else []
         description = [safe(repo.description)] if repo.description else []
         address = git_address(repo, self._client.origin)
         cloned = [f"git clone {safe(address)}"] if address else []
-        return [*description, counts(repo), *cloned, *(f"listing {listed(one)}" for one in listings)]
+        return [*description, counts(repo), *cloned, *(f"listing {listed(entry)}" for entry in entries)]
 
     def folder(self, repo: Repo, seal: str, folder: str) -> Page:
         tree = self._read(contents.tree(repo.id, seal, folder))
@@ -182,7 +182,7 @@ class Plain:
     def _filtered(self, page: Page, text: str) -> tuple[Page, list[Choice]]:
         """The page for what is typed behind `/`, and what can be chosen on it."""
         if page.search is None:
-            return page, [one for one in page.choices if text.casefold() in one.text.casefold()]
+            return page, [choice for choice in page.choices if text.casefold() in choice.text.casefold()]
         try:
             page = page.search(text)
         except SvcError as error:
@@ -202,16 +202,16 @@ class Plain:
 
     def _read(self, read: Read[T]) -> T:
         """The server's answer; cached data if the server cannot be reached."""
-        known = self._client.known(read)
-        if known is not None and read.final:
-            return known[0]
+        cached = self._client.known(read)
+        if cached is not None and read.final:
+            return cached[0]
         try:
             return self._client.fetch(read)[0]
         except SvcError as error:
-            if known is None:
+            if cached is None:
                 raise
-            self._say(f"offline, as of {ago_seconds(self._now() - known[1])}: {sentence(error)}")
-            return known[0]
+            self._say(f"offline, as of {ago_seconds(self._now() - cached[1])}: {sentence(error)}")
+            return cached[0]
 
     def _say(self, text: str) -> None:
         print(safe(text), file=self._out, flush=True)

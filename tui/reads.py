@@ -38,11 +38,11 @@ def repos(account: str, of_folder: str = "") -> Read[list[Repo]]:
     id of the linked folder's repository, which is among them."""
 
     def call(api: Api) -> list[Repo]:
-        found = list(api.items(repos_.LIST, RepoQuery(mine=bool(account)), limit=REPOS))
-        if of_folder and of_folder not in {one.id for one in found}:
+        repos = list(api.items(repos_.LIST, RepoQuery(mine=bool(account)), limit=REPOS))
+        if of_folder and of_folder not in {repo.id for repo in repos}:
             with suppress(NotFound):
-                found.insert(0, api.send(repos_.GET, id=of_folder))
-        return found
+                repos.insert(0, api.send(repos_.GET, id=of_folder))
+        return repos
 
     return Read(f"repos/{of_folder}", list[Repo], call)
 

@@ -56,12 +56,12 @@ def within(seconds: float, work: Callable[[], T]) -> T | None:
             signal.setitimer(signal.ITIMER_VIRTUAL, least, AGAIN)
             return work()
         finally:
-            left = signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)[0]
+            rest = signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)[0]
             armed = False
     except _Late:
-        left = 0.0
+        rest = 0.0
         return None
     finally:
         signal.signal(signal.SIGVTALRM, before)
         if outer:
-            signal.setitimer(signal.ITIMER_VIRTUAL, max(SOON, outer - (least - left)))
+            signal.setitimer(signal.ITIMER_VIRTUAL, max(SOON, outer - (least - rest)))

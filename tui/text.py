@@ -30,11 +30,11 @@ def safe(text: str) -> str:
 
 def starts(text: str) -> array[int]:
     """Where each line of a text begins; behind a final newline an empty line begins."""
-    found = array("I")
+    positions = array("I")
     for begins, lines in windows(text):
-        found.append(begins)
-        found.extend(map(add, accumulate(map(len, lines[:-1])), count(begins + 1)))
-    return found
+        positions.append(begins)
+        positions.extend(map(add, accumulate(map(len, lines[:-1])), count(begins + 1)))
+    return positions
 
 
 def windows(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -85,17 +85,17 @@ def hung(line: str, width: int) -> list[str]:
 
 def _broken(line: str, width: int) -> list[str]:
     """A line that begins with a word, in rows of at most `width` cells, broken between words."""
-    found: list[str] = []
+    rows: list[str] = []
     row = ""
     for word in line.split(" "):
         if row and cell_len(row) + 1 + cell_len(word) > width:
-            found.append(row)
+            rows.append(row)
             row = ""
         row = f"{row} {word}" if row else word
         if cell_len(row) > width:
             *whole, row = chop_cells(row, width)
-            found += whole
-    return [*found, row]
+            rows += whole
+    return [*rows, row]
 
 
 def folded(parts: Sequence[Part], width: int) -> list[tuple[Part, ...]]:
@@ -104,41 +104,41 @@ def folded(parts: Sequence[Part], width: int) -> list[tuple[Part, ...]]:
     if cell_len(text) <= width:
         return [tuple(parts)]
     begins, used = [0], 0
-    for found in re.finditer(r"^\s*\S+\s*|\S+\s*", text):
-        if used and used + cell_len(found[0].rstrip()) > width:
-            begins.append(found.start())
+    for word in re.finditer(r"^\s*\S+\s*|\S+\s*", text):
+        if used and used + cell_len(word[0].rstrip()) > width:
+            begins.append(word.start())
             used = 0
-        used += cell_len(found[0])
+        used += cell_len(word[0])
     return [_between(parts, start, end) for start, end in zip(begins, [*begins[1:], len(text)], strict=True)]
 
 
 def _between(parts: Sequence[Part], start: int, end: int) -> tuple[Part, ...]:
-    found: list[Part] = []
+    inside: list[Part] = []
     at = 0
     for words, role in parts:
-        if kept := words[max(0, start - at) : max(0, end - at)]:
-            found.append((kept, role))
+        if words_inside := words[max(0, start - at) : max(0, end - at)]:
+            inside.append((words_inside, role))
         at += len(words)
-    return tuple(found)
+    return tuple(inside)
 
 
 def fit(parts: Iterable[Part], width: int) -> list[Part]:
     """The parts cut to `width` columns, with an ellipsis if something is missing."""
-    kept: list[Part] = []
-    left = width
+    fitting: list[Part] = []
+    room = width
     for text, role in parts:
         size = cell_len(text)
-        if size <= left:
-            kept.append((text, role))
-            left -= size
+        if size <= room:
+            fitting.append((text, role))
+            room -= size
             continue
-        if left > 0:
-            kept.append((set_cell_size(text, left - 1) + CUT, role))
-        elif kept:
-            last, its_role = kept[-1]
-            kept[-1] = (set_cell_size(last, max(0, cell_len(last) - 1)) + CUT, its_role)
+        if room > 0:
+            fitting.append((set_cell_size(text, room - 1) + CUT, role))
+        elif fitting:
+            last, its_role = fitting[-1]
+            fitting[-1] = (set_cell_size(last, max(0, cell_len(last) - 1)) + CUT, its_role)
         break
-    return kept
+    return fitting
 
 
 def columns(left: Sequence[Part], right: Sequence[Part], width: int) -> list[Part]:

@@ -53,13 +53,13 @@ class Texts:
     def rows(self, text: str, width: int, *, breaks: bool = True) -> list[Row]:
         """The rows of a text. `breaks`: each end of a line is one, as in comments."""
         key = (text, width, breaks)
-        found = self._pages.get(key)
-        if found is None:
+        page = self._pages.get(key)
+        if page is None:
             if len(self._pages) > KEPT:
                 self._pages.clear()
-            found = self._pages[key] = self._made(text, width, breaks)
+            page = self._pages[key] = self._rendered(text, width, breaks)
             self._ask_for_colours()
-        return found
+        return page
 
     def toggle(self, target: str) -> None:
         """Fold or unfold the details with this target."""
@@ -68,7 +68,7 @@ class Texts:
         self._pages.clear()
         self._repaint()
 
-    def _made(self, text: str, width: int, breaks: bool) -> list[Row]:
+    def _rendered(self, text: str, width: int, breaks: bool) -> list[Row]:
         from tui.markdown.page import Taste, rendered
         from tui.markdown.words import Row
 
@@ -80,7 +80,9 @@ class Texts:
             self._late += late
         if page is None:
             return [Row(((line, "text"),)) for line in wrapped(text, width)]
-        return [row._replace(targets=tuple(_own(one, number) for one in row.targets)) for row in page.rows]
+        return [
+            row._replace(targets=tuple(_own(target, number) for target in row.targets)) for row in page.rows
+        ]
 
     def _colour(self, text: str, language: str) -> Sequence[Line] | None:
         key = (text, language)
@@ -89,22 +91,22 @@ class Texts:
         return self._colours.get(key)
 
     def _ask_for_colours(self) -> None:
-        wanted, self._wanted = list(self._wanted), {}
-        if not wanted:
+        plain, self._wanted = list(self._wanted), {}
+        if not plain:
             return
-        self._colours.update(dict.fromkeys(wanted))
+        self._colours.update(dict.fromkeys(plain))
 
         def work() -> None:
             until = time.monotonic() + COLOUR_SECONDS
-            found = {key: coloured(key[0], language=key[1]) for key in wanted if time.monotonic() < until}
-            app.later(lambda: self._learn(found))
+            colours = {key: coloured(key[0], language=key[1]) for key in plain if time.monotonic() < until}
+            app.later(lambda: self._learn(colours))
 
         app = cast("SvcApp", self._of.app)
         app.run_worker(work, thread=True, group="markdown", exit_on_error=False)
 
-    def _learn(self, found: dict[tuple[str, str], Coloured | None]) -> None:
-        if self._of.is_attached and any(lines is not None for lines in found.values()):
-            self._colours.update(found)
+    def _learn(self, colours: dict[tuple[str, str], Coloured | None]) -> None:
+        if self._of.is_attached and any(lines is not None for lines in colours.values()):
+            self._colours.update(colours)
             self._pages.clear()
             self._repaint()
 
@@ -116,9 +118,9 @@ def timed(work: Callable[[], T]) -> tuple[T | None, bool]:
     done: list[bool] = []
 
     def whole() -> T:
-        found = work()
+        result = work()
         done.append(True)
-        return found
+        return result
 
     return within(SECONDS, whole), not done
 
@@ -139,8 +141,8 @@ def linked_path(path: str, target: str) -> str | None:
     words = unquote(target.partition("#")[0].partition("?")[0])
     if not words or ":" in words or "#" in target[:1] or words.startswith(("@", "//", PICTURE)):
         return None
-    found = posixpath.normpath(posixpath.join("/" if words[0] == "/" else posixpath.dirname(path), words))
-    return None if found.startswith("..") or found in (".", "/") else found.lstrip("/")
+    linked = posixpath.normpath(posixpath.join("/" if words[0] == "/" else posixpath.dirname(path), words))
+    return None if linked.startswith("..") or linked in (".", "/") else linked.lstrip("/")
 
 
 def item(key: Hashable | None, row: Row | Line) -> Item:

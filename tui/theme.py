@@ -75,13 +75,13 @@ class Styles(dict[str, Style]):
         super().__init__((role, self._base + Style.parse(colours.get(role) or "none")) for role in ROLES)
 
     def __missing__(self, role: str) -> Style:
-        found = _LABEL.fullmatch(role)
-        if found is None:
+        match = _LABEL.fullmatch(role)
+        if match is None:
             raise KeyError(role)
         if len(self) > len(ROLES) + _LABELS:
             for label in [name for name in self if name not in ROLES]:
                 del self[label]
-        colour, ground = Color.parse(f"#{found[1]}"), self._base.bgcolor
+        colour, ground = Color.parse(f"#{match[1]}"), self._base.bgcolor
         swallowed = ground is not None and contrast(colour, ground) < _SEEN
         style = self["dim"] if swallowed else self._base + Style.from_color(colour)
         self[role] = style
@@ -94,9 +94,9 @@ def label_role(colour: str) -> str:
     return role if _LABEL.fullmatch(role) else "name"
 
 
-def contrast(one: Color, other: Color) -> float:
+def contrast(first: Color, second: Color) -> float:
     """The contrast of two colours, as WCAG 2 counts it: 1 to 21."""
-    dark, bright = sorted((_luminance(one), _luminance(other)))
+    dark, bright = sorted((_luminance(first), _luminance(second)))
     return (bright + 0.05) / (dark + 0.05)
 
 

@@ -1,5 +1,5 @@
-"""The listening side of the agent's socket. Who speaks is the user of this process, every line is bounded,
-and who says nothing, or half a line, or does not read, is hung up on."""
+"""The listening side of the agent's socket. Only processes of the same user are answered. Every line is
+bounded, and a client is disconnected if it sends nothing, sends half a line, or does not read."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _requests = msgspec.json.Decoder(Request)
 
 
 class Follower:
-    """A client that hears of events. It is hung up on once UNREAD events wait for it. `hears`: called with
-    each line that it sends, on a thread of its own."""
+    """A client that receives events. It is disconnected once UNREAD events wait for it. `hears`: called, on a
+    thread of its own, with each line that the client sends."""
 
     def __init__(self, peer: socket.socket, lines: Lines) -> None:
         self._peer, self._lines = peer, lines
@@ -60,12 +60,12 @@ class Follower:
             self._peer.shutdown(socket.SHUT_RDWR)
 
     def hang_up_later(self) -> None:
-        """Hang up after the events that wait are sent."""
+        """Disconnect once the waiting events are sent."""
         with suppress(queue.Full):
             self._waiting.put_nowait(None)
 
     def serve(self) -> None:
-        """Pass on events until either side hangs up."""
+        """Send events until one side disconnects."""
         threading.Thread(target=self._wait_for_hang_up, daemon=True).start()
         while (event := self._waiting.get()) is not None:
             self._peer.sendall(encode(event) + b"\n")
@@ -85,13 +85,13 @@ HungUp = Callable[[], bool]
 
 
 class Desk(Protocol):
-    """Answers requests. Called from a thread for each conversation."""
+    """Answers requests; called from one thread for each conversation."""
 
     def answer(self, request: Request) -> Reply:
-        """Carry out a request; `follow` and `look` are answered here as well."""
+        """Carry out a request. `follow` and `look` get their first answer here too."""
 
     def invoke(self, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
-        """Carry out a command; it is ended once its client has `hung_up`."""
+        """Carry out a command; it is cancelled when its client has `hung_up`."""
 
     def follows(self, request: Request, follower: Follower) -> None:
         """Called when a follower has connected; it gets events from now on."""
@@ -104,7 +104,8 @@ class Desk(Protocol):
 
 
 class Server:
-    """Listens in SVC_HOME. The caller holds the agent's lock, so that a socket there is a dead one's."""
+    """The server of the socket in SVC_HOME. The caller holds the agent's lock, so a socket that is there
+    already was left by a process that has died."""
 
     def __init__(self, root: Path, desk: Desk) -> None:
         self._root, self._desk = root, desk
@@ -184,7 +185,8 @@ class Lines:
         self._received = bytearray()
 
     def next(self, seconds: float | None = REQUEST_SECONDS) -> bytes | None:
-        """The next line; None once the peer hangs up, is too slow, or sends more than a line may have."""
+        """The next line; None if the peer disconnects, is too slow, or sends a longer line than is
+        allowed."""
         self._peer.settimeout(seconds)
         searched = 0
         while (end := self._received.find(b"\n", searched)) < 0:
@@ -202,8 +204,8 @@ class Lines:
 
 
 def is_ours(peer: socket.socket) -> bool:
-    """Whether the user of this process is at the other end. Where the system does not say, the socket's mode
-    decides."""
+    """Whether the peer runs as the same user as this process. Where the system cannot tell, the mode of the
+    socket's file decides."""
     if not sys.platform.startswith("linux"):
         return True
     size = struct.calcsize("3i")
@@ -212,7 +214,7 @@ def is_ours(peer: socket.socket) -> bool:
 
 
 def _has_hung_up(peer: socket.socket) -> bool:
-    """Whether the client has gone. One that sends its next request meanwhile has not."""
+    """Whether the client has disconnected. A client that has sent its next request has not."""
     try:
         # select.select takes no descriptor above 1023.
         with selectors.DefaultSelector() as waiting:

@@ -53,8 +53,8 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Typed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What was typed: `update` of the sheet in base64, the `n`th of the session (0: none), and where the
-    cursor is now, from 1."""
+    """An edit that was typed. `update`: of the sheet, in base64. `n`: its number in the session, 0 if only
+    the cursor moved. The cursor's line and column count from 1."""
 
     n: int = 0
     update: str = ""
@@ -63,8 +63,8 @@ class Typed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Spliced(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What was changed: `splices`, the `n`th change of the client (0: none), which has made all of the
-    agent's to number `seen`; and where its cursor is now, line and character from 1."""
+    """An edit of a plugin. `splices`: its `n`th change, 0 if only the cursor moved. `seen`: number of the
+    agent's last change that the plugin has made. The cursor's line and character count from 1."""
 
     n: int = 0
     seen: int = 0
@@ -74,14 +74,14 @@ class Spliced(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ApiError(msgspec.Struct):
-    """Why a command was refused: the code of the error, and a sentence for a person."""
+    """The error of a command that was refused: its code, and a sentence for a person."""
 
     code: str
     message: str
 
 
 class ApiResponse(msgspec.Struct, Generic[T]):
-    """What every command of `invoke` answers: `data` if it succeeded, else `error`."""
+    """The answer of every command of `invoke`: `data` if it succeeded, else `error`."""
 
     success: bool
     data: T | None = None
@@ -107,9 +107,9 @@ class Person(msgspec.Struct, omit_defaults=True):
 
 
 class Folder(msgspec.Struct, omit_defaults=True):
-    """A watched folder. `light`, since when (Unix seconds) and why; `queued`: edits that the relay has not
-    confirmed. `walks`: it is walked, because saves cause no events here. `paused`: nothing is sent or
-    brought."""
+    """A watched folder. `light`: how it reaches the server, since when (Unix seconds) and why. `queued`:
+    number of edits that the relay has not confirmed. `walks`: the folder is scanned again and again, because
+    the system reports no changes here. `paused`: nothing is sent or fetched."""
 
     folder: str
     repo: str
@@ -288,7 +288,7 @@ class Conversation:
         self._socket.close()
 
     def ask(self, request: Request) -> Reply:
-        """Raises AgentSilent if the agent hangs up or does not answer in time."""
+        """The reply to a request. Raises AgentSilent if the agent disconnects or does not answer in time."""
         try:
             self._socket.sendall(_encode_request(request))
             return _replies.decode(self._line())
@@ -314,7 +314,7 @@ class Conversation:
             raise AgentSilent from None
 
     def events(self) -> Iterator[Said]:
-        """What happens after a `follow`, until the agent hangs up."""
+        """Yields the events that follow a `follow` request, until the agent disconnects."""
         self._socket.settimeout(None)
         while True:
             try:
@@ -323,7 +323,7 @@ class Conversation:
                 return
 
     def sights(self) -> Iterator[Seen]:
-        """What is seen after a `look`, until the agent hangs up."""
+        """Yields what the agent reports after a `look` request, until it disconnects."""
         self._socket.settimeout(None)
         while True:
             try:
@@ -332,7 +332,7 @@ class Conversation:
                 return
 
     def sheets(self) -> Iterator[Sheet]:
-        """What is heard after an `edit`, until the agent hangs up."""
+        """Yields the messages about the sheet after an `edit` request, until the agent disconnects."""
         self._socket.settimeout(None)
         while True:
             try:
@@ -341,7 +341,7 @@ class Conversation:
                 return
 
     def type(self, typed: Typed) -> None:
-        """Say what was typed, after an `edit`. Raises AgentSilent if the agent has gone."""
+        """Send what was typed, after an `edit` request. Raises AgentSilent if the agent is gone."""
         try:
             self._socket.sendall(encode(typed) + b"\n")
         except OSError:

@@ -15,8 +15,8 @@ _STARS = re.compile(r"\*+")
 
 
 def check(pattern: str) -> str:
-    """The pattern with runs of stars made shortest; Invalid where no branch can have such a name, or for more
-    than PATTERN_WILDCARDS wildcards."""
+    """The pattern with runs of stars shortened. Raises Invalid if no branch can have such a name, or if it
+    has more than PATTERN_WILDCARDS wildcards."""
     plain = _STARS.sub(lambda run: run[0][:2], pattern)
     try:
         names.ref_name(plain.replace("*", "x"))
@@ -28,7 +28,7 @@ def check(pattern: str) -> str:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether the name is one of the pattern's. Bit n of `at` says that n tokens are used up."""
+    """Whether the pattern matches the name. Bit n of `at` is set if n tokens are matched so far."""
     tokens = re.findall(r"\*+|[^*]", pattern, re.DOTALL)
     stars = sum(1 << n for n, token in enumerate(tokens) if token[0] == "*")
     wide = sum(1 << n for n, token in enumerate(tokens) if token[:2] == "**")

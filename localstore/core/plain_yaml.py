@@ -19,8 +19,8 @@ _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 def load(data: bytes, name: str) -> Any:
-    """The value of a document of at most MANIFEST_BYTES; its scalars are text. `name` begins the sentences.
-    Raises Invalid."""
+    """The value of a document of at most MANIFEST_BYTES; its scalars are text. `name`: of the file, for error
+    messages. Raises Invalid."""
     if len(data) > MANIFEST_BYTES:
         raise Invalid(f"{name} is larger than {in_words(MANIFEST_BYTES)}")
     try:

@@ -1,4 +1,4 @@
-"""A signed publication: what a release hands out, in bytes that a device key signs.
+"""Signed publications: the bytes that a device key signs for a release and its assets.
 
     payload(repo_id, "v1.0.0", seal_id, [("app.zip", digest, 1024)])
 

@@ -1,5 +1,5 @@
-"""When a change removes so much of a branch that somebody is asked first: an unmounted disk and a mistyped
-`rm` look like work."""
+"""Decides when a change removes so much of a branch that the user must confirm it: an unmounted disk and a
+mistyped `rm` look like work."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ ASKED_FROM = 100  # files of a tree, from which on its removal is asked about
 
 
 def removes_most(removed: int, tree: int) -> bool:
-    """Whether so many removed files are most of a tree of so many."""
+    """Whether `removed` files are most of a tree of `tree` files."""
     return tree >= ASKED_FROM and removed * 2 > tree
 
 
 def count_lost(gone: Iterable[bytes], new: Iterable[bytes]) -> int:
-    """How many of the removed files were not just renamed. Both are digests; each new file is the new name of
-    one removed file."""
+    """The number of removed files that were not renamed. Both arguments are digests; each new file with the
+    digest of a removed one counts as its new name."""
     named = Counter(new)
     lost = 0
     for digest in gone:

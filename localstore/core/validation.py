@@ -1,8 +1,7 @@
-"""What a struct declares about its members, said to a person.
+"""Error messages for values that break the declaration of a struct's member.
 
-A member's rule is its declaration: the description of its `msgspec.Meta`, else what its type and bounds say.
-The relay says it of a body that breaks it, and the client before it sends one.
-"""
+The rule of a member is the description of its `msgspec.Meta`, else its type and bounds. The relay uses them
+for request bodies, and the client before it sends one."""
 
 from __future__ import annotations
 
@@ -25,7 +24,8 @@ _STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 
 
 def checked(value: T) -> T:
-    """The struct itself. Invalid, as the relay would say it, if a member breaks its declaration."""
+    """Returns the struct. Raises Invalid, with the message of the relay, if a member breaks its
+    declaration."""
     try:
         msgspec.convert(msgspec.to_builtins(value), type(value))
     except msgspec.ValidationError as error:
@@ -34,7 +34,7 @@ def checked(value: T) -> T:
 
 
 def refusal(error: msgspec.ValidationError, shape: Any) -> Invalid:
-    """The error of a value that is not a `shape`: a pointer to the member, a sentence that says its rule."""
+    """The error for a value that is not a `shape`: a pointer to the member, and a sentence with its rule."""
     message = str(error)
     place = _PLACE.search(message)
     steps = [name or index for name, index in _STEP.findall(place[1])] if place else []
@@ -65,7 +65,7 @@ def _unknown(name: str, steps: list[str], kind: Any) -> Invalid:
 
 
 def _member(kind: Any, steps: list[str]) -> Any:
-    """The type of the member at the end of these steps; None where they lead nowhere."""
+    """The type of the member at the end of these steps; None if there is no such member."""
     for step in steps:
         match _bare(kind):
             case inspect.StructType(fields=fields, array_like=True) if step.isdigit():
@@ -80,7 +80,7 @@ def _member(kind: Any, steps: list[str]) -> Any:
 
 
 def _bare(kind: Any) -> Any:
-    """The one type behind descriptions and `| None`."""
+    """The type without descriptions and without `| None`."""
     match kind:
         case inspect.Metadata(type=inner):
             return _bare(inner)
@@ -91,7 +91,7 @@ def _bare(kind: Any) -> Any:
 
 
 def _rule(kind: Any) -> str:
-    """`1 to 64 characters`; empty where there is nothing plain to say."""
+    """The rule in words, such as `1 to 64 characters`; "" if it has none that can be said plainly."""
     match kind:
         case inspect.Metadata(type=inner, extra_json_schema=extra):
             return str((extra or {}).get("description") or _rule(inner))

@@ -1,8 +1,7 @@
-"""Cuts a large file into chunks while it is hashed, and packs those that a repository lacks.
+"""Cuts a large file into chunks while it is hashed, and packs the chunks that a repository lacks.
 
-The chunk lists of a scan stay in memory until the files are sent. A list that is missing is made again by
-reading the file.
-"""
+The chunk lists of a scan stay in memory until the files are sent. A missing list is computed again from the
+file."""
 
 from __future__ import annotations
 
@@ -35,12 +34,12 @@ class ChunkPosition(msgspec.Struct, frozen=True):
 
 
 class FileChanged(Exception):
-    """The file is not the one that was cut."""
+    """The file has changed since it was cut into chunks."""
 
 
 class Packed(NamedTuple):
-    """A step of packing. `packs`: those that are full; `number` of `wanted` chunks are read, `left` bytes of
-    the others are not."""
+    """The result of one step of packing. `packs`: those that are full. `number` of the `wanted` chunks have
+    been read; `left`: bytes of the others."""
 
     packs: list[Pack]
     number: int
@@ -142,11 +141,11 @@ class ChunkLists:
             self.pop(next(iter(self._lists)))
 
     def get(self, digest: bytes) -> ChunkList | None:
-        """The list; None if it is not here."""
+        """The list of the file with this digest; None if it is not stored."""
         return self._lists.get(digest)
 
     def pop(self, digest: bytes) -> ChunkList | None:
-        """Remove and return the list; None if it is not here."""
+        """Remove and return the list of the file with this digest; None if it is not stored."""
         chunks = self._lists.pop(digest, None)
         if chunks is not None:
             self._size -= chunks.stored

@@ -35,7 +35,8 @@ class Blocked(OSError):
 
 
 class Fetched(msgspec.Struct, frozen=True):
-    """A complete file at `path` in the folder waiting to be moved into place; copied if it `stays`."""
+    """A complete file at `path` in the folder, to be moved to its place; if it `stays`, it is copied
+    instead."""
 
     path: str
     stays: bool = False
@@ -49,8 +50,8 @@ class BeingWritten(OSError):
 
 
 class Files:
-    """File operations below `root`, which must exist. `hold`: how many directories stay open between calls;
-    more than one only where nobody moves directories, as in a new clone."""
+    """File operations below `root`, which must exist. `hold`: how many directories stay open between calls.
+    More than one is safe only if nobody moves directories, as in a new clone."""
 
     def __init__(self, root: Path, hold: int = 1) -> None:
         self.root, self._hold = root, hold
@@ -97,9 +98,9 @@ class Files:
 
     @contextmanager
     def unwritten(self, path: str) -> Iterator[Callable[[], bool]]:
-        """Until the end of the block, who opens the file for writing waits (a lease of Linux). Yields a
-        function that says whether somebody waits. Raises BeingWritten if somebody has it open. Without
-        effect where `leases` is False, and on files and systems that know no leases."""
+        """A context in which other programs that open the file for writing have to wait (a lease of Linux).
+        Yields a function that tells whether one waits. Raises BeingWritten if a program has the file open for
+        writing. Without effect if `leases` is False, and on systems and file systems without leases."""
         if not self.leases:
             yield _nobody
             return
@@ -122,7 +123,8 @@ class Files:
             os.close(opened)
 
     def being_written(self, path: str) -> bool:
-        """Whether a program has the file open for writing; False where `leases` is, or nobody can say."""
+        """Whether a program has the file open for writing; False if `leases` is False or the system cannot
+        tell."""
         try:
             with self.unwritten(path):
                 return False
@@ -130,8 +132,8 @@ class Files:
             return True
 
     def make_executable(self, path: str) -> None:
-        """For everybody who may read it. Nothing happens where no file can be opened; no link is followed,
-        neither as the file nor on the way to it."""
+        """Give the file the executable bit, for everybody who may read it. Does nothing if the path leads to
+        no file; links are not followed, neither as the file nor on the way to it."""
         try:
             fd, info = self.opened(path)
         except OSError:
@@ -144,7 +146,7 @@ class Files:
             os.close(fd)
 
     def known(self, path: str) -> tuple[Kind, int, bytes] | None:
-        """Kind, size and digest of a file that need not be read; None for every file on a disk."""
+        """Kind, size and digest of a file whose bytes need not be read; None for files on disk."""
         return None
 
     def chunks(self, path: str) -> Iterator[bytes]:
@@ -154,7 +156,7 @@ class Files:
                 yield chunk
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file that is known to be small."""
+        """The bytes of a small file. The caller knows that it is small."""
         with os.fdopen(self.open(path), "rb", buffering=0) as file:
             return file.readall()
 
@@ -216,8 +218,8 @@ class Files:
     def place(
         self, content: Content, path: str, mode: int | None, sync: bool, last: bool = True
     ) -> os.stat_result:
-        """Make `content` a new file at `path`, as `create` does. Returns its stat. A fetched file is moved if
-        this is the `last` path that needs it, else copied."""
+        """Create a file at `path` with `content`, as `create` does. Returns its stat. A fetched file is moved
+        if this is the `last` path that needs it, else copied."""
         if isinstance(content, bytes):
             return self.create(path, [content], mode, sync)
         if content.stays or not last:
@@ -295,7 +297,7 @@ class Files:
 
     @contextmanager
     def _parent_again(self, path: str, beside: str, fd: int, make: bool = False) -> Iterator[tuple[int, str]]:
-        """The parent of a second path, while that of `beside` stays open."""
+        """The parent of a second path, while `fd`, the parent of `beside`, stays open."""
         folder, _, name = path.rpartition("/")
         if folder == beside.rpartition("/")[0]:
             yield fd, name

@@ -94,7 +94,7 @@ class GitExcludes:
 
     @property
     def file_everywhere(self) -> str:
-        """The file of `core.excludesFile`, for people."""
+        """The path of the file of `core.excludesFile`, as it is shown to people."""
         return self._texts.named if self._texts else ""
 
 
@@ -116,7 +116,7 @@ def _texts(root: Path, environment: Mapping[str, str]) -> _Texts | None:
 
 
 def _common(git: Path) -> Path:
-    """The folder of what all work trees of a repository share."""
+    """The folder that all work trees of a repository share."""
     try:
         data = read_small(git / "commondir", 5000)
     except OSError:

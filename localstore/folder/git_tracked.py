@@ -1,5 +1,5 @@
-"""What git tracks in a working copy: rules of `.gitignore` and the built-in defaults do not leave it out, as
-they do not in git; `.svcignore` and `.stignore` do."""
+"""The files that git tracks in a working copy. As in git, `.gitignore` and the built-in defaults do not
+exclude them; `.svcignore` and `.stignore` do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ CACHE = "git-index"  # in the record: the names of the index that was read last
 
 
 class _Names(msgspec.Struct, frozen=True, array_like=True):
-    """The names of an index, sorted and each followed by NUL; `fault`: why it could not be read."""
+    """The names in the index, sorted, each followed by NUL. `fault`: why the index could not be read, "" if
+    it could."""
 
     fingerprint: str
     identity: bytes
@@ -32,8 +33,8 @@ class _Names(msgspec.Struct, frozen=True, array_like=True):
 
 
 class GitTracked:
-    """The files that git tracks in the folder `root`; none where it is not the top of a git work tree.
-    `record`: where the names are kept, since reading an index anew costs ten times as much."""
+    """The files that git tracks in the folder `root`; none if it is not the top of a git work tree. `record`:
+    stores the names between commands, since reading an index takes ten times as long."""
 
     def __init__(self, root: Path, record: Path) -> None:
         self._root, self._record = root, record
@@ -42,7 +43,7 @@ class GitTracked:
         self._scopes: dict[str, Scope] = {}
 
     def refresh(self) -> None:
-        """Look whether git wrote another index, and forget the ignore files that were read."""
+        """Read the index again if git has written a new one, and forget cached ignore files."""
         self._scopes = {}
         index = find_index(self._root)
         now = fingerprint(index) if index else ""
@@ -62,14 +63,14 @@ class GitTracked:
         return self._read.fault
 
     def keeps(self, path: str) -> bool:
-        """Whether git tracks this file, and no rule of `.svcignore` or `.stignore` leaves it out."""
+        """Whether git tracks this file, and `.svcignore` and `.stignore` do not exclude it."""
         if not self._read.names or not self._has(os.fsencode(path)):
             return False
         folder, _, name = path.rpartition("/")
         return not self._scope(folder).ignored(name, False)
 
     def keeps_below(self, folder: str) -> bool:
-        """Whether `keeps` is true of some file below this folder."""
+        """Whether `keeps` is true of any file below this folder."""
         if not self._read.names:
             return False
         below = self._below(os.fsencode(folder + "/"))
@@ -81,7 +82,7 @@ class GitTracked:
         return any(self.keeps(os.fsdecode(raw)) for raw in self._below(os.fsencode(folder + "/")))
 
     def left_out(self) -> Iterator[tuple[str, Reason]]:
-        """The files that git tracks and a rule of `.svcignore` or `.stignore` leaves out, with the rule."""
+        """The files that git tracks and `.svcignore` or `.stignore` excludes, each with the rule."""
         for raw in self._all():
             folder, _, name = (path := os.fsdecode(raw)).rpartition("/")
             if fault_of(path) is not None:
@@ -143,7 +144,7 @@ class GitTracked:
 
 
 class Known(Protocol):
-    """Which paths the record has."""
+    """Tells which paths the record has."""
 
     def tracks(self, path: str) -> bool: ...
 
@@ -151,7 +152,7 @@ class Known(Protocol):
 
 
 class Tracked(NamedTuple):
-    """Which files a walk takes although a rule ignores them: those that the record has, and those that git
+    """The files that a scan includes although a rule ignores them: those in the record, and those that git
     keeps."""
 
     known: Known

@@ -1,11 +1,10 @@
-"""What a linked folder is known by: a random id inside `.svc`, and the `.svc` that holds it.
+"""Identifies a linked folder: by a random id inside `.svc`, and by the inode of `.svc`.
 
-The id dies with its folder. Device and inode do not: a file system hands the inode of a removed folder out
-again, and a new folder would pass for the dead one. The id alone does not do either: a copy of the folder has
-it too, as has what a backup brings back to the same place, whose files are older than the record. So it must
-be the same `.svc` as well, and where an inode is used again, its times tell the two apart: when the file of
-the id was last changed, and where that differs, as after `chmod -R`, when `.svc` was made.
-"""
+The inode is not enough, because file systems reuse the inode of a removed folder. The id is not enough,
+because a copy of the folder has it too, and so has a folder that was restored from a backup, whose files are
+older than the record. So both must match. If an inode is reused, its times tell the two folders apart: the
+time at which the id's file last changed, and, where that differs (as after `chmod -R`), the birth time of
+`.svc`."""
 
 from __future__ import annotations
 
@@ -25,9 +24,9 @@ _BORN, _SIZE, _BORN_AT = 0x800, 256, 80  # STATX_BTIME; size of a struct statx, 
 
 
 class Identity(NamedTuple):
-    """`id`: empty for a folder that an older svc linked. `changed`: when the file of the id was last changed,
-    in ns; 0 without one. `born`: birth time of `.svc` in ns; 0 where the system does not tell it, None where
-    nobody has asked, since asking makes a command start slower."""
+    """The identity of a folder. `id`: "" for a folder that an older svc linked. `changed`: when the file of
+    the id last changed, in ns; 0 without one. `born`: birth time of `.svc` in ns; 0 where the system does not
+    tell it, None if it was not read, because reading it slows the start of a command down."""
 
     id: str
     device: int
@@ -59,13 +58,13 @@ def identify(folder: Path) -> Identity:
 
 
 def birth_time(folder: Path) -> int:
-    """When the `.svc` of the folder was made, in ns; 0 if the system does not tell."""
+    """Birth time of the folder's `.svc` in ns; 0 if the system does not tell it."""
     return _birth_time(folder / FOLDER)
 
 
 def prepare_link(folder: Path) -> None:
-    """Give a folder that is about to be linked an id. Without one it would pass for a folder that an older
-    svc linked."""
+    """Write an id into a folder that is about to be linked. Without one it would be taken for a folder that
+    an older svc linked."""
     if not (folder / FOLDER / REPO_FILE).exists():
         write_id(folder, new_id())
 
@@ -75,8 +74,8 @@ def new_id() -> str:
 
 
 def write_id(folder: Path, new: str) -> None:
-    """Write the id into `.svc`, which is made if missing. Where nothing can be written it stays as it is: the
-    folder is then known by the rest."""
+    """Write the id into `.svc`, which is created if missing. If it cannot be written, the folder is
+    identified by its inode alone."""
     inside = folder / FOLDER
     temporary = inside / f"{ID_FILE}.{os.urandom(4).hex()}"
     with suppress(OSError):
@@ -96,7 +95,7 @@ def _read_id(inside: Path) -> tuple[str, int]:
 
 
 def _birth_time(path: Path) -> int:
-    """When the file was made, in ns; 0 if the system does not tell."""
+    """Birth time of the file in ns; 0 if the system does not tell it."""
     import ctypes  # 5 ms, which most commands never need
 
     call = _statx()

@@ -106,7 +106,7 @@ def own_working_copy(
 
 
 def wanted(lock: Path) -> bool:
-    """Whether a process waits for the lock of a working copy."""
+    """Whether another process waits for the lock of a working copy."""
     return _first(lock.with_name(QUEUE)) is not None
 
 
@@ -139,7 +139,7 @@ def _wait(fd: int, queue: Path, folder: Path, seconds: float, waiting: Waiting) 
 
 @contextmanager
 def _place(queue: Path) -> Iterator[str]:
-    """A place in the queue, named by its file, until the end of the block."""
+    """A context that holds a place in the queue. Yields the name of its file."""
     queue.mkdir(exist_ok=True, mode=0o700)
     name, fd = _queued(queue)
     try:
@@ -197,7 +197,7 @@ def _open(lock: Path) -> int:
 
 
 def _try_lock(fd: int, how: int = fcntl.LOCK_EX) -> bool:
-    """Whether the lock of an open file was acquired, without waiting."""
+    """Try to lock an open file without waiting. Returns whether it succeeded."""
     try:
         fcntl.flock(fd, how | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -214,7 +214,7 @@ def _try_lock(fd: int, how: int = fcntl.LOCK_EX) -> bool:
 
 @contextmanager
 def _signed(fd: int, command: str) -> Iterator[None]:
-    """The lock file names this process until the end of the block."""
+    """A context in which the lock file names this process."""
     words = f"{os.getpid()} {int(time.time())} {command}".encode("utf-8", "replace")[:WORDS_BYTES]
     os.ftruncate(fd, 0)
     os.pwrite(fd, words, 0)

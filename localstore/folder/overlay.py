@@ -104,7 +104,7 @@ class OverlayFiles(Files):
         return target.stat()
 
     def promise(self, path: str, content: Placeholder) -> None:
-        """Create a file with placeholder bytes."""
+        """Create a file whose bytes are a placeholder."""
         self.create(path, [content], None, sync=False)
 
     def resume(self, path: str) -> int:

@@ -17,9 +17,9 @@ KEPT_NAMED = 3  # paths that `Skipped.kept_words` names before it counts the res
 
 
 class Skipped(msgspec.Struct, frozen=True):
-    """An entry that the scan left out. `path` is fit for a terminal; `cap`: the limit in bytes that `size`
-    exceeds; `remedy`: how to include it, if possible. `keeps`: files that the branch keeps as they were,
-    because this entry is what became of them here; fit for a terminal."""
+    """An entry that the scan left out. `path` is escaped for a terminal. `cap`: the limit in bytes that
+    `size` exceeds. `remedy`: how to include it, if possible. `keeps`: files that stay on the branch
+    unchanged, because this entry replaced them in the folder; escaped for a terminal."""
 
     path: str
     reason: str
@@ -30,7 +30,7 @@ class Skipped(msgspec.Struct, frozen=True):
 
     @property
     def kept_words(self) -> str:
-        """What the branch keeps, to follow the reason; empty if nothing was there."""
+        """The part of a message about `keeps`, behind the reason; "" if there are none."""
         if not self.keeps:
             return ""
         names, more = ", ".join(self.keeps[:KEPT_NAMED]), len(self.keeps) - KEPT_NAMED
@@ -76,7 +76,8 @@ class Scan:
     def read_from_records(
         self, whole: Callable[[], Iterable[RecordedFolder]], single: Callable[[str], Stat | None]
     ) -> None:
-        """Only some folders were visited: read the files of all from the record, when they are asked for."""
+        """Load the files from the record when they are first needed, because only some folders were
+        scanned."""
         self._recorded, self._single = whole, single
 
     @cached_property
@@ -116,8 +117,8 @@ class Scan:
         return self.hiding(path) is not None
 
     def hiding(self, path: str) -> str | None:
-        """What lies at the path, or above it, and could not be read; None if nothing does. A link or a socket
-        where a folder was hides what the folder held, and an unread folder the file whose name it took."""
+        """The unreadable entry at the path or above it; None if there is none. A link or socket in the place
+        of a folder hides the folder's files; an unreadable folder hides the file whose name it has."""
         if not self.hidden:
             return None
         for place in (*paths.parents(path), path):

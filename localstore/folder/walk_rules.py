@@ -18,7 +18,7 @@ LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def fault_of(path: str) -> str | None:
-    """Why a file of this name cannot be in a repository; None if it can."""
+    """Why a repository cannot contain a file of this name; None if it can."""
     if not is_utf8(path):
         return "not UTF-8"
     try:

@@ -1,4 +1,4 @@
-"""Putting bytes into a working copy while people work in it.
+"""Writes files into a working copy while people work in it.
 
 A file is replaced by an atomic exchange with a finished temporary file; what came out is looked at
 afterwards, so a save that slipped in between is never lost. The journal makes every step resumable:
@@ -60,9 +60,9 @@ inside the step that stores both."""
 
 
 class Writer:
-    """Writes batches of changes. `spare` returns a free name for a displaced file. `finish` handles outcomes
-    of protocol writes, `finish_asked` those of writes that the user asked for. `placing` is called with path
-    and temporary name, and returns the context in which the file comes to its path."""
+    """Writes batches of changes. `spare`: returns a free name for a displaced file. `finish`: called with the
+    outcomes of writes of the protocol, `finish_asked` with those that the user requested. `placing`: called
+    with path and temporary name; returns a context in which the file is moved to its path."""
 
     def __init__(
         self,

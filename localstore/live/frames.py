@@ -19,7 +19,7 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 class Arrived(msgspec.Struct, frozen=True):
-    """One update by another device. `kind`: of the update."""
+    """One update by another device. `kind`: that of the update."""
 
     path: str
     kind: str
@@ -36,9 +36,9 @@ class Frames:
         self._edits: dict[str, list[Signed] | None] = {}  # None: some edits since are unknown
 
     def store(self, copy: WorkingCopy, frame: Live) -> list[Arrived] | None:
-        """Verify a frame and store its rows, in one step. Returns the updates of other devices; None if the
-        frame does not follow the record's number, so that the caller has to bootstrap. Raises
-        ServerMisbehaved, with nothing stored, for an invalid signature."""
+        """Verify a frame and store its rows, in one transaction. Returns the updates of other devices; None
+        if the frame does not follow the record's number, so that the caller must bootstrap. Raises
+        ServerMisbehaved for an invalid signature; then nothing is stored."""
         since = copy.db.number("since")
         if frame.seq <= since and frame.after < since:
             return []  # already known, for example from a bootstrap

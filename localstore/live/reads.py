@@ -30,8 +30,8 @@ class Reads:
             self._inotify = None
 
     def watch(self, files: Files, temp: str, path: str) -> None:
-        """Watch the file that is at `temp` now and comes to `path`: before it comes, since a program may read
-        it at once."""
+        """Watch the file that is at `temp` now and will be moved to `path`. It is watched before the move,
+        since a program may read it at once."""
         self._drop(self._coming.pop(path, None))
         if self._inotify is None:
             return
@@ -51,7 +51,8 @@ class Reads:
             self._paths[number] = path
 
     def came(self, path: str) -> None:
-        """Call when the file watched last has come to its path; the one before is gone."""
+        """Record that the file watched last was moved to its path; the one that was there is no longer
+        watched."""
         self._drop(self._watched.pop(path, None))
         number = self._coming.pop(path, None)
         if number is not None:
@@ -60,12 +61,12 @@ class Reads:
             self._drop(self._watched.popitem(last=False)[1])
 
     def none_comes(self) -> None:
-        """Stop watching the files that did not come to their paths."""
+        """Stop watching the files that were not moved to their paths."""
         while self._coming:
             self._drop(self._coming.popitem()[1])
 
     def look(self) -> None:
-        """Process the reads so far, before svc itself reads."""
+        """Process the reads until now. Call it before svc itself reads."""
         if self._inotify is None:
             return
         for event in self._inotify.events():

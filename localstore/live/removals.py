@@ -16,7 +16,8 @@ REMEMBERED = 60.0  # seconds for which removals that were sent count: a slow `rm
 
 
 class _Sent(NamedTuple):
-    """So many removals were sent of files that had no new name then, of a tree of so many files."""
+    """A number of removals that were sent for files without a new name, and the number of files in the tree
+    then."""
 
     at: float
     files: int
@@ -24,7 +25,8 @@ class _Sent(NamedTuple):
 
 
 class HeldRemovals:
-    """The removals that are not sent. `held`: their paths. `lost`, `tree`: how many files, of how many."""
+    """Removals that are not sent. `held`: their paths. `lost`: number of files without a new name. `tree`:
+    number of files in the branch."""
 
     def __init__(self) -> None:
         self.held: set[str] = set()
@@ -32,13 +34,13 @@ class HeldRemovals:
         self._sent: deque[_Sent] = deque()
 
     def prune(self, copy: WorkingCopy) -> None:
-        """Forget what the record does not know any more: a push has sent it."""
+        """Forget the paths that the record no longer has, because a push has sent them."""
         if self.held:
             self.held = {path for path in self.held if path in copy.entries}
 
     def hold(self, copy: WorkingCopy, scan: Scan, paths: Collection[str]) -> set[str]:
-        """Decide anew what is held back, if the removals among `paths` change that. Returns the paths whose
-        removal was held and may be sent now."""
+        """Decide again which removals are held back, if those among `paths` change that. Returns the paths
+        whose removal was held back and may now be sent."""
         more = missing_files(copy, scan, paths)
         if not more and self.held.isdisjoint(paths):
             return set()
@@ -63,7 +65,7 @@ class HeldRemovals:
 
     @property
     def words(self) -> str:
-        """What is held back and what to do, empty if nothing is."""
+        """A sentence about what is held back and what to do; "" if nothing is."""
         if not self.held:
             return ""
         return (

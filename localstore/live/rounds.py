@@ -92,8 +92,8 @@ class Rounds:
         self.reads.close()
 
     def begin(self, copy: WorkingCopy, turn: str | None) -> None:
-        """Start a round. What a killed process began is finished first, since every step of a round takes the
-        record for what the disk has."""
+        """Start a round. First the work of a killed process is finished, because the steps of a round rely on
+        the disk being as the record says."""
         is_new = self._copy is not copy
         if is_new:
             if self._copy is None:
@@ -138,8 +138,8 @@ class Rounds:
 
     def typed(self, copy: WorkingCopy, sheet: OpenSheet, updates: list[bytes], last: int) -> Done:
         """Make what was typed into a sheet an edit of its lane, write the file, and put the edit in flight. A
-        save of the file is captured before. `last`: number of the last update. Raises what `OpenSheet.take`
-        raises; then nothing was taken."""
+        save of the file is captured first. `last`: number of the last of `updates`. Raises what
+        `OpenSheet.take` raises; nothing is changed then."""
         path = sheet.path
         self.barred.pop(path, None)
         self.buffers.authors.pop(path, None)
@@ -154,8 +154,8 @@ class Rounds:
         return self._compose_again(copy, [path])
 
     def saved_below(self, copy: WorkingCopy, folders: Iterable[str], heard: bool = False) -> Done:
-        """As `saved`, for everything that changed below these folders. `heard`: a watcher names those to
-        visit."""
+        """As `saved`, for everything that changed below these folders. `heard`: a watcher names the folders
+        to scan."""
         self.reads.look()
         scan, paths = _walk_folders(copy, folders, heard)
         self.barred = {path: why for path, why in self.barred.items() if path not in paths}
@@ -163,11 +163,11 @@ class Rounds:
         return self._send_off(copy, followed, scan if followed == paths else None)
 
     def again(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
-        """Put the current state of these paths in flight."""
+        """Send the current state of these paths again, as new updates in flight."""
         return self._send_off(copy, [path for path in paths if path not in self.barred], None)
 
     def bring(self, copy: WorkingCopy) -> Done:
-        """Write received changes to the folder, and put in flight what was merged with them."""
+        """Write received changes to the folder, and put the results of merges in flight."""
         self.reads.look()
         writing = {path for path in self.frames.paths if self._is_written(copy, path)}
         paths = sorted(path for path in self.frames.paths - writing if not self._is_leaving(copy, path))
@@ -219,7 +219,7 @@ class Rounds:
         copy.files.forget()
 
     def _is_read(self, path: str) -> bool:
-        """Whether a program may have read the file, or the one whose place another one has just taken."""
+        """Whether a program may have read the file, or the one that it has just replaced."""
         return self._was_read.get(path, self.reads.was_read(path))
 
     def _is_written(self, copy: WorkingCopy, path: str) -> bool:
@@ -230,22 +230,23 @@ class Rounds:
         return time.monotonic() < self._writing.setdefault(path, time.monotonic() + WRITING_SECONDS)
 
     def _is_leaving(self, copy: WorkingCopy, path: str) -> bool:
-        """Whether the file is gone and nobody has looked since: it may have got another name, under which it
-        is not known yet. After WRITING_SECONDS it no longer counts."""
+        """Whether the file is gone, and was so for less than WRITING_SECONDS: a program may be renaming it,
+        and its new name is not known yet."""
         if copy.files.stat(path) is not None or copy.db.seen_on_disk(path) is None:
             self._leaving.pop(path, None)
             return False
         return time.monotonic() < self._leaving.setdefault(path, time.monotonic() + WRITING_SECONDS)
 
     def _followed(self, copy: WorkingCopy, paths: Collection[str]) -> list[str]:
-        """The paths that were saved, and the files that others renamed where a save belongs to those."""
-        for path in self.followed.left.keys() & paths:
+        """The saved paths. A save of a file that others renamed is first moved into the file with the new
+        name."""
+        for path in self.followed.removed.keys() & paths:
             follow_save(copy, path)
         return list(dict.fromkeys([*paths, *self._edited_elsewhere(copy)]))
 
     def _edited_elsewhere(self, copy: WorkingCopy) -> list[str]:
-        """The files that got an edit of what they were before, once. Those that are not written yet, and the
-        edits that wait, are added to the paths of `bring`."""
+        """Files that got an edit meant for an older name or version of them; each is returned once. Those
+        that are not written yet, and edits that must wait, are added to the paths of `bring`."""
         edited, self.followed.edited = sorted(self.followed.edited), set()
         for path in edited:
             entry = copy.entries.get(path)
@@ -255,9 +256,9 @@ class Rounds:
         return edited
 
     def _may_capture(self, copy: WorkingCopy, path: str, held: ExitStack) -> bool:
-        """Whether the file may be looked at now. Half of what an editor plugin saves would be an edit, so a
-        file that one has open is looked at while nobody writes it, until `held` is left; else when it was
-        closed."""
+        """Whether the file may be read now. A half-written save of an editor plugin must not become an edit:
+        a file that a plugin has open is read while no program writes it, until `held` is closed; other files
+        are read once they are closed."""
         if not self.buffers.editors.edits(path) or _is_still(copy, path, held):
             self._unseen.discard(path)
             return True
@@ -279,7 +280,7 @@ class Rounds:
         return recorded if has_stat(recorded, info) else None
 
     def _send_off(self, copy: WorkingCopy, paths: Collection[str], scan: Scan | None) -> Done:
-        """Capture, compose updates, and write merged texts, of which updates are composed after that."""
+        """Capture saves and compose updates, write merged texts, then compose updates of those."""
         if not paths:
             return Done()
         with ExitStack() as held, copy.db.step():
@@ -344,7 +345,7 @@ class Rounds:
 
 
 def _is_still(copy: WorkingCopy, path: str, held: ExitStack) -> bool:
-    """Whether no program has the file open for writing. Then none can until `held` is left."""
+    """Whether no program has the file open for writing. Until `held` is closed, no program can open it so."""
     try:
         held.enter_context(copy.files.unwritten(path))
     except BeingWritten:
@@ -353,8 +354,8 @@ def _is_still(copy: WorkingCopy, path: str, held: ExitStack) -> bool:
 
 
 def _pending(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
-    """Those of the paths that have something to send: captured edits, and what no capture takes, which are
-    bytes, a removed file, and another kind of file than before."""
+    """Those of the paths that need an update: captured edits, and changes that are not captured: bytes,
+    removed files, and files of another kind than before."""
     flying = copy.db.flight_kinds()
     pending = []
     for path in paths:
@@ -365,8 +366,8 @@ def _pending(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
 
 
 def _is_shown(copy: WorkingCopy, entry: PathRecord) -> bool:
-    """Whether the file is the lane's text, or its bytes, by its stat: hashing each file that arrived would
-    read it twice."""
+    """Whether the file shows the text, or bytes, of its lane. It is decided by its stat, because hashing
+    would read each file that arrives a second time."""
     info, recorded = copy.files.stat(entry.path), copy.db.scan_record.file(entry.path)
     if info is None or entry.shadow is None:
         return entry.settled and info is None and entry.shadow is None

@@ -30,24 +30,24 @@ class Saves:
         return bool(self._due or self._below)
 
     def closed(self, path: str, now: float) -> None:
-        """The file was written and closed, or renamed to this name."""
+        """Record that the file was closed after writing, or renamed to this name."""
         self._due[path] = now
         self._gone.discard(path)
 
     def written(self, path: str, now: float) -> None:
-        """The file was written, or created."""
+        """Record that the file was written or created."""
         self._due[path] = now + WRITING
         self._gone.discard(path)
 
     def vanished(self, path: str, now: float) -> None:
-        """The file was removed."""
+        """Record that the file was removed."""
         self._due[path] = now + VANISHED
         self._gone_first = now if not self._gone else self._gone_first
         self._gone_last = now
         self._gone.add(path)
 
     def changed_below(self, prefix: str, now: float) -> None:
-        """A folder appeared or vanished, or its rules changed."""
+        """Record that a folder appeared or vanished, or its rules changed."""
         self._below.setdefault(prefix, now + VANISHED)
 
     def next_due(self) -> float | None:
@@ -58,13 +58,13 @@ class Saves:
         return min([*others, self._burst_over()], default=None)
 
     def _burst_over(self) -> float:
-        """When a removal of many files counts: nothing more was removed for a while."""
+        """The time at which a removal of many files counts: once nothing more was removed for a while."""
         return min(self._gone_last + QUIET, self._gone_first + LONGEST)
 
     def pop_due(self, now: float, is_empty: Callable[[str], bool], most: int) -> tuple[list[str], set[str]]:
-        """Remove and return the saves that count now, at most `most` paths, and folders. A file that
-        `is_empty` (and was not before) waits once. A removal of many files is returned whole, once it is
-        over, and what folders say meanwhile with it."""
+        """Remove and return the saves that count now: at most `most` paths, and folders. A file that
+        `is_empty` now, and was not before, waits once. A removal of many files is returned as a whole once it
+        is over, together with the folders that changed meanwhile."""
         burst = len(self._gone) >= BURST
         waits = burst and now < self._burst_over()
         taken: list[str] = []

@@ -1,9 +1,8 @@
 """Texts that are open in the app: what is typed into them becomes edits of their lanes.
 
-The agent's side of a sheet (`localstore.core.lane.sheet`) shows the text that the folder's lane has. What is
-typed is made in the lane at the same places; what the lane gets otherwise, from others or from a save of the
-file, is told to the app as updates of the sheet.
-"""
+The agent's side of a sheet (`localstore.core.lane.sheet`) shows the text of the folder's lane. Typed edits
+are applied to the lane at the same places. Other changes of the lane, by others or by a save of the file, are
+sent to the app as updates of the sheet."""
 
 from __future__ import annotations
 
@@ -22,11 +21,11 @@ KEPT = 8
 
 
 class OpenSheet:
-    """One sheet. `path`: its file; `text`: when it was opened. `last`: number of the last update of the app
-    that the lane has. `news`: updates that the app has not been told of."""
+    """One sheet. `path`: its file. `text`: the text when it was opened. `last`: number of the app's last
+    update that is in the lane. `news`: updates that are still to be sent to the app."""
 
     def __init__(self, copy: WorkingCopy, path: str, session: str) -> None:
-        """Open the text of a path. Raises Forbidden, NotFound, TooLarge or Conflict, each with what helps."""
+        """Open the text of a path. Raises Forbidden, NotFound, TooLarge or Conflict, each with a way out."""
         self.path, self.session = path, session
         self._branch_id = copy.branch_id
         if copy.key is None or not copy.replica or copy.repo.shown_seal:
@@ -52,8 +51,8 @@ class OpenSheet:
         return entry is not None and (not entry.gen or entry.foreign or kind != "edit_text")
 
     def follow(self, copy: WorkingCopy) -> None:
-        """Bring the sheet to the text of the lane; the update for the app is added to `news`. Raises NotFound
-        or Conflict if there is no such text any more."""
+        """Bring the sheet to the text of the lane, and add the update for the app to `news`. Raises NotFound
+        or Conflict if the lane is gone or no text any more."""
         entry = self._entry(copy)
         if entry.want == self._shown:
             return
@@ -64,8 +63,7 @@ class OpenSheet:
 
     def take(self, copy: WorkingCopy, updates: list[bytes], last: int) -> None:
         """Make these updates of the app an edit of the lane; empty ones change nothing. Part of the caller's
-        step, with the sheet at the text of the lane. Raises UpdateInvalid, after which the sheet is of no
-        use."""
+        step; the sheet shows the text of the lane. Raises UpdateInvalid; the sheet is unusable then."""
         entry = self._entry(copy)
         lane = self._lane_of(copy, entry)
         deltas = [delta for update in updates if update for delta in self._lane.follow(update, APP)]

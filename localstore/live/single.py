@@ -20,10 +20,10 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
-    """Scan these paths. Left out: ignored files that the record does not know, and names that no repository
-    accepts. Where a file of the record is missing, what may have become of it is skipped as in a walk: links
-    and other repositories in its place, and files of such names beside it. A file that is still the one that
-    svc wrote is not read (`WorkingCopy.ours`)."""
+    """Scan these paths. Ignored files that the record does not know, and names that no repository accepts,
+    are left out. If a file of the record is missing, the things that may have replaced it are reported as
+    skipped: links and other repositories at its path, and files with unacceptable names beside it. A file
+    that is still the one that svc wrote is not read (`WorkingCopy.ours`)."""
     copy.git.refresh()
     scan, present, gone = Scan(), {}, []
     aside = _Aside(copy.files, scan)
@@ -60,7 +60,7 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
 
 
 class _Aside:
-    """What svc cannot carry at the paths of one scan, and around them."""
+    """Entries that svc cannot send, at the paths of one scan and around them."""
 
     def __init__(self, files: Files, scan: Scan) -> None:
         self._files, self._scan = files, scan
@@ -78,8 +78,8 @@ class _Aside:
         exclusions.skipped.append(Skipped(readable(path), reason))
 
     def look_for(self, path: str, recorded: bool) -> None:
-        """Skip what is at a path that has no regular file, and above it. `recorded`: the record has the file,
-        which may have got another name."""
+        """Report as skipped what is at or above a path that has no regular file. `recorded`: the record has
+        the file, which may have been renamed."""
         for place in (*parents(path), path):
             info = self._files.stat(place)
             if info is None:
@@ -94,7 +94,7 @@ class _Aside:
         return None
 
     def _list(self, folder: str) -> None:
-        """Skip the names in a folder that no repository accepts."""
+        """Report as skipped the entries of a folder whose names no repository accepts."""
         if folder in self._listed:
             return
         self._listed.add(folder)

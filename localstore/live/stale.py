@@ -1,14 +1,14 @@
-"""Saves of an old buffer: detects the lines that they would delete.
+"""Saves of an old buffer: finds the lines that they would delete by mistake.
 
 An editor that does not reload saves the text that it loaded, with the user's changes. Compared with the file
-on disk, such a save would delete everything that arrived since; it must be compared with the text that the
-editor holds. That text is found among the file's texts of the last ten minutes: the one that the save changes
-least, the newest of several. A text that no program has read is held by no editor, except the first, which
-was saved here, and what an editor plugin was told. Saving the same once more applies it as it is.
+on disk, such a save would delete everything that arrived since; so it must be compared with the text that the
+editor holds. That text is looked for among the file's texts of the last ten minutes: it is the one that the
+save changes least, and of several the newest. An editor cannot hold a text that no program has read, except
+the first one, which was saved here, and the text of an editor plugin. If the same text is saved once more, it
+is applied as it is.
 
-A plugin tells what is typed as well, so while an agent lives its saves are no edits. The next one finds what
-it showed in the record (`localstore.sync.told`).
-"""
+A plugin also sends what is typed, so while an agent runs its saves are no edits. Without one, the text that
+it showed is found in the record (`localstore.sync.told`)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ VERSIONS = 32  # candidates for one file
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """Lines that a save of an old buffer lacked and that were kept. `by`: handles of their authors."""
+    """Lines that were kept although a save of an old buffer lacked them. `by`: handles of their authors."""
 
     path: str
     lines: int
@@ -44,7 +44,7 @@ def now_ms() -> int:
 
 
 class Editors(Protocol):
-    """Programs that tell what is typed into a text, and may save it as well."""
+    """Programs that send what is typed into a text, and may save it too: editor plugins and sheets."""
 
     def edits(self, path: str) -> bool:
         """Whether one of them has this text open."""
@@ -57,7 +57,7 @@ class Editors(Protocol):
 
 
 class NoEditors:
-    """Nobody tells what is typed."""
+    """No program sends what is typed."""
 
     def edits(self, path: str) -> bool:
         return False
@@ -92,8 +92,8 @@ class Buffers:
         copy.placed, copy.rebase, copy.live = placed, rebase, True
 
     def attach_saves(self, copy: WorkingCopy) -> None:
-        """Observe the files that an agent had lately, in a command that runs beside one or after one: a save
-        is the same edit, whoever looks at it first."""
+        """Observe files for which an agent kept texts lately, in a command that runs beside or after the
+        agent: a save must be the same edit, whether agent or command finds it."""
 
         def placed(path: str, before: bytes | None, new: bytes) -> None:
             if copy.db.arrivals.get(path) is not None:
@@ -103,7 +103,7 @@ class Buffers:
         copy.rebase = lambda entry, name, data: self._saved(copy, entry, name, data)
 
     def forget_reads(self, copy: WorkingCopy) -> None:
-        """Count every text as read, after a time without detection, and drop old texts."""
+        """Count every text as read, after a time in which reads were not detected, and drop old texts."""
         since = self._now() - MEMORY
         with copy.db.step():
             for path, arrivals in copy.db.arrivals.all():
@@ -123,8 +123,8 @@ class Buffers:
         copy.db.arrivals.put(path, Arrivals(versions))
 
     def typed(self, copy: WorkingCopy, path: str) -> None:
-        """Record what editors show of a file, now that an edit was made of what they told. Part of the step
-        that records the edit: whoever kills the agent after it leaves an editor with this text."""
+        """Record what editors show of a file, after an edit from them. Part of the transaction that records
+        the edit: if the agent is killed then, an editor is left with this text."""
         entry, texts = copy.entries.get(path), self.editors.told(path)
         if not texts or entry is None or entry.shadow is None:
             return
@@ -228,7 +228,7 @@ def _held(copy: WorkingCopy, arrivals: Arrivals, data: bytes, since: int) -> Ver
 
 
 def _texts(copy: WorkingCopy, versions: Iterable[Version]) -> dict[bytes, bytes]:
-    """The texts of these versions by digest, in their order; what is there twice stands where it is last."""
+    """Digest → text of these versions, in their order; a text that occurs twice is at its last place."""
     texts: dict[bytes, bytes] = {}
     for version in versions:
         texts.pop(version.digest, None)

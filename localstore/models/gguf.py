@@ -67,13 +67,14 @@ class Header(msgspec.Struct, frozen=True):
         return value if isinstance(value, str) else ""
 
     def number(self, name: str, default: int = 0) -> int:
-        """A count of the header; `default` if it is absent, no integer, or out of every range."""
+        """An integer field of the header; `default` if it is absent, no integer or out of range."""
         value = self.fields.get(name)
         fits = isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 40
         return int(value) if fits and value is not None else default
 
     def of_architecture(self, name: str, default: int = 0) -> int:
-        """A count that is named after the architecture: `context_length` is `llama.context_length`."""
+        """As `number`, for a field whose name begins with the architecture: `context_length` is
+        `llama.context_length`."""
         return self.number(f"{self.architecture}.{name}", default)
 
     @property
@@ -83,12 +84,13 @@ class Header(msgspec.Struct, frozen=True):
 
     @property
     def shard(self) -> tuple[int, int]:
-        """(its place from 0, how many there are) in a model of several files; (0, 1) for a whole one."""
+        """(index from 0, number of files) of this file in a model of several files; (0, 1) for a complete
+        one."""
         return self.fields.get("split.no", 0), max(1, self.fields.get("split.count", 1))
 
     @property
     def is_projector(self) -> bool:
-        """Whether it turns images into what another model reads, and generates nothing itself."""
+        """Whether the file converts images to input for another model, and generates no text itself."""
         return self.architecture == "clip" or self.text("general.type") == "mmproj"
 
 
@@ -124,7 +126,7 @@ def read(file: IO[bytes], size: int) -> Header:
 
 
 def _shard_place(fields: dict[str, Any]) -> int:
-    """Which shard of its model the file is, from 0. Raises BadModel for senseless numbers."""
+    """The index of the file among the shards of its model, from 0. Raises BadModel for impossible numbers."""
     place, count = fields.get("split.no", 0), fields.get("split.count", 1)
     for number in (place, count):
         if not isinstance(number, int) or isinstance(number, bool):
@@ -137,7 +139,7 @@ def _shard_place(fields: dict[str, Any]) -> int:
 
 
 def _tensors(reader: _Reader, count: int) -> tuple[int, int]:
-    """(all weights, end of the last tensor behind the start of the data)."""
+    """(number of weights, end of the last tensor in bytes from the start of the data)."""
     parameters = end = 0
     for _ in range(count):
         reader.string(GGUF_NAME_BYTES)
@@ -156,7 +158,7 @@ def _tensors(reader: _Reader, count: int) -> tuple[int, int]:
 
 
 class _Reader:
-    """Takes values from the file, at most GGUF_HEADER bytes all told."""
+    """Reads values from the file, at most GGUF_HEADER bytes in total."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

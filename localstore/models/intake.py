@@ -1,8 +1,7 @@
-"""Takes a local GGUF file into the cache, as one copy on the disk if the file system can.
+"""Takes a local GGUF file into the cache, without copying it if the file system can.
 
-A reflink shares the bytes until one side writes. A hard link shares the file itself, which somebody may write
-in place: `Models.intact` notices that. Elsewhere the file is copied.
-"""
+A reflink shares the bytes until one side is written. A hard link is the same file, which somebody may write
+in place: `Models.intact` notices that. On other file systems the file is copied."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ _PIECE = 4 << 20
 
 
 class Taken(NamedTuple):
-    """A blob: its SHA-256, what it is, and whether it came now."""
+    """A blob in the cache: its SHA-256, its description, and whether it is new there."""
 
     digest: str
     about: About
@@ -38,7 +37,8 @@ class Taken(NamedTuple):
 
 
 def take_in(models: Models, file: Path, progress: Progress = silent) -> Taken:
-    """Make the file a blob. Raises BadModel for what is no model or changes meanwhile, DiskError, OSError."""
+    """Make the file a blob of the cache. Raises BadModel if it is no model or changes meanwhile, DiskError,
+    OSError."""
     name = terminal_safe(str(file))
     try:
         fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -77,7 +77,7 @@ def take_in(models: Models, file: Path, progress: Progress = silent) -> Taken:
 def take_upload(
     models: Models, part: Path, sha256: str, digest: str, source: str, how: str = "upload"
 ) -> Taken:
-    """Make a file on the disk of the cache, whose digests are known, a blob. Raises BadModel."""
+    """Make a file that is on the cache's disk, and whose digests are known, a blob. Raises BadModel."""
     with part.open("rb") as file:
         try:
             header = read(file, part.stat().st_size)
@@ -124,7 +124,7 @@ def _digests(fd: int, size: int, progress: Progress) -> tuple[str, str]:
 
 
 def _place(fd: int, file: Path, part: Path, info: os.stat_result) -> str:
-    """Make `part` a file with the same bytes. Returns how: reflink, link or copy."""
+    """Create `part` with the bytes of the file. Returns how it was made: reflink, link or copy."""
     target = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         try:

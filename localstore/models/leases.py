@@ -1,5 +1,5 @@
-"""Leases on the server of a port: a locked file of each program that needs it. `stays` beside them: somebody
-started the server to go on without any."""
+"""Leases on the LLM server of a port: each program that needs the server holds a locked file. A file `stays`
+beside them says that the server was started to run without leases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PAUSE = 0.002
 
 @contextmanager
 def lease(folder: Path, who: str) -> Iterator[None]:
-    """Hold a lease on the server of a port's folder until the end of the block, however that comes."""
+    """A context that holds a lease on the server; `folder`: that of its port."""
     leases = folder / FOLDER
     leases.mkdir(parents=True, exist_ok=True, mode=0o700)
     file = leases / f"{who}-{os.getpid()}"
@@ -37,7 +37,7 @@ def lease(folder: Path, who: str) -> Iterator[None]:
 
 
 def held(folder: Path) -> list[str]:
-    """The leases whose holders live. Files of dead ones are removed."""
+    """The names of leases whose holders are alive. Files of dead ones are removed."""
     leases = []
     with suppress(FileNotFoundError):
         for file in sorted((folder / FOLDER).iterdir()):
@@ -52,7 +52,7 @@ def held(folder: Path) -> list[str]:
 
 
 def stays(folder: Path) -> bool:
-    """Whether the server was started to stay."""
+    """Whether the server was started to run without leases."""
     return (folder / _STAYS).exists()
 
 

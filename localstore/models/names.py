@@ -33,17 +33,17 @@ class ModelName(NamedTuple):
 
     @property
     def short(self) -> str:
-        """As people type it: without the tag `latest`."""
+        """The name as people type it: without the tag `latest`."""
         return self.without_tag if self.tag == LATEST else str(self)
 
     @property
     def path(self) -> PurePosixPath:
-        """Where the name lies below the folder of names."""
+        """The path of the name's record below the folder of names."""
         return PurePosixPath(self.host.replace(":", "+") or NONE, self.owner or NONE, self.name, self.tag)
 
     @classmethod
     def at(cls, path: PurePosixPath) -> ModelName | None:
-        """The name that lies at a path; None if none can."""
+        """The name whose record has this path; None if no name can have it."""
         if len(path.parts) != 4:
             return None
         host, owner, name, tag = path.parts
@@ -73,6 +73,6 @@ def parse(text: str) -> ModelName:
 
 
 def from_file(stem: str) -> str:
-    """A name made of a file's: other characters become `-`."""
+    """A name made from a file name: characters that names do not allow become `-`."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")
     return name[:80] or "model"

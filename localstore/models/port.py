@@ -1,4 +1,4 @@
-"""Which program listens on a port of this machine, as far as the system tells."""
+"""Finds the program that listens on a port of this machine, if the system tells."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def bind(port: int) -> socket.socket:
 
 
 def holder(port: int) -> str:
-    """`python (process 123)`, or `another user's program`."""
+    """The program that holds the port: `python (process 123)`, or `another user's program`."""
     inodes = {inode for name in ("tcp", "tcp6") for inode in _inodes(Path("/proc/net") / name, port)}
     if not Path("/proc/net/tcp").exists():
         return "another program"

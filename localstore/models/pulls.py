@@ -1,5 +1,5 @@
-"""Downloads of blobs under way, for all processes of a user: one at a time for each blob, and the others see
-how far it is.
+"""Downloads of blobs, shared by all processes of a user: one process downloads a blob, the others see its
+progress.
 
 models/pulls/<key>.lock, .part, .progress     key: b3-<BLAKE3> or sha256-<SHA-256>
 
@@ -23,7 +23,7 @@ REPORT = 0.2  # seconds between two writes of the progress
 
 
 class Progress(msgspec.Struct):
-    """Bytes of a blob that are here, of how many."""
+    """Progress of a download: bytes that have arrived, of how many."""
 
     completed: int = 0
     total: int = 0
@@ -37,8 +37,8 @@ Work = Callable[[Path, Report], str]
 
 
 def pull_blob(models: Models, key: str, find: Callable[[], str | None], work: Work, report: Report) -> str:
-    """The SHA-256 of a blob, which one process fetches while others that want it wait. `find`: its SHA-256 if
-    it is here."""
+    """The SHA-256 of a blob. One process downloads it with `work`; others that want it wait and `report` its
+    progress. `find`: returns the SHA-256 if the blob is in the cache."""
     folder = models.root / "pulls"
     while True:
         digest = find()
@@ -61,14 +61,14 @@ def pull_blob(models: Models, key: str, find: Callable[[], str | None], work: Wo
 
 
 def _report_other(progress: Path, report: Report) -> None:
-    """Report how far the process is that fetches the blob."""
+    """Report the progress of the process that downloads the blob."""
     with suppress(OSError, msgspec.MsgspecError):
         seen = msgspec.json.decode(progress.read_bytes(), type=Progress)
         report(seen.completed, seen.total)
 
 
 class _Written:
-    """Reports, and writes what it reports for processes that wait."""
+    """Reports progress, and writes it to a file for processes that wait."""
 
     def __init__(self, file: Path, report: Report) -> None:
         self._file, self._report, self._at = file, report, 0.0
@@ -84,7 +84,7 @@ class _Written:
 
 
 def parts_size(models: Models, key: str) -> int:
-    """Bytes that an interrupted download of the blob takes on the disk already."""
+    """Bytes on the disk from an interrupted download of the blob."""
     try:
         return (models.root / "pulls" / f"{key}.part").stat().st_blocks * 512
     except OSError:
@@ -92,7 +92,7 @@ def parts_size(models: Models, key: str) -> int:
 
 
 def drop_old(models: Models, spared: Collection[str] = ()) -> None:
-    """Remove what downloads left two weeks ago, except those with the keys that are `spared`."""
+    """Remove parts of downloads that were left two weeks ago, except those with the keys `spared`."""
     folder = models.root / "pulls"
     for lock in folder.glob("*.lock") if folder.is_dir() else ():
         if lock.stem in spared:

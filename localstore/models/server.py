@@ -1,4 +1,4 @@
-"""The server of a port, as its folder tells: who keeps it, and what kind it is."""
+"""The LLM server of a port, as its folder describes it: which process keeps it, and its kind."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _RECORD = "server.json"
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True):
-    """`kind`: our front, or an installed ollama that we run. `pid`: the keeper's, which holds the lock.
-    `svc_home`: of who started it."""
+    """A running server. `kind`: svc's own, or an installed ollama that svc runs. `pid`: the keeper process,
+    which holds the lock. `svc_home`: that of the user who started it."""
 
     kind: Literal["embedded", "ollama"]
     pid: int
@@ -33,8 +33,8 @@ def forget(folder: Path) -> None:
 
 
 def running(folder: Path) -> Running | None:
-    """The server that is kept here. None for a record whose keeper is gone: only the lock tells, since a
-    process id may be another program's by now."""
+    """The running server of this folder; None if its keeper has ended. Only the lock tells, since its process
+    id may belong to another program by now."""
     if not (folder / LOCK).exists():
         return None
     try:

@@ -14,8 +14,8 @@ SCHEMA = "CREATE TABLE arrivals(path TEXT PRIMARY KEY, encoded BLOB NOT NULL) WI
 
 
 class Version(msgspec.Struct, array_like=True):
-    """A text that the file had. `digest`: BLAKE3; `at`: milliseconds of Unix time when it came. `read`:
-    whether a program may have read it. `by`: handle of the person whose edit it brought, empty if unknown."""
+    """A text that the file had. `digest`: BLAKE3. `at`: when it came, in milliseconds of Unix time. `read`:
+    whether a program may have read it. `by`: handle of the person whose edit it contains, "" if unknown."""
 
     digest: bytes
     at: int
@@ -25,9 +25,8 @@ class Version(msgspec.Struct, array_like=True):
 
 class Arrivals(msgspec.Struct, array_like=True):
     """The texts of one file, oldest first: the first was saved here, svc wrote the others. `said`: digest of
-    the save that others' lines were kept from, None if the last save was not such a one. `told`: what editor
-    plugins showed when an edit was made last of what they told, the newest last; the file may never have had
-    such a text."""
+    the last save if lines of others were kept from it, else None. `told`: texts that editor plugins showed
+    when the last edit came from them, the newest last; the file itself may never have had such a text."""
 
     versions: list[Version]
     said: bytes | None = None

@@ -1,4 +1,4 @@
-"""The byte files of the branch's live frontier: their sizes, and how many bytes they are together."""
+"""The byte files (not text) of the branch's live frontier: their sizes, and the sum of these."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from localstore.record.sql import select_in
 
 
 class ByteFiles:
-    """Rows of the table `rows` that are not text. The sum of their sizes is counted once; `changing` keeps it
-    up to date, so that a save of one file does not cost as much as the tree."""
+    """Rows of the table `rows` that are not text. The sum of their sizes is computed once, and `changing`
+    keeps it up to date, so that a save of one file does not cost as much as the whole tree."""
 
     def __init__(self, sql: sqlite3.Connection) -> None:
         self._sql = sql
@@ -41,5 +41,6 @@ class ByteFiles:
         self._total += sum(after.values()) - sum(before.values())
 
     def forget_total(self) -> None:
-        """Count the sum anew when it is next asked for: other rows may be stored than `changing` was told."""
+        """Compute the sum again when it is next needed: other rows may be stored than `changing` was called
+        for."""
         self._total = None

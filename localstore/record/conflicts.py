@@ -58,7 +58,7 @@ class Conflicts:
         return [RecordedConflict(*row) for row in rows]
 
     def of(self, path: str) -> Sequence[RecordedConflict]:
-        """Those of one path, in the order of their copies' names."""
+        """The conflicts of one path, in the order of their copies' names."""
         rows = self._sql.execute("SELECT * FROM conflicts WHERE path=? ORDER BY kept_as", (path,))
         return [RecordedConflict(*row) for row in rows]
 
@@ -71,7 +71,7 @@ class Conflicts:
 
 
 def line_ranges(ranges: list[tuple[int, int]]) -> str:
-    """Line ranges [start, end), counted from 0, as text for people: `12-14, 20`. An empty range is named by
+    """Line ranges [start, end), counted from 0, as text for people: `12-14, 20`. An empty range is shown as
     the line after it."""
     return ", ".join(
         f"{start + 1}" if end <= start + 1 else f"{start + 1}-{end}" for start, end in dict.fromkeys(ranges)

@@ -58,13 +58,14 @@ class Database:
         self._sql.close()
 
     def version(self) -> int:
-        """Another number once another connection has changed the database. Values read so far are dropped."""
+        """A number that changes when another connection has changed the database. Cached values are dropped
+        then."""
         self._values = None
         return cast("int", self._sql.execute("PRAGMA data_version").fetchone()[0])
 
     @contextmanager
     def step(self) -> Iterator[None]:
-        """One transaction. A step inside another is part of it."""
+        """A context with one transaction. Inside another one it is part of that."""
         if self._depth == 0:
             self._sql.execute("BEGIN IMMEDIATE")
         self._depth += 1

@@ -11,7 +11,7 @@ FOREIGN = 1 << 52  # lane ids from here on stand for unknown lanes
 
 
 def foreign_lane(digest: bytes) -> int:
-    """A lane id for a file whose bytes are known while its lane on this branch is not."""
+    """A lane id for a file whose bytes are known, but whose lane on this branch is not."""
     return FOREIGN | int.from_bytes(digest[:6], "big")
 
 

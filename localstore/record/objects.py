@@ -43,7 +43,7 @@ class Objects:
             os.close(self._open.popitem()[1])
 
     def renew(self) -> None:
-        """Forget what the index was found to hold. Texts stay: they are what their digests say."""
+        """Forget which texts the index was found to have. Cached texts stay, since they cannot change."""
         self._indexed.clear()
 
     def get(self, digest: bytes) -> bytes | None:
@@ -109,8 +109,8 @@ class Objects:
         self._index(list(self._append(frames)))
 
     def add(self, texts: Iterable[tuple[bytes, bytes]], durable: bool = True) -> None:
-        """Store texts given as (digest, bytes). `durable` False: the relay has them, so that one that a power
-        cut damages is read from there."""
+        """Store texts, given as (digest, bytes). `durable` False: the relay has them too, and a text that a
+        power cut damages is fetched from there."""
         offered = {digest: data for digest, data in texts if digest not in self._indexed}
         places = self._db.objects.places(offered)
         fresh = [(digest, data, True) for digest, data in offered.items() if digest not in places]

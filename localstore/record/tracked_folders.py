@@ -1,4 +1,4 @@
-"""Which ignored folders hold tracked files, for a process that does not own the record."""
+"""Tells which ignored folders contain tracked files, for a process that does not own the record."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TrackedFolders:
         self._sql: sqlite3.Connection | None = None
 
     def hold(self, folder: str) -> bool:
-        """Whether the record has a file below this folder, or git keeps one there."""
+        """Whether the record, or git, has a file below this folder."""
         self._git.refresh()
         return self._recorded_below(folder) or self._git.keeps_below(folder)
 

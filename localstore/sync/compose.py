@@ -1,4 +1,4 @@
-"""Local changes become signed updates; at most one is in flight for each path."""
+"""Turns local changes into signed updates; at most one is in flight for each path."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ OPS_BYTES = limits.UPDATE_BATCH_BYTES * 3 // 4 - 64 * limits.KIB  # raw operatio
 
 
 class Composed(msgspec.Struct):
-    """What `compose` put in flight, by path: `written`, `removed`. `skipped`: files over a size cap.
-    `marked`: files that still hold conflict markers of svc. `kept`: path of what svc cannot carry → missing
-    files that the branch keeps because of it."""
+    """The paths that `compose` put in flight: `written` and `removed`. `skipped`: files over a size cap.
+    `marked`: files that still contain conflict markers of svc. `kept`: path of an entry that svc cannot send
+    → files that stay on the branch because of it."""
 
     written: list[str] = msgspec.field(default_factory=list)
     removed: list[str] = msgspec.field(default_factory=list)
@@ -41,8 +41,8 @@ class Composed(msgspec.Struct):
 
 
 class _PathUpdate(NamedTuple):
-    """A path and the kind-specific members of its update. `entry` None: the path is new. `stat` None: the
-    file is gone."""
+    """A path, and the members of its update that depend on the kind. `entry` None: the path is new. `stat`
+    None: the file is gone."""
 
     path: str
     entry: PathRecord | None
@@ -115,8 +115,8 @@ def compose(
 
 
 def _is_kept(done: Composed, uncarried: Uncarried, update: _PathUpdate) -> bool:
-    """Whether the update would remove a file of the branch that is here still, as something that svc cannot
-    carry. It is then noted in `done`."""
+    """Whether the update would remove a file of the branch that still exists here in a form that svc cannot
+    send. It is then added to `done.kept`."""
     if update.members["kind"] != "delete" or update.entry is None:
         return False
     cause = uncarried.cause(update.path, update.entry.shadow, update.entry.size)
@@ -233,8 +233,9 @@ class MarkerCheck:
 
 
 class SizeCaps:
-    """The size caps of byte files (docs/design/006): a cap for each file, and one for their sum. `only`: the
-    scan is of these paths alone, as for a save, and costs no more than they; None: of the whole folder."""
+    """The size caps of byte files (docs/design/006): one for each file, one for their sum. `only`: the paths
+    that were scanned, for a save; the cost depends on their number alone. None: the whole folder was
+    scanned."""
 
     def __init__(self, copy: WorkingCopy, scan: Scan, only: Collection[str] | None = None) -> None:
         self._copy = copy
@@ -243,8 +244,8 @@ class SizeCaps:
 
     @cached_property
     def _sizes(self) -> dict[str, int]:
-        """Path → bytes that it will have as a byte file of the branch after this push; for a save, of the
-        paths that differ from the branch alone."""
+        """Path → bytes as a byte file of the branch after this push; for a save, only of the paths that
+        differ from the branch."""
         if self._only is not None:
             return self._flying() | dict.fromkeys(filter(self._is_gone, self._only), 0)
         sizes = self._copy.db.byte_files.sizes()
@@ -256,7 +257,7 @@ class SizeCaps:
         return sizes
 
     def _flying(self) -> dict[str, int]:
-        """`_sizes` of the paths with an update in flight."""
+        """As `_sizes`, of the paths with an update in flight."""
         updates = [msgspec.json.decode(body, type=LiveUpdate) for _, body in self._copy.db.flights()]
         return {update.path: update.size or 0 if update.kind == "set_blob" else 0 for update in updates}
 

@@ -56,8 +56,8 @@ SCRATCH = "rehearsal-"
 
 @contextmanager
 def dry_run_copy(copy: WorkingCopy) -> Iterator[DryRunCopy]:
-    """A working copy whose changes affect neither folder, record nor relay. `copy` learns from it whether the
-    branch had moved back, which the user hears of after a dry run too."""
+    """A working copy whose changes affect neither folder, record nor relay. If the branch had moved back,
+    `copy` learns it, because the user is told after a dry run too."""
     for folder in copy.record.glob(f"{SCRATCH}*"):  # of one that was killed
         shutil.rmtree(folder, ignore_errors=True)
     with scratch_copy(copy, SCRATCH) as dry_copy:
@@ -69,7 +69,8 @@ def dry_run_copy(copy: WorkingCopy) -> Iterator[DryRunCopy]:
 
 @contextmanager
 def scratch_copy(copy: WorkingCopy, prefix: str) -> Iterator[DryRunCopy]:
-    """The same, in a folder of the record whose name begins so; nobody need own the working copy."""
+    """As `dry_run_copy`, with scratch files in a folder of the record whose name begins with `prefix`. Nobody
+    needs to own the working copy."""
     with tempfile.TemporaryDirectory(prefix=prefix, dir=copy.record) as name:
         scratch = Path(name)
         real, duplicate = sqlite3.connect(copy.record / "state.db"), sqlite3.connect(scratch / "state.db")
@@ -117,7 +118,7 @@ class DryRunCopy(WorkingCopy):
         return scanned
 
     def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
-        """Fetches texts, because the run reads them. Other files get a placeholder."""
+        """Fetches texts, because the run reads them. Other files become placeholders."""
         if keep:
             yield from super().fetch(sizes, keep)
             return
@@ -130,7 +131,7 @@ class DryRunCopy(WorkingCopy):
         return Fetched(path)
 
     def frontier(self) -> dict[str, tuple[str, bytes]]:
-        """Path → kind and digest that the relay would have."""
+        """Path → kind and digest on the branch as the relay would have it after the run."""
         rows: dict[str, Row | None] = {**self.db.rows(), **self.sent_rows}
         return {path: (row.kind, row.digest) for path, row in rows.items() if row is not None}
 
@@ -163,7 +164,7 @@ class _DryRunTransport(Transport):
         return UpdateAnswers(seq=self._seq, answers=answers)
 
     def _answer(self, update: LiveUpdate) -> UpdateAnswer:
-        """What the relay would answer to an update, as far as the rows tell."""
+        """The answer that the relay would give to an update, as far as the rows tell."""
         row = self._row(update.path)
         if update.kind == "edit_text":
             return self._edited(update, row)
@@ -216,7 +217,7 @@ class _DryRunTransport(Transport):
         return taken[path] if path in taken else self._copy.db.row(path)
 
     def _clashes(self, path: str) -> bool:
-        """Whether the file would be below a file, or where a directory is."""
+        """Whether the file would be below another file, or at the path of a directory."""
         return self._folders[path] > 0 or any(self._row(above) is not None for above in parents(path))
 
     def have(self, digests: Sequence[bytes]) -> list[bytes]:

@@ -29,7 +29,7 @@ class EditedLanes:
         self._bytes = 0
 
     def keep(self, entry: PathRecord, lane: Lane | FirstEdit) -> None:
-        """Cache the lane of an entry, unless the cache already holds CACHE_BYTES."""
+        """Cache the lane of an entry, unless the cache holds CACHE_BYTES already."""
         self._forget(entry.path)
         if self._bytes + entry.size <= CACHE_BYTES:
             self._bytes += entry.size

@@ -1,14 +1,14 @@
-"""What live sync keeps of the renames that it follows, from one step to the next."""
+"""The renames that live sync follows in a working copy, from one step to the next."""
 
 from __future__ import annotations
 
 import msgspec
 
 
-class Left(msgspec.Struct, frozen=True):
-    """A file that the branch removed here. `digest`: the text that it had, or that was last saved to its old
-    name; `until`: monotonic time after which a save there is a new file; `new`: the file that it became, None
-    while that was not asked."""
+class RemovedText(msgspec.Struct, frozen=True):
+    """A text file that the branch removed or renamed. `digest`: BLAKE3 of its text, or of the text that was
+    last saved at its old path. `until`: monotonic time after which a save at the old path is a new file.
+    `new`: the path that it was renamed to, None while nobody has looked."""
 
     digest: bytes
     until: float
@@ -16,13 +16,13 @@ class Left(msgspec.Struct, frozen=True):
 
 
 class Followed(msgspec.Struct):
-    """Renames of a live working copy, to be told: old and new paths of files that were `moved` with an edit,
-    and of those that are `back` because it does not fit. `edited`: files that got an edit, which has to be
-    sent. `later`: paths that wait for an answer about the file that they became → until when. `left`: files
-    that the branch removed a while ago."""
+    """Renames of a live working copy. `moved`: (old path, new path) of files whose edit followed a rename.
+    `back`: the same of files that are restored at the old path, because the edit does not fit. `edited`:
+    paths that got an edit, which is still to be sent. `later`: old path → monotonic time until which the new
+    path is waited for. `removed`: old path → text that the branch removed a while ago."""
 
     moved: list[tuple[str, str]] = msgspec.field(default_factory=list)
     back: list[tuple[str, str]] = msgspec.field(default_factory=list)
     edited: set[str] = msgspec.field(default_factory=set)
     later: dict[str, float] = msgspec.field(default_factory=dict)
-    left: dict[str, Left] = msgspec.field(default_factory=dict)
+    removed: dict[str, RemovedText] = msgspec.field(default_factory=dict)

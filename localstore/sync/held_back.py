@@ -1,5 +1,5 @@
-"""New files that git ignores for the person at this machine alone. Nothing sends them before a push was
-confirmed: what somebody keeps out of every repository may be a password."""
+"""New files that git ignores by settings of this user alone. They are not sent before a push was confirmed: a
+file that somebody keeps out of every repository may hold a password."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class HeldBack(msgspec.Struct, frozen=True):
 
 
 def held_back(copy: WorkingCopy, scan: Scan, paths: Iterable[str]) -> list[HeldBack]:
-    """Those of the paths that the scan found, the record does not know, and git ignores for this person."""
+    """Those of the paths that the scan found, that the record does not know, and that git ignores for this
+    user."""
     new = [path for path in paths if path not in copy.entries and scan.find(path) is not None]
     if not new:
         return []
@@ -38,7 +39,7 @@ def held_back(copy: WorkingCopy, scan: Scan, paths: Iterable[str]) -> list[HeldB
 
 
 def new_git_ignored(copy: WorkingCopy) -> list[HeldBack]:
-    """All such files of the folder, which is scanned if git has such rules."""
+    """All such new files of the folder. It is scanned if git has such rules."""
     copy.git_excludes.refresh()
     if not copy.git_excludes.active:
         return []
@@ -47,7 +48,7 @@ def new_git_ignored(copy: WorkingCopy) -> list[HeldBack]:
 
 
 def skipped(held: HeldBack) -> Skipped:
-    """The file as one that was left out."""
+    """The file as a skipped entry."""
     return Skipped(
         terminal_safe(held.path), f"git ignores it for you ({held.rule}); svc push asks before it sends it"
     )
@@ -59,12 +60,12 @@ def _rule(copy: WorkingCopy, reason: Reason) -> str:
 
 
 def _line(path: str, reason: Reason) -> str:
-    """The line for what the rule matched: the file, or a folder above it."""
+    """The line of `.svcignore` for the entry that the rule matched: the file, or a folder above it."""
     folder = "/" if reason.path != path else ""
     return "/" + escaped(reason.path) + folder
 
 
 def escaped(path: str) -> str:
-    """The path as a pattern that matches nothing else."""
+    """The path as an ignore pattern that matches only this path."""
     pattern = "".join("\\" + char if char in "\\*?[]" else char for char in path)
     return pattern[:-1] + "\\ " if pattern.endswith(" ") else pattern

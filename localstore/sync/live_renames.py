@@ -1,9 +1,8 @@
-"""Follows renames in live sync, path by path: an edit lands in the file that the other side renamed.
+"""Follows renames in live sync: an edit is moved into the file that the other side renamed.
 
-An update names one path, so a rename is a removal and a new file. Which belong together is looked for when an
-edit would be left over, among the files that came since the last seal, by the search of merges
-(`localstore.core.merge.moves`). Where nothing is found, both files stay.
-"""
+An update names one path, so a rename arrives as a removal and a new file. When an edit would be left without
+a file, the new name is searched for among the files that came since the last seal, as merges do
+(`localstore.core.merge.moves`). If nothing is found, both files stay."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from localstore.record.entry import PathRecord, known_by_bytes
 from localstore.sync.adopting import adopt
 from localstore.sync.capture import add_edit, capture
 from localstore.sync.conflicts import TextsConflict, record_conflict
-from localstore.sync.followed import Left
+from localstore.sync.followed import RemovedText
 from localstore.sync.remote import Remote, read_remote
 from localstore.sync.renames import text_of, written
 from localstore.sync.settle import remove, settle
@@ -40,8 +39,8 @@ MEMORY = 600.0  # seconds in which an editor may save a file under the name that
 
 
 def moved_there(copy: WorkingCopy, gone: Collection[str], edited: Sequence[str]) -> Ways:
-    """Of the files that the branch has not at their path any more (`gone`), those that were `edited` here →
-    the files that they became there."""
+    """Old path → new path of those `edited` files that the branch removed (`gone`) and has under another name
+    now."""
     followable = [path for path in edited if _can_follow(copy, path)]
     if not followable:
         return {}
@@ -76,8 +75,8 @@ def _can_follow(copy: WorkingCopy, path: str) -> bool:
 def _came_there(
     copy: WorkingCopy, gone_files: Mapping[str, TreeEntry], rows: Mapping[str, Row]
 ) -> dict[str, TreeEntry]:
-    """The files that others made since the last seal. One that was made with the bytes of one of the
-    `gone_files` is returned as it was then."""
+    """The files that others created since the last seal. If one was created with the bytes of one of
+    `gone_files`, it is returned with those bytes."""
     sealed, names = copy.db.sealed(), {file.digest for file in gone_files.values()}
     came = {}
     for path, row in rows.items():
@@ -109,7 +108,7 @@ def take_along(copy: WorkingCopy, old: str, new: str) -> None:
         mine = entry.shadow
         taken = _take_text(copy, entry, target)
         if taken and mine is not None:  # an editor that has the file open will save there again
-            copy.followed.left[old] = Left(mine, time.monotonic() + MEMORY, new)
+            copy.followed.removed[old] = RemovedText(mine, time.monotonic() + MEMORY, new)
     elif target is not None and target.kind == entry.kind == "blob":
         taken = _take_bytes(copy, entry, new)
     if taken:
@@ -121,8 +120,8 @@ def take_along(copy: WorkingCopy, old: str, new: str) -> None:
 
 
 def _take_text(copy: WorkingCopy, entry: PathRecord, target: PathRecord) -> bool:
-    """Make the edit a pending one of the target. The file that had it then counts as one that the branch
-    removed and that nobody edited, so that a death in between leaves nothing twice."""
+    """Make the edit a pending one of the target. The edited file then counts as removed by the branch and not
+    edited here, so that a crash in between does not apply the edit twice."""
     base, mine = copy.confirmed_lane(entry).text(), copy.lane_with_pending(entry).text()
     assert entry.shadow is not None  # noqa: S101 - asked by `_can_follow`
     done = known_by_bytes(entry.path, "text", entry.shadow, entry.size)
@@ -146,7 +145,7 @@ def _take_text(copy: WorkingCopy, entry: PathRecord, target: PathRecord) -> bool
 
 
 def _is_editable(copy: WorkingCopy, target: PathRecord) -> bool:
-    """Whether an edit can be added to the text now, after what was saved in its file."""
+    """Whether an edit can be added to the text now, after a save of its file is captured."""
     if not target.gen or target.foreign or target.shadow is None:
         return False
     if copy.db.flight_kinds().get(target.path, "edit_text") != "edit_text":
@@ -174,9 +173,9 @@ def _take_bytes(copy: WorkingCopy, entry: PathRecord, new: str) -> bool:
 
 
 def bring_along(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
-    """Bring the branch's edit of a file into the file that it became here. What the branch has at the old
-    name then counts as known, so that its removal can be sent. Returns False if that cannot be, so that the
-    file comes back with the edit."""
+    """Apply the branch's edit of a file to the file that it was renamed to here. The branch's version at the
+    old path then counts as known, so that its removal can be sent. Returns False if this is not possible, and
+    the file comes back with the edit."""
     old, row = entry.path, remote.row
     waiting = copy.followed.later.pop(old, time.monotonic() + WAIT)
     if entry.shadow is None or not entry.gen or entry.foreign or copy.exists(old):
@@ -207,14 +206,15 @@ def bring_along(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
 
 
 def _is_sent(copy: WorkingCopy, path: str) -> bool:
-    """Whether a file of this folder is on the branch."""
+    """Whether the branch has this file."""
     entry = copy.entries.get(path)
     sent = entry is not None and entry.gen > 0
     return sent and copy.db.flight_kinds().get(path, "edit_text") == "edit_text"
 
 
 def _find_new_path(copy: WorkingCopy, entry: PathRecord) -> str | None:
-    """The file of this folder that the missing one became; those that nobody else edited come first."""
+    """The file of this folder that the missing one was renamed to. Files that nobody else edited are
+    preferred."""
     assert entry.shadow is not None  # noqa: S101 - asked by `bring_along`
     gone_files = {entry.path: TreeEntry(entry.kind, entry.shadow, entry.size)}
     sealed, rows = copy.db.sealed(), copy.db.rows()
@@ -238,7 +238,7 @@ def _find_new_path(copy: WorkingCopy, entry: PathRecord) -> str | None:
 
 
 def _on_disk(copy: WorkingCopy, path: str) -> TreeEntry | None:
-    """What the disk had at the path as far as the record knows; None if there was no file."""
+    """The file that the disk had at the path, by the record; None if there was none."""
     entry, stat = copy.entries.get(path), copy.db.scan_record.single(path)
     if stat is None and entry is not None:
         return None if entry.shadow is None else TreeEntry(entry.kind, entry.shadow, entry.size)
@@ -247,8 +247,8 @@ def _on_disk(copy: WorkingCopy, path: str) -> TreeEntry | None:
 
 
 def _bring_text(copy: WorkingCopy, entry: PathRecord, remote: Remote, target: PathRecord) -> bool:
-    """Make what the branch has more than the missing file had a pending edit of the target. What the record
-    had more than the file, because a death came before the write, is part of that."""
+    """Make the difference between the branch's text and the missing file a pending edit of the target. If a
+    crash prevented a write, the difference between record and file is part of it."""
     assert entry.shadow is not None  # noqa: S101 - asked by `bring_along`
     base, theirs = copy.text(entry.shadow), text_of(copy, remote)
     if entry.pending:
@@ -283,22 +283,24 @@ def _bring_bytes(copy: WorkingCopy, entry: PathRecord, row: Row, new: str) -> bo
 # --- saved under the old name after the rename came
 
 
-def note_left(copy: WorkingCopy, gone: Collection[str]) -> None:
-    """Remember the texts that the branch removes here: an editor may hold one and save it where it was."""
+def remember_removed(copy: WorkingCopy, gone: Collection[str]) -> None:
+    """Remember the texts of these paths, which the branch removes: an editor may hold one and save it
+    again."""
     now = time.monotonic()
-    removed = copy.followed.left
+    removed = copy.followed.removed
     for path in [path for path, text in removed.items() if text.until < now]:
         del removed[path]
     for path in gone:
         entry = copy.entries.get(path)
         if entry is not None and entry.kind == "text" and entry.shadow is not None:
-            removed[path] = Left(entry.shadow, now + MEMORY)
+            removed[path] = RemovedText(entry.shadow, now + MEMORY)
 
 
 def follow_save(copy: WorkingCopy, old: str) -> None:
-    """Bring a save of a text that others renamed a while ago into the file that it became, and remove it. The
-    same save again is a new file, and so are a copy of the renamed file and the text as it was."""
-    removed = copy.followed.left.get(old)
+    """Move a save of a text that others renamed a while ago into the file with the new name, and remove the
+    saved one. If the same is saved again, it is a new file; so are a copy of the renamed file and the
+    unchanged old text."""
+    removed = copy.followed.removed.get(old)
     if removed is None or old in copy.entries or removed.until < time.monotonic():
         return
     mine = copy.files.read_up_to(old, TEXT_FILE)
@@ -306,7 +308,7 @@ def follow_save(copy: WorkingCopy, old: str) -> None:
         return
     name = blake3(mine)
     if name == removed.digest:
-        del copy.followed.left[old]
+        del copy.followed.removed[old]
         return
     with suppress(NotFound, PayloadMissing, ServerMisbehaved, ServerUnreachable, TextsConflict):
         base = copy.text(removed.digest)
@@ -320,13 +322,16 @@ def follow_save(copy: WorkingCopy, old: str) -> None:
             copy.save(known_by_bytes(old, "text", name, len(mine)))
         settle(copy, [target.path])
         remove(copy, [old])
-        copy.followed.left[old] = Left(name, removed.until, target.path)
+        copy.followed.removed[old] = RemovedText(name, removed.until, target.path)
         copy.followed.moved.append((old, target.path))
         copy.followed.edited.add(target.path)
 
 
-def _find_successor(copy: WorkingCopy, old: str, removed: Left, base: bytes, mine: bytes) -> str | None:
-    """The text that the removed one became, if what was saved at its old name comes from it."""
+def _find_successor(
+    copy: WorkingCopy, old: str, removed: RemovedText, base: bytes, mine: bytes
+) -> str | None:
+    """The path that the removed text was renamed to, if the text saved at the old path was made from it; else
+    None."""
     was, rows = {old: TreeEntry("text", removed.digest, len(base))}, copy.db.rows()
     saved = {f"{old} ": TreeEntry("text", blake3(mine), len(mine))}
     if not _find(copy, was, [old], saved, {removed.digest: base, blake3(mine): mine}, rows):
@@ -347,8 +352,8 @@ def _find(
     texts: Mapping[bytes, bytes],
     rows: Mapping[str, Row],
 ) -> Ways:
-    """Old path → new path of those of the `followable` files that became one that `came`. `gone_files`: all
-    files that went, by path. `texts`: texts by digest."""
+    """Old path → new path of those of the `followable` files that were renamed to one of `came`.
+    `gone_files`: all removed files, by path. `texts`: by digest."""
     gone: dict[str, Change] = {path: (file, None) for path, file in gone_files.items()}
     edits: dict[str, Change] = {path: (gone_files[path], gone_files[path]) for path in followable}
     search, _ = searches({**gone, **{path: (None, file) for path, file in came.items()}}, edits)
@@ -362,7 +367,7 @@ def _find(
 def _texts(
     copy: WorkingCopy, search: Search, held: Mapping[bytes, bytes], rows: Mapping[str, Row]
 ) -> dict[bytes, bytes]:
-    """The texts that the search compares. Raises what `WorkingCopy.text` raises."""
+    """The texts that the search compares, by digest. Raises what `WorkingCopy.text` raises."""
     digests = search.digests()
     texts = {name: text for name, text in held.items() if name in digests}
     for path, file in search.came.items():

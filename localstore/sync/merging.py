@@ -47,8 +47,8 @@ def advance(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> None:
 
 
 def _advance_typed(copy: WorkingCopy, entry: PathRecord, remote: Remote, same_epoch: bool) -> bool:
-    """As `advance` for edits that were typed, which are merged by characters. Returns False, with nothing
-    changed, if that cannot be, so that they are merged as texts."""
+    """As `advance`, for typed edits, which are merged by characters. Returns False, with nothing changed, if
+    they must be merged as texts."""
     lane, pending = _lane(copy, remote), copy.db.pending(entry.path)
     try:
         if same_epoch:

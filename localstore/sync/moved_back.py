@@ -40,7 +40,8 @@ def has_seal(copy: WorkingCopy, seal: str | None) -> bool:
 
 
 class Before:
-    """What the folder knew of the branch before it moved back. `begin_anew`, a bootstrap, then `rebase`."""
+    """What the folder knew of the branch before it moved back. Call `begin_anew`, bootstrap, then
+    `rebase`."""
 
     def __init__(self, copy: WorkingCopy) -> None:
         from localstore.sync.settle import write_hidden_edits  # which needs the module that calls this one
@@ -74,8 +75,8 @@ class Before:
         copy.db.put(SEALED_AT, sealed_at)
 
     def _common_seal(self, head: str | None) -> tuple[str, dict[str, SealedFile]] | None:
-        """The newest seal of the branch that is not younger than the folder's last one, and its files.
-        Younger ones were made after the branch moved back."""
+        """The newest seal of the branch that is not younger than the folder's last one, with its files.
+        Younger seals were made after the branch moved back."""
         copy, last = self._copy, self._copy.last_seal
         if last is not None and has_seal(copy, last):
             return last, copy.db.sealed()
@@ -92,7 +93,7 @@ class Before:
         return None
 
     def rebase(self, rows: Iterable[Row]) -> None:
-        """Take a newer text as base where one is known. `rows`: all of the frontier."""
+        """Use a newer text as the base of an edit where one is known. `rows`: the whole frontier."""
         copy = self._copy
         for row in rows:
             sealed = self._sealed.get(row.path)
@@ -103,7 +104,7 @@ class Before:
                 copy.save(known_by_bytes(row.path, "text", base, row.size))
 
     def _base(self, row: Row, sealed: SealedFile | None) -> bytes | None:
-        """Digest of the text that the folder's file is an edit of. None: the sealed one."""
+        """Digest of the text that the folder's file is an edit of. None: the text of the last seal."""
         copy = self._copy
         if copy.objects.has(row.digest):
             return row.digest  # it was here once, so the file comes from it

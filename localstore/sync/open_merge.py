@@ -12,9 +12,9 @@ KEY = "merge"
 
 
 class OpenMerge(msgspec.Struct, frozen=True):
-    """`source`: the seal that was merged, found under `name`; `ours`: the folder's seal before, on `branch`
-    (a branch id). `written` and `removed`: paths; `copies`: path → the conflict copy with this branch's
-    version. `whole`: all of it is in the folder."""
+    """A merge. `source`: the merged seal; `name`: the ref by which it was found. `ours`: the folder's seal
+    before, on `branch` (a branch id). `written`, `removed`: paths. `copies`: path → conflict copy with this
+    branch's version. `whole`: the merge was written completely."""
 
     source: str
     name: str
@@ -36,7 +36,7 @@ def open_merge(copy: WorkingCopy) -> OpenMerge | None:
 
 
 def keep(copy: WorkingCopy, merge: OpenMerge | None) -> None:
-    """Store the open merge; None: there is none any more."""
+    """Store the open merge; None: the merge is over."""
     with copy.db.step():
         copy.db.put(KEY, None if merge is None else msgspec.json.encode(merge))
 

@@ -1,8 +1,8 @@
-"""Ways to a working copy: owned for one command, owned in rounds, or only looked at.
+"""Opens a working copy: owned for one command, owned in rounds, or only for reading.
 
 A command owns its folder from beginning to end. A process that lives longer (`Rounds`) keeps the working copy
-open and owns it for one round at a time; what memory holds is dropped when another process wrote in between,
-which SQLite's `data_version` tells. Who only looks (`looked_at`) need not own anything."""
+open and owns it for one round at a time; cached values are dropped if another process wrote in between, which
+SQLite's `data_version` tells. Reading (`looked_at`) needs no ownership."""
 
 from __future__ import annotations
 

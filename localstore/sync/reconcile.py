@@ -22,7 +22,7 @@ from localstore.sync.conflicts import (
     record_conflict,
     record_versions,
 )
-from localstore.sync.live_renames import bring_along, moved_there, note_left, take_along
+from localstore.sync.live_renames import bring_along, moved_there, remember_removed, take_along
 from localstore.sync.merging import advance
 from localstore.sync.remote import Remote, read_remote, require_readable
 from localstore.sync.settle import remove, settle
@@ -49,11 +49,8 @@ def reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
 
 
 def reconcile_paths(copy: WorkingCopy, scan: Scan, paths: Collection[str], local: Here) -> list[str]:
-    """As `reconcile`, for these paths alone; looks at no others. `local`: what lanes of the relay are known
-    without asking for them.
-
-    Returns the changed paths. Lanes that cannot be loaded are left in `WorkingCopy.unreadable`.
-    """
+    """As `reconcile`, for these paths only. `local`: states of lanes that need not be requested. Returns the
+    changed paths. Lanes that cannot be loaded are added to `WorkingCopy.unreadable`."""
     if _folds_case(copy):  # which file of two stays depends on all of them
         return _reconcile(copy, scan)
     rows = {path: row for path in paths if (row := copy.db.row(path)) is not None}
@@ -141,7 +138,7 @@ def _write_rows(copy: WorkingCopy, todo: list[Row], local: Here) -> list[str]:
 
 
 def _remotes(copy: WorkingCopy, rows: list[Row], local: Here) -> Iterator[Remote]:
-    """Each row with the state of its lane: those that are `local`, then those that the relay sends."""
+    """Each row with the state of its lane: first those in `local`, then those that the relay sends."""
     missing = []
     for row in rows:
         held = local(row)
@@ -193,7 +190,7 @@ def _is_settled(copy: WorkingCopy, path: str) -> bool:
 
 
 def changed_on_branch(copy: WorkingCopy, paths: Collection[str]) -> list[str]:
-    """Those of the paths where `reconcile` would bring another version, or a removal."""
+    """Those of the paths that `reconcile` would change or remove."""
     copy.entries.load(paths)
     index = copy.db.number("since")
     changed = []
@@ -210,7 +207,7 @@ def _is_gone(entry: PathRecord, index: int) -> bool:
 
 
 def _is_behind(entry: PathRecord | None, row: Row) -> bool:
-    """Whether the row is newer than what the entry has."""
+    """Whether the row is newer than the entry."""
     if entry is not None and row.ver < entry.seen and not entry.foreign:
         return False  # the row is older than a received answer
     if entry is None or entry.gen != row.gen or entry.epoch != row.epoch or not entry.settled:
@@ -240,10 +237,10 @@ def _folds_case(copy: WorkingCopy) -> bool:
 
 
 def _removals(copy: WorkingCopy, gone: list[str]) -> tuple[list[str], Ways]:
-    """Remove files that the branch removed and that are unchanged here. Returns their paths, and the edited
-    files of a live folder that the branch renamed, with their new names; they are left. Another edited file
-    becomes a conflict copy, since sending it would bring the file back for everybody. It stays and counts as
-    new on a branch that perhaps never had it."""
+    """Remove files that the branch removed and that are unchanged here. Returns their paths, and, for a live
+    folder, old path → new path of edited files that the branch renamed, which are left in place. Any other
+    edited file becomes a conflict copy, because sending it would bring the file back for everybody. On a
+    branch that may never have had the file, it stays and counts as new."""
     clean: list[str] = []
     edits: list[str] = []
     for path in gone:
@@ -262,7 +259,7 @@ def _removals(copy: WorkingCopy, gone: list[str]) -> tuple[list[str], Ways]:
             if not entry.foreign:
                 copy.move_aside(path)
     if copy.live:
-        note_left(copy, clean)
+        remember_removed(copy, clean)
     remove(copy, clean)
     return clean, ways
 

@@ -38,8 +38,9 @@ class Remote(msgspec.Struct):
 
 
 class Connected(msgspec.Struct, frozen=True):
-    """`head`: the branch's sealed head. `rows`: the rows that are new since the last call; `gone`: paths that
-    were removed since. `moved_back`: the branch is older than it was, and the record began anew."""
+    """The result of `connect`. `head`: last seal of the branch. `rows`: rows that are new since the last
+    call. `gone`: paths that were removed since. `moved_back`: the branch is older than before, and the record
+    was started over."""
 
     head: str | None
     rows: list[Row]
@@ -125,8 +126,8 @@ def _store(copy: WorkingCopy, answer: Bootstrap) -> tuple[list[Row], list[str]]:
 
 
 def store_rows(copy: WorkingCopy, rows: Iterable[WireRow], whole: bool) -> tuple[list[Row], list[str]]:
-    """Store rows of the relay, as part of the caller's step. `whole`: they are all. Returns the rows that are
-    files with valid paths, and the paths that are gone. Raises ServerMisbehaved."""
+    """Store rows of the relay, as part of the caller's transaction. `whole`: `rows` are the complete
+    frontier. Returns the rows of files with valid paths, and the removed paths. Raises ServerMisbehaved."""
     files, gone = [], []
     refused: list[tuple[str, str]] = []
     for row in rows:
@@ -144,7 +145,7 @@ def store_rows(copy: WorkingCopy, rows: Iterable[WireRow], whole: bool) -> tuple
 
 
 def unsealed_authors(copy: WorkingCopy) -> dict[str, list[str]]:
-    """Path → handles of the authors of its unsealed edits, as the relay says; fit for a terminal."""
+    """Path → handles of the authors of its unsealed edits, as the relay says; escaped for a terminal."""
     encoded = copy.db.get("live_by")
     authors = msgspec.json.decode(encoded, type=dict[str, list[str]]) if isinstance(encoded, bytes) else {}
     return {path: [terminal_safe(handle) for handle in handles] for path, handles in authors.items()}

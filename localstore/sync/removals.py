@@ -11,7 +11,7 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def missing_files(copy: WorkingCopy, scan: Scan, paths: Iterable[str]) -> list[str]:
-    """Those of the paths that the branch has and this folder had, and that are not on the disk any more."""
+    """Those of the paths that branch and folder had, and that are no longer on the disk."""
     missing = []
     for path in paths:
         if scan.find(path) is not None or scan.unknown(path):
@@ -26,7 +26,7 @@ def missing_files(copy: WorkingCopy, scan: Scan, paths: Iterable[str]) -> list[s
 
 
 def lost_among(copy: WorkingCopy, scan: Scan, missing: Collection[str]) -> int:
-    """How many of the missing files have no new name: no file that the last seal lacks has their bytes."""
+    """The number of missing files without a new name: no new file has their bytes."""
     sealed = copy.db.sealed()
     gone = [entry.shadow for path in missing if (entry := copy.entries.get(path)) and entry.shadow]
     new = {stat.path: stat.digest for stat in scan.files.values() if stat.path not in sealed}

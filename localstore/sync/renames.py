@@ -1,5 +1,5 @@
-"""Follows renames before a pull: an edit of the branch lands in the file that was renamed here, an edit made
-here in the file that the branch renamed. Renames are found as a merge of two seals finds them
+"""Follows renames before a pull: an edit of the branch is moved into the file that was renamed here, and an
+edit made here into the file that the branch renamed. Renames are found as in a merge of two seals
 (`localstore.core.merge.moves`)."""
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def follow_renames(copy: WorkingCopy, scan: Scan) -> None:
 
 
 def _ours(copy: WorkingCopy, scan: Scan) -> dict[str, Change]:
-    """Path → change of this folder that the branch does not have. What it has, but the last seal has not, may
-    be the new name of a file whose removal was refused: it counts as new."""
+    """Path → change of this folder that the branch lacks. Files that the branch has and the last seal lacks
+    count as new, since such a file may be the new name of one whose removal was refused."""
     flying = copy.db.flight_kinds()
     sealed = copy.db.sealed()
     changes: dict[str, Change] = {}
@@ -69,7 +69,7 @@ def _ours(copy: WorkingCopy, scan: Scan) -> dict[str, Change]:
 
 
 def _theirs(copy: WorkingCopy, rows: Mapping[str, Row]) -> dict[str, Change]:
-    """Path → change of the branch that this folder does not have."""
+    """Path → change of the branch that this folder lacks."""
     index = copy.db.number("since")
     changes: dict[str, Change] = {}
     for path, entry in copy.entries.items():
@@ -93,7 +93,7 @@ def _tree_entry(row: Row) -> TreeEntry:
 
 
 def _ways(copy: WorkingCopy, scan: Scan, rows: Mapping[str, Row], search: Search) -> Ways:
-    """The moves of one side. A text that cannot be had leaves only those of equal bytes."""
+    """The moves of one side. If a text is not available, only moves with equal bytes are found."""
     digests = search.digests()
     texts: dict[bytes, bytes] = {}
     for path in search.came if digests else ():
@@ -117,9 +117,9 @@ def text_of(copy: WorkingCopy, remote: Remote) -> bytes:
 def _bring_edit(
     copy: WorkingCopy, row: Row, new: str, base: TreeEntry | None, mine: TreeEntry | None
 ) -> None:
-    """Write the branch's edit of a file into the file that it became here. What the branch has at the old
-    name then counts as known, so that its removal can be sent. Where both edits cannot be merged, the
-    branch's stays, and this folder's is a conflict copy."""
+    """Apply the branch's edit of a file to the file that it was renamed to here. The branch's version at the
+    old path then counts as known, so that its removal can be sent. If the edits conflict, the branch's stays
+    and this folder's becomes a conflict copy."""
     remote = next(iter(read_remote(copy, [row])), None)
     if remote is None or base is None or mine is None:
         return
@@ -152,7 +152,8 @@ def _bring_edit(
 
 
 def written(copy: WorkingCopy, path: str, content: bytes, base: bytes) -> bool:
-    """Write an edit in the name of this folder's user, over bytes that it contains."""
+    """Write an edit as if this folder's user had made it. `base`: text that it was made from. Returns whether
+    it was written."""
     name = blake3(content)
     if name == base:
         return True
@@ -160,13 +161,13 @@ def written(copy: WorkingCopy, path: str, content: bytes, base: bytes) -> bool:
     def supply(digests: Collection[bytes]) -> Iterator[tuple[bytes, Content]]:
         yield name, content
 
-    return not writer(copy, kept=(base,)).apply([writing.Change(path, name)], supply, "asked")
+    return not writer(copy, trashed=(base,)).apply([writing.Change(path, name)], supply, "asked")
 
 
 def _move_edit(copy: WorkingCopy, old: str, row: Row, base: TreeEntry) -> None:
-    """Rename an edited file as the branch renamed it. The bytes that the edit was made from then count as an
-    older version of the branch's file, so that the edit is merged into it. The file is renamed first: after a
-    death in between it is a new file where the branch has one, and nothing is lost."""
+    """Rename an edited file as the branch renamed it. The text that the edit was made from then counts as an
+    older version of the branch's file, so that the edit is merged into it. The file is renamed first: if a
+    crash follows, it is a new file at a path that the branch has, and nothing is lost."""
     remote = next(iter(read_remote(copy, [row])), None)
     if remote is None or remote.row.kind != base.kind or copy.exists(row.path):
         return

@@ -27,9 +27,9 @@ KINDS = get_args(Kind)
 
 
 class Sealed(msgspec.Struct):
-    """`seal` None: the tree equals the head's, so nothing was sealed. `changed`: sorted paths, of which
-    `removed` have no file any more. `live_by`: path → handles of others whose live edits the seal contains.
-    `lacking`: paths of `live_by` whose sealed version is not on this disk."""
+    """The result of `seal`. `seal` None: the tree equals the head's, so nothing was sealed. `changed`: sorted
+    paths; `removed`: those of them without a file now. `live_by`: path → handles of others whose live edits
+    are in the seal. `lacking`: paths of `live_by` whose sealed version is not on this disk."""
 
     seal: str | None
     changed: list[str] = msgspec.field(default_factory=list)
@@ -94,7 +94,7 @@ def seal(copy: WorkingCopy, message: str, author: str | None = None, merged: Seq
 
 
 def _shown(copy: WorkingCopy, path: str, sealed: SealedFile | None) -> bool:
-    """Whether the folder has this path as it was sealed, by the records."""
+    """Whether the folder shows this path as it was sealed, by the record."""
     entry = copy.entries.get(path)
     if entry is None or sealed is None:
         return entry is None and sealed is None

@@ -33,18 +33,18 @@ TRASHED = "trashed"  # the file that is being replaced: digest in hex, and where
 BATCH_FILES, BATCH_BYTES = 500, 64 * limits.MIB
 
 
-def writer(copy: WorkingCopy, kept: Collection[bytes] = ()) -> Writer:
-    """A `Writer` for this working copy. `kept`: digests of files that were copied to the trash and may be
-    replaced."""
+def writer(copy: WorkingCopy, trashed: Collection[bytes] = ()) -> Writer:
+    """A `Writer` for this working copy. `trashed`: digests of files that were copied to the trash and may
+    be replaced."""
 
-    def asked(outcomes: Sequence[Outcome]) -> dict[str, str]:
-        return {outcome.temp: _replaced(copy, outcome, kept) for outcome in outcomes}
+    def states(outcomes: Sequence[Outcome]) -> dict[str, str]:
+        return {outcome.temp: _replaced(copy, outcome, trashed) for outcome in outcomes}
 
     return Writer(
         copy.files,
         copy.db,
         lambda outcomes: _finish(copy, outcomes),
-        asked,
+        states,
         copy.claim_conflict_name,
         lambda path, temp: copy.placing(path, temp),
     )
@@ -62,9 +62,9 @@ def is_interrupted(copy: WorkingCopy) -> bool:
 
 
 def write_hidden_edits(copy: WorkingCopy) -> list[str]:
-    """Write edits that are in no file. A save that slips into a write is joined with what is written; where
-    that is interrupted, the folder's record alone has it, and nothing may drop or replace that before a file
-    shows it. A text that cannot be had now is left for later. Returns the paths."""
+    """Write edits that only the record has. They come from a save during a write, which is merged with the
+    text that is written; if that is interrupted, no file shows the edit, and it must not be dropped or
+    replaced before one does. Texts that are not available now are left for later. Returns the paths."""
     hidden = [path for path in copy.db.unsettled() if copy.entries[path].pending]
     for path in hidden:
         with suppress(NotFound, PayloadMissing, ServerMisbehaved, ServerUnreachable):
@@ -81,14 +81,15 @@ def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: P
     copied = copy_to_trash(copy, path, trash)
     if copied is not None:
         copy.db.put(TRASHED, f"{copied[1].hex()} {copied[0] / path}")
-    work = writer(copy, kept=() if copied is None else (copied[1],))
+    work = writer(copy, trashed=() if copied is None else (copied[1],))
     if work.apply([Change(path, new)], lambda _: iter([(new, content)]), "asked"):
         raise in_the_way(path)
     return trash if copied is None else copied[0]
 
 
 def in_the_way(path: str) -> Conflict:
-    """The error of a path that cannot be written because something that is no file is there, or above it."""
+    """The error for a path that cannot be written, because something that is not a file is at it or above
+    it."""
     name = paths.terminal_safe(path)
     return Conflict(f"a directory or a link is where {name} belongs; move it away, then try again")
 
@@ -99,11 +100,11 @@ def _in_trash(copy: WorkingCopy) -> list[bytes]:
     return [unhex(digest)] if trashed and Path(trashed).is_file() else []
 
 
-def _replaced(copy: WorkingCopy, outcome: Outcome, kept: Collection[bytes]) -> str:
+def _replaced(copy: WorkingCopy, outcome: Outcome, trashed: Collection[bytes]) -> str:
     """The journal state of a file that the user asked to replace: `aside` if its bytes are saved nowhere
     else."""
     entry = copy.entries.get(outcome.path)
-    saved = {*kept, outcome.new, entry.shadow if entry else None}
+    saved = {*trashed, outcome.new, entry.shadow if entry else None}
     unknown = outcome.not_a_file or (outcome.displaced is not None and outcome.displaced.digest not in saved)
     return "aside" if unknown else "done"
 
@@ -149,7 +150,8 @@ def _change(copy: WorkingCopy, path: str) -> list[Change]:
 
 
 def _change_of(copy: WorkingCopy, path: str, awaited: Callable[[], bool]) -> list[Change]:
-    """As `_change`, while nobody writes the file. `awaited`: whether somebody waits to."""
+    """As `_change`, while no program writes the file. `awaited`: returns whether a program waits to write
+    it."""
     entry = copy.entries[path]
     now = copy.digest_on_disk(path)
     if now not in (None, entry.shadow, entry.want):
@@ -191,8 +193,9 @@ def _conflict_on_disk(copy: WorkingCopy, entry: PathRecord) -> ConflictingTexts 
 
 
 def _clear_path(copy: WorkingCopy, path: str) -> bool:
-    """Move directories and files out of the way of the path. Returns False if what is there cannot be in a
-    repository: a nested one, a link, a socket, a file over a cap. It stays, and so does the branch's file."""
+    """Move directories and files out of the way of the path. Returns False if a repository cannot contain
+    what is there (a nested repository, a link, a socket, a file over a cap); it stays, and the branch's file
+    is not written."""
     for above in paths.parents(path):
         info = copy.files.stat(above)
         if info is None:
@@ -296,8 +299,8 @@ def _finish(copy: WorkingCopy, outcomes: Sequence[Outcome]) -> dict[str, str]:
 
 
 def _stat_of_placed(copy: WorkingCopy, outcome: Outcome) -> Stat | None:
-    """Stat and digest of the file that was written. A text that still is the one that was made is not read:
-    who reads it first is of interest (`localstore.live.reads`)."""
+    """Stat and digest of the file that was written. An unchanged text is not read, because reading it would
+    count as a program's read (`localstore.live.reads`)."""
     info, placed, entry = copy.files.stat(outcome.path), outcome.made, copy.entries.get(outcome.path)
     if info is None or placed is None or entry is None or entry.kind != "text":
         return read_stat(copy.files, outcome.path)

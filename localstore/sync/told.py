@@ -1,11 +1,9 @@
 """Saves of editor plugins that have lost their agent.
 
-A plugin tells the agent what is typed and saves the file when the agent is gone. Letters that became an edit
-of the lane stand in that save too. So it is an edit of the text that the plugin showed when the last edit was
-made of what it told, which the record keeps (`localstore.record.arrivals`), whether or not the file had that
-text by then. As an edit of an older text it would bring the letters a second time, or be a conflict with
-them.
-"""
+A plugin sends what is typed to the agent, and saves the file itself if the agent is gone. Letters that
+already became an edit of the lane are in that save too. So the save must be compared with the text that the
+plugin showed when the last edit came from it; the record keeps that text (`localstore.record.arrivals`).
+Compared with an older text, the save would insert the letters a second time, or conflict with them."""
 
 from __future__ import annotations
 
@@ -16,8 +14,8 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def rebase_on_told(copy: WorkingCopy, entry: PathRecord, data: bytes) -> None:
-    """If the file does not have the lane's text yet, and the save `data` has all that a plugin told of it,
-    make what the plugin showed the entry's shadow."""
+    """Use the text that a plugin showed as the entry's shadow, if the file does not have the lane's text yet
+    and the save `data` contains everything that the plugin sent."""
     arrivals = copy.db.arrivals.get(entry.path)
     if arrivals is None or not arrivals.told or entry.shadow is None:
         return
@@ -32,6 +30,6 @@ def rebase_on_told(copy: WorkingCopy, entry: PathRecord, data: bytes) -> None:
 
 
 def has_what_was_told(old: bytes, typed: bytes, data: bytes) -> bool:
-    """Whether something was typed into `old` that led to `typed`, and the save `data` has all of it. Then it
+    """Whether text was inserted between `old` and `typed`, and the save `data` contains all of it. If so, it
     is no save of `old`."""
     return any(edit.inserted for edit in edits(old, typed)) and keeps(old, typed, data)

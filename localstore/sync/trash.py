@@ -25,8 +25,8 @@ def move_to_trash(copy: WorkingCopy, paths: list[str], trash: Path | None = None
 
 
 def _move(copy: WorkingCopy, path: str, target: Path) -> None:
-    """Rename the file first, so that a save made meanwhile is a new file and stays. Until the copy is
-    complete, a crash restores the name (`Writer.recover`)."""
+    """Move the file to the trash. It is renamed first, so that a save made meanwhile is a new file and stays.
+    If a crash prevents the copy, its name is restored (`Writer.recover`)."""
     target.parent.mkdir(parents=True, exist_ok=True)
     temp = temp_name(path)
     with copy.db.step():
@@ -71,8 +71,8 @@ def _copy_out(copy: WorkingCopy, path: str, target: Path) -> bytes:
 
 
 def _give_back(copy: WorkingCopy, temp: str, path: str, target: Path) -> None:
-    """The copy failed: restore the file's name. If another file has it, `Writer.recover` picks a conflict
-    name."""
+    """Restore the file's name after the copy failed. If another file has the name, `Writer.recover` chooses a
+    conflict name."""
     target.unlink(missing_ok=True)
     with suppress(OSError):
         copy.files.move(temp, path)

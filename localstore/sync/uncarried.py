@@ -1,5 +1,5 @@
-"""Files of the branch that stay as they were, because svc cannot carry what became of them here: a link or a
-socket in their place, a file over a cap, a new name that no repository accepts."""
+"""Files of the branch that stay unchanged, because svc cannot send what replaced them here: a link or a
+socket at their path, a file over a cap, or a new name that no repository accepts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OverCap = Callable[[str, Stat], Skipped | None]
 
 
 class Uncarried:
-    """Says what became of a file that is missing here, where that is something svc cannot carry."""
+    """Finds what replaced a missing file, if it is something that svc cannot send."""
 
     def __init__(self, copy: WorkingCopy, scan: Scan, over: OverCap) -> None:
         self._copy, self._scan, self._over = copy, scan, over
@@ -30,16 +30,16 @@ class Uncarried:
         self._above: dict[str, bool] = {}
 
     def leave_out(self, path: str, digest: bytes, new: bool) -> None:
-        """The file at `path` is not sent. `new`: the branch has no file there, so that it may be a renamed
-        one."""
+        """Record that the file at `path` is not sent. `new`: the branch has no file there, so it may be a
+        renamed one."""
         if new:
             self._unsent.setdefault(digest, path)
         for folder in parents(path):
             self._below.setdefault(folder, path)
 
     def cause(self, path: str, digest: bytes | None, size: int) -> str | None:
-        """The path of what became of the missing file at `path`; None if it was removed. `digest`, `size`: of
-        the bytes that it had here."""
+        """The path of the entry that replaced the missing file at `path`; None if the file was removed.
+        `digest`, `size`: of the bytes that it had."""
         hiding = self._scan.hiding(path)
         if hiding is not None:
             return hiding
@@ -53,8 +53,8 @@ class Uncarried:
         return self._unsent.get(digest) or self._renamed_badly(digest, size)
 
     def _only_unsent(self, folder: str) -> bool:
-        """Whether no file below the folder can be sent: the file whose name it took may stay on the
-        branch."""
+        """Whether the folder contains no file that can be sent; the branch's file of the same name may then
+        stay."""
         unsent = {*self._below.values(), *self._unsent.values()}
         below = (path for path in self._scan.files if path.startswith(f"{folder}/"))
         return all(path in unsent for path in below)
@@ -79,7 +79,7 @@ class Uncarried:
 
     @cached_property
     def _named_badly(self) -> dict[int, list[str]]:
-        """Size → files whose names no repository accepts, and those below folders of such names."""
+        """Size → files with names that no repository accepts, and files below folders with such names."""
         by_size: dict[int, list[str]] = {}
         roots = [hidden for hidden in sorted(self._scan.hidden) if fault_of(hidden.rstrip("/")) is not None]
         for count, (path, size) in enumerate(self._regular_files(roots)):
@@ -105,10 +105,10 @@ class Uncarried:
                     continue
 
 
-def with_kept(skipped: Iterable[Skipped], kept: dict[str, list[str]]) -> list[Skipped]:
-    """The skipped entries, with what the branch keeps in the place of each. `kept`: path of an entry → paths
-    of the branch. A path that is not among the entries is added."""
-    by_path = {readable(cause): tuple(map(terminal_safe, paths)) for cause, paths in kept.items()}
+def with_kept(skipped: Iterable[Skipped], kept_by: dict[str, list[str]]) -> list[Skipped]:
+    """The skipped entries, each with the files that stay on the branch because of it. `kept_by`: path of an
+    entry → paths of the branch. Paths that are not among the entries are added."""
+    by_path = {readable(cause): tuple(map(terminal_safe, paths)) for cause, paths in kept_by.items()}
     named = []
     for item in skipped:
         keeps = by_path.pop(item.path, ())
@@ -121,5 +121,5 @@ def _keeping(item: Skipped, keeps: tuple[str, ...]) -> Skipped:
 
 
 def readable(path: str) -> str:
-    """A path fit for a terminal, also where it is not UTF-8."""
+    """The path, escaped for a terminal; bytes that are not UTF-8 are escaped too."""
     return terminal_safe(os.fsencode(path).decode("utf-8", "backslashreplace"))

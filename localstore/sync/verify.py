@@ -23,9 +23,9 @@ CHAIN_MAX = 100_000
 
 def seal(received: Seal, seal_id: str, repo_id: str, named: bool = False) -> seals.SealPayload:
     """Verify the seal `seal_id` and return its payload. Raises ServerMisbehaved if id, signature, key or
-    repository do not match. `named`: a verified seal names it as its parent, so that it may be of another
-    repository, as what a fork began with. Otherwise that it belongs here too (`origin`) is the relay's word;
-    see `head`."""
+    repository do not match. `named`: a verified seal names it as its parent, so it may be of another
+    repository, such as the parent of a fork. Otherwise, for a seal of another repository (`origin`), only the
+    relay says that it belongs to this one; see `head`."""
     if received.id != seal_id:
         raise ServerMisbehaved(f"asked for seal {seal_id[:12]}, got {terminal_safe(received.id[:12])}")
     try:
@@ -46,9 +46,9 @@ def seal(received: Seal, seal_id: str, repo_id: str, named: bool = False) -> sea
 
 
 def head(transport: Transport, seal_id: str, last: str | None, repo_id: str) -> seals.SealPayload:
-    """The verified payload of a branch's head. One that was sealed in another repository must share history
-    with `last`, which the folder has verified; without one it is the relay's word. Raises
-    ServerMisbehaved."""
+    """The verified payload of a branch's head. A head that was sealed in another repository must share
+    history with `last`, which the folder has verified; without `last`, only the relay says that it belongs
+    here. Raises ServerMisbehaved."""
     payload = seal(transport.seal(seal_id), seal_id, repo_id)
     if (
         payload.repo_id != repo_id
@@ -62,7 +62,8 @@ def head(transport: Transport, seal_id: str, last: str | None, repo_id: str) -> 
 
 
 def _are_related(transport: Transport, first: str, second: str, repo_id: str) -> bool:
-    """Whether both descend from one seal, along first parents, looked for from both at once."""
+    """Whether both seals have a common ancestor along first parents; both histories are walked at the same
+    time."""
     seen: tuple[set[str], set[str]] = ({first}, {second})
     tips: list[str | None] = [first, second]
     for step in range(CHAIN_MAX):
@@ -98,7 +99,7 @@ def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> li
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """The files of a seal that this account sees, and the entry digests of the others."""
+    """The files of a seal that this account sees, and the entry digests of hidden ones."""
 
     files: dict[str, SealedFile]
     opaque: Hidden
@@ -107,21 +108,21 @@ class Shown(msgspec.Struct, frozen=True):
 def files(
     transport: Transport, seal_id: str, payload: seals.SealPayload, answer: Tree | None = None
 ) -> dict[str, SealedFile]:
-    """The files of a seal that this account sees, verified against its content digest: where paths are
-    hidden, by a proof. `answer`: its tree, if it was asked for. Raises ServerMisbehaved."""
+    """The files of a seal that this account sees, verified against its content digest; with hidden paths, by
+    a proof. `answer`: its tree, if it was requested before. Raises ServerMisbehaved."""
     answer = answer or transport.tree(seal_id)
     return by_proof(transport.proof(seal_id), payload).files if answer.filtered else tree(answer, payload)
 
 
 def opaque(transport: Transport, seal_id: str, repo_id: str) -> Hidden:
-    """The verified entry digests that a seal has of files which this account does not see. Raises
+    """The verified entry digests of the files of a seal that this account does not see. Raises
     ServerMisbehaved."""
     payload = seal(transport.seal(seal_id), seal_id, repo_id)
     return by_proof(transport.proof(seal_id), payload).opaque
 
 
 def by_proof(proof: bytes, payload: seals.SealPayload) -> Shown:
-    """What the proof of a seal's tree shows. Raises ServerMisbehaved."""
+    """The content of the proof of a seal's tree. Raises ServerMisbehaved."""
     try:
         proven_tree = proven(proof, unhex(payload.content_digest))
         for path in proven_tree.files:
@@ -135,11 +136,8 @@ def by_proof(proof: bytes, payload: seals.SealPayload) -> Shown:
 
 
 def tree(answer: Tree, payload: seals.SealPayload) -> dict[str, SealedFile]:
-    """The files of a seal, verified against its content digest.
-
-    Raises FilteredView where paths are hidden, and ServerMisbehaved for unsafe paths and a list without tree
-    key: their digest cannot be computed.
-    """
+    """The files of a seal, verified against its content digest. Raises FilteredView if paths are hidden;
+    ServerMisbehaved for unsafe paths, and for a list without tree key, whose digest cannot be computed."""
     if answer.filtered:
         raise FilteredView(
             "some paths of this repository are for its writers only, and without them its tree cannot be "
@@ -166,7 +164,7 @@ def tree(answer: Tree, payload: seals.SealPayload) -> dict[str, SealedFile]:
 
 
 def content_digest(files: dict[str, SealedFile], key: bytes, opaque: Hidden = NONE_HIDDEN) -> bytes:
-    """Root digest of a tree of these files, salted with the tree key (32 bytes), and of entries that are
-    digests alone."""
+    """Root digest of a tree of these files, salted with the tree key (32 bytes), and of the entry digests
+    `opaque`."""
     entries = {path: TreeEntry(file.kind, file.digest, file.size) for path, file in files.items()}
     return root_digest(entries, key, opaque)

@@ -1,11 +1,10 @@
-"""Takes back updates in flight that the folder does not hold any more.
+"""Withdraws updates in flight whose change is no longer in the folder.
 
 An update stays in flight until it is answered: after a push that was killed or refused, and while the relay
-is away. Its file may be restored, or edited further, before the next command runs, and nobody may get what
-was taken back. Whether the relay has the update is not known: its answer may have been lost. So its number is
-given to another update, one that changes nothing. The relay answers a number once: it tells that the first
-update had arrived, or can never accept it again.
-"""
+is unreachable. Its file may be restored or edited before the next command runs, and the old change must not
+be published then. Its answer may be lost, so nobody here knows whether the relay has it. Therefore its number
+is used for another update, which changes nothing. The relay answers a number once: its answer shows that the
+first update had arrived, or makes sure that it can never be accepted."""
 
 from __future__ import annotations
 
@@ -27,21 +26,21 @@ from localstore.sync.working_copy import SEALED_AT, WorkingCopy
 
 
 class Withdrawn(msgspec.Struct):
-    """Paths whose update was taken back, and those whose update the relay had `arrived`."""
+    """Paths whose update was withdrawn, and paths whose update the relay already had (`arrived`)."""
 
     taken: list[str] = msgspec.field(default_factory=list)
     arrived: list[str] = msgspec.field(default_factory=list)
 
 
 def not_held(copy: WorkingCopy) -> list[LiveUpdate]:
-    """The updates in flight that the folder does not hold any more."""
+    """The updates in flight whose change is no longer in the folder."""
     flights = [msgspec.json.decode(body, type=LiveUpdate) for _, body in copy.db.flights()]
     return [update for update in flights if not _is_held(copy, update)]
 
 
 def withdraw(copy: WorkingCopy) -> Withdrawn:
-    """Take back the updates in flight that the folder does not hold any more. What the files have then is an
-    edit of what the relay confirmed. Raises what a request raises; then they are in flight as before."""
+    """Withdraw the updates in flight whose change is no longer in the folder. Differences from the relay's
+    version are then edits. Raises what a request raises; the updates are still in flight then."""
     done = Withdrawn()
     if copy.key is None:
         return done
@@ -53,9 +52,9 @@ def withdraw(copy: WorkingCopy) -> Withdrawn:
 
 
 def forget_flights(copy: WorkingCopy) -> None:
-    """Drop every update in flight, where the relay takes no updates that could tell whether they arrived. The
-    folder goes on as another replica: what the old one may have sent meets no number and no operation of the
-    new one. Edits stay on the disk, as edits of what the relay confirmed."""
+    """Forget all updates in flight, if the relay takes no updates that would tell whether they arrived. The
+    folder continues as another replica, so that numbers and operations of the old one cannot be confused with
+    its own. Edits stay on the disk."""
     last, sealed, sealed_at = copy.last_seal, copy.db.sealed(), copy.db.text(SEALED_AT)
     with copy.db.step():
         for path in copy.db.flight_kinds():
@@ -110,15 +109,15 @@ def _nothing_instead(copy: WorkingCopy, update: LiveUpdate) -> LiveUpdate:
 
 
 def _had_arrived(update: LiveUpdate, answer: UpdateAnswer) -> bool:
-    """Whether this is an answer to `update` itself, which was accepted. `settled`: the caller is told of a
-    number that was used twice."""
+    """Whether the answer is about `update` itself, which was accepted. `settled`: the answer says that the
+    number was used before."""
     if answer.result != "ok":
         return answer.result == "settled"
     return update.kind == "delete" or bool(answer.digest)
 
 
 def _undo(copy: WorkingCopy, path: str) -> None:
-    """Record the path as the relay confirmed it. Part of the caller's step."""
+    """Record the path as the relay confirmed it. Part of the caller's transaction."""
     entry = copy.entries.get(path)
     if entry is None:
         return
@@ -131,7 +130,7 @@ def _undo(copy: WorkingCopy, path: str) -> None:
 
 
 def _drop_pending(copy: WorkingCopy, entry: PathRecord) -> None:
-    """Drop captured edits. What the file has is then an edit of the confirmed text, or no edit."""
+    """Drop captured edits. The file is then an edit of the confirmed text, or unchanged."""
     text = copy.confirmed_lane(entry).text()
     name = blake3(text)
     copy.objects.add([(name, text)])

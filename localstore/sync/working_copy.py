@@ -110,7 +110,7 @@ class WorkingCopy:
         self.db.close()
 
     def renew(self) -> None:
-        """Drop what memory holds of the record, because another process may have changed it."""
+        """Drop cached values of the record, because another process may have changed it."""
         self.objects.renew()
         self.db.byte_files.forget_total()
         self.entries = Entries(self.db)
@@ -247,7 +247,7 @@ class WorkingCopy:
         return fetch(self.transport, self.objects if keep else None, sizes)
 
     def placeholder_for(self, digest: bytes, size: int) -> Fetched | None:
-        """A stand-in for a large file that need not be fetched; None: it must be fetched."""
+        """A placeholder for a large file that need not be fetched; None if it must be fetched."""
         return None
 
     # --- the folder
@@ -300,7 +300,7 @@ class WorkingCopy:
 
     def forget_and_move_aside(self, path: str) -> None:
         """Drop the record of a path, then rename its file to a conflict name. In this order, a crash in
-        between does not look like a delete."""
+        between does not look like a removal."""
         with self.db.step():
             self.forget(path)
         self.move_aside(path)
@@ -387,8 +387,8 @@ class WorkingCopy:
         self._replace_records(records)
 
     def fall_back_to_last_seal(self) -> None:
-        """Forget the branch, which was deleted, and everything that is not in the last seal. Each difference
-        on the disk from that seal is then an edit."""
+        """Forget the branch, which was deleted, and everything that is not in the last seal. Differences
+        between the disk and that seal are then edits."""
         sealed = self.db.sealed()
         self._replace_records(
             [known_by_bytes(path, *sealed[path]) for path in self.entries if path in sealed]

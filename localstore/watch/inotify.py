@@ -1,5 +1,4 @@
-"""Linux's inotify for directories: a change of an entry is in the queue before the call that made it
-returns."""
+"""Linux's inotify for directories. A change is in the queue before the system call that made it returns."""
 
 from __future__ import annotations
 
@@ -103,7 +102,7 @@ def _waiting(fd: int) -> int:
 
 
 def _refused(code: int, limit: str) -> NotWatchable:
-    """The error for a refusal of the kernel, with the command that raises the limit."""
+    """The error for a limit of the kernel, with the command that raises it."""
     if code not in (errno.ENOSPC, errno.EMFILE):
         return NotWatchable(f"the system refuses to watch folders: {os.strerror(code)}")
     try:

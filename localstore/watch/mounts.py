@@ -1,4 +1,4 @@
-"""Detects file systems that can change without an event of this kernel."""
+"""Finds file systems that can change without events of this kernel."""
 
 from __future__ import annotations
 

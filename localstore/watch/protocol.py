@@ -24,34 +24,34 @@ CONTROL_SECONDS = 5.0  # for commands that start, end or list watchers
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):
-    """A moment: the watcher `watcher` has counted `serial` changes by then."""
+    """A moment: `serial` is the number of changes that the watcher `watcher` had counted."""
 
     watcher: bytes
     serial: int
 
 
 class ChangesQuestion(msgspec.Struct, frozen=True, tag="since-1", forbid_unknown_fields=True):
-    """What changed since the token? None: answer only with the current token."""
+    """The question which folders changed since the token. None: answer with the current token only."""
 
     token: Token | None
 
 
 class InfoQuestion(msgspec.Struct, frozen=True, tag="about-1", forbid_unknown_fields=True):
-    """Which folder does the watcher watch?"""
+    """The question which folder the watcher watches."""
 
     pass
 
 
 class StopQuestion(msgspec.Struct, frozen=True, tag="stop-1", forbid_unknown_fields=True):
-    """End the watcher."""
+    """The request to end the watcher."""
 
     pass
 
 
 class Changes(msgspec.Struct, frozen=True, tag="changes-1"):
-    """What changed since the token of the question, as folder paths with a trailing slash: their `files`, or
-    `all` below. `known` False: anything may have changed. Every change before the question is contained, or
-    was in an earlier answer."""
+    """The changes since the token of the question, as folder paths with a trailing slash: those whose `files`
+    changed, and those where `all` below may have changed. `known` False: anything may have changed. Every
+    change before the question is in this answer or an earlier one."""
 
     token: Token
     known: bool
@@ -75,7 +75,7 @@ ENCODE = msgspec.msgpack.Encoder().encode
 
 
 def ask_changes(record: Path, token: Token | None) -> Changes | None:
-    """What changed in the folder of this record since the token; None if no watcher answers."""
+    """The changes in the folder of this record since the token; None if no watcher answers."""
     answer = _ask(record, ChangesQuestion(token), ASK_SECONDS)
     return answer if isinstance(answer, Changes) else None
 
@@ -87,7 +87,7 @@ def ask_info(record: Path) -> WatcherInfo | None:
 
 
 def ask_stop(record: Path) -> WatcherInfo | None:
-    """End the watcher. Returns what it was, None if none answers."""
+    """End the watcher. Returns its description, None if none answers."""
     answer = _ask(record, StopQuestion(), CONTROL_SECONDS)
     return answer if isinstance(answer, WatcherInfo) else None
 

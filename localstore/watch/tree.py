@@ -113,7 +113,7 @@ class Tree:
         return list(self._files.since(serial)), list(self._all.since(serial))
 
     def still_there(self) -> None:
-        """Raises WatcherEnded if the folder is not at its path any more."""
+        """Raises WatcherEnded if the folder is no longer at its path."""
         if self._itself is None or _identity(self._folder) != self._itself:
             raise WatcherEnded("the folder was moved or deleted")
 
@@ -214,7 +214,7 @@ class Tree:
         self._descend(node, opened)
 
     def _descend(self, node: _Node, opened: int) -> None:
-        """Watch the folders below one that is already watched, so that none appears unnoticed."""
+        """Watch the folders below one that is watched already, so that none can appear unnoticed."""
         try:
             with os.scandir(opened) as listed:
                 entries = list(listed)

@@ -81,8 +81,8 @@ async def _postgres(connection: Any, tables: Iterable[Rows]) -> None:
 
 
 async def _renumber_events(connection: Any, table: Rows) -> None:
-    """Give events new ids in their order, below every id that this server will assign: ids of another server,
-    or of SQLite, could collide with those."""
+    """Give events new ids in their order, below every id that this server will assign; ids of another server,
+    or of SQLite, could equal those."""
     await connection.execute(f"CREATE TEMPORARY TABLE restored (LIKE {EVENTS}) ON COMMIT DROP")
     await connection.copy_records_to_table("restored", columns=table.columns, records=table.rows)
     others = ",".join(_quote(column) for column in table.columns if column != "id")

@@ -154,14 +154,15 @@ def _lock_folder(target: Path) -> Iterator[None]:
 
 
 def _take_over(target: Path, manifest: BackupManifest) -> None:
-    """Make this backup the one of the folder."""
+    """Make this backup the current one of the folder: rename its manifest into place, then delete files of
+    the older one."""
     files.sync_folders(target)
     files.replace(target / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
     _remove_others(target, manifest)
 
 
 def _remove_others(target: Path, manifest: BackupManifest) -> None:
-    pack_files = {one.file for one in manifest.packs}
+    pack_files = {pack.file for pack in manifest.packs}
     for path in target.iterdir():
         if path.is_dir() and path.name not in (manifest.id, OBJECTS):
             shutil.rmtree(path)

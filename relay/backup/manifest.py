@@ -30,8 +30,8 @@ class Pack(msgspec.Struct, frozen=True):
 
     @property
     def file(self) -> str:
-        """Its name in `objects/` of a backup; it contains the size, because a pack may have grown by the next
-        backup."""
+        """The file name in `objects/` of a backup. It contains the size, because a pack may be longer in the
+        next backup."""
         return f"{self.name}-{self.size}{SUFFIX}"
 
 
@@ -49,7 +49,7 @@ class BackupManifest(msgspec.Struct, frozen=True):
 
     def size(self) -> int:
         """Bytes of all files."""
-        sizes = [one.size for one in self.packs] + [one.size for one in self.private]
+        sizes = [file.size for file in self.packs] + [file.size for file in self.private]
         return self.database.size + sum(sizes)
 
 

@@ -1,4 +1,4 @@
-"""Who did something, in the form that answers have."""
+"""Accounts as actors in answers: who did something."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What this build is. The build script writes these constants; nothing at run time changes them.
+"""The edition and version of this build. The build script writes these constants; nothing at run time changes
+them.
 
 There are three editions: `self-hosted-community`, `self-hosted-business` and `managed`. A node whose
 TR_EDITION is not the compiled one refuses to start (service specification, Operation).

@@ -55,7 +55,7 @@ class Flags:
         return cls(values, "native" if put == "native" else "emulated")
 
     def on(self, name: str) -> bool:
-        """Whether the flag is on; TR_REPO_* and forks only matter where there are repositories at all. A name
-        that is not a flag is a mistake of ours and raises KeyError."""
+        """Whether the flag is on. TR_REPO_* and forks count as off while repositories are off. Raises
+        KeyError for an unknown flag, which is a bug of the caller."""
         of_repos = name.startswith("TR_REPO_") or name == "TR_FORK_ENABLED"
         return self.values[name] and (not of_repos or self.values["TR_REPOS_ENABLED"])

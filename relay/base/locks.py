@@ -16,7 +16,7 @@ class Locks(Generic[K]):
 
     @contextlib.asynccontextmanager
     async def of(self, key: K) -> AsyncIterator[None]:
-        """Hold the lock of this key."""
+        """A context that holds the lock of this key."""
         lock, users = self._known.get(key) or (asyncio.Lock(), 0)
         self._known[key] = lock, users + 1
         try:

@@ -22,7 +22,7 @@ _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 
 @dataclass(slots=True)
 class _Count:
-    """A counter and when it began (`created`, seconds of the epoch)."""
+    """A counter, and the time at which it began (`created`, Unix seconds)."""
 
     value: int = 0
     created: float = field(default_factory=time.time)
@@ -30,8 +30,8 @@ class _Count:
 
 @dataclass(slots=True)
 class _Spent:
-    """Seconds spent on the requests of a route. `counts`: how many took at most each bound and more than the
-    bound before it."""
+    """Seconds spent on the requests of a route. `counts`: for each bound, the number of requests that took at
+    most that long and longer than the bound before."""
 
     total: float = 0.0
     counts: list[int] = field(default_factory=lambda: [0] * len(_BOUNDS))
@@ -39,7 +39,8 @@ class _Spent:
 
 
 class Metrics:
-    """One registry a node, so that two nodes in one process do not mix."""
+    """The metrics of one node. Each node has its own registry, so that two nodes in one process do not
+    mix."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -50,7 +51,7 @@ class Metrics:
         self._gauges: dict[str, Gauge] = {}
 
     def observe(self, route: str, status: int, seconds: float, received: int, sent: int) -> None:
-        """One finished request. `received` and `sent` are body bytes."""
+        """Count one finished request. `received` and `sent`: bytes of its bodies."""
         count = self._requests.get((route, status))
         if count is None:
             count = self._requests[route, status] = _Count()

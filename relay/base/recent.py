@@ -1,4 +1,4 @@
-"""A cache that is bounded by what its values weigh.
+"""A cache with a limit on the total weight of its values, such as their bytes.
 
 kept = Recent(32 * MIB, len)
 kept.put(key, raw)

@@ -1,5 +1,5 @@
-"""Long checks that several requests share: a second request for the same check joins the running one, and a
-request that gave up finds the result when it asks again."""
+"""Long checks that requests share: a second request for the same check waits for the running one, and a
+request that has given up finds the result when it asks again."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Key = tuple[str, bytes]
 
 
 class SingleFlight:
-    """One running task for each key, which begins with its owner. `patience`: seconds that one request waits;
-    `of_one`, `of_all`: tasks at once, of one owner and of all; `busy`: the message for a request that waited
-    in vain."""
+    """Runs one task for each key; the task runs on when requests give up. `patience`: seconds that one
+    request waits. `of_one`, `of_all`: the most tasks at a time, of one owner and of all. `busy`: message for
+    a request that waited too long."""
 
     def __init__(
         self,

@@ -13,8 +13,8 @@ T = TypeVar("T")
 
 
 async def apart(call: Callable[..., T], *arguments: object) -> T:
-    """Run `call` on a thread. It has ended when this returns, also after a cancel, so that the caller may
-    close what the call works on: SQLite crashes when its connection is closed under a running statement."""
+    """Run `call` on a thread. It waits for the end of the call even if cancelled, so that the caller may
+    close what the call uses: SQLite crashes if its connection is closed under a running statement."""
     work = asyncio.create_task(asyncio.to_thread(call, *arguments))
     try:
         return await asyncio.shield(work)

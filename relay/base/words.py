@@ -1,8 +1,6 @@
-"""Words of a text, as they are searched for.
-
-Their index is a table of our own: the text searches of SQLite and PostgreSQL cut texts differently, and
-neither returns the newest matches without sorting all of them.
-"""
+"""Splits texts into words for search. Their index is a table of the relay, because the text searches of
+SQLite and PostgreSQL split texts differently, and neither returns the newest matches without sorting all of
+them."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ _WORD = re.compile(f"[{_IDEOGRAPHS}]|[^\\W_{_IDEOGRAPHS}]+")
 
 
 def words(*texts: str, many: int = MANY) -> list[str]:
-    """The first `many` distinct words, in order, whatever their case. `read_me` is two."""
+    """The first `many` distinct words of the texts, in order and in lower case. `read_me` counts as two."""
     distinct: dict[str, None] = {}
     for text in texts:
         for match in _WORD.finditer(unicodedata.normalize("NFKC", text).casefold()):

@@ -1,9 +1,8 @@
-"""How much an account may create within an hour, of each kind, wherever: counted in the transaction of the
-creation, so that what is refused or fails counts nothing.
+"""Limits on what an account creates within an hour, by kind, in all repositories. It is counted in the
+transaction that creates it, so that refused and failed requests do not count.
 
 `COUNTED` names the operations that are counted by the write transaction of their view; services count the
-others themselves, with `count`.
-"""
+others themselves, with `count`."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ COUNTED: Final[Mapping[str, str]] = {
 
 
 async def count(tx: Tx, account_id: str, what: str, limits: Mapping[str, int], new: int = 1) -> None:
-    """Count `new` of a kind of DEFAULTS. Raises RateLimited above the limit."""
+    """Count `new` resources of the kind `what`, one of DEFAULTS. Raises RateLimited above the limit."""
     if new <= 0:
         return
     limit, now = limits[what], now_ms()

@@ -1,5 +1,5 @@
-"""Cached health checks for checks that cost a write: each runs once at a time and its result holds for a
-moment, so that frequent readiness requests cost nothing."""
+"""Cached results of health checks that write something. Each check runs once at a time and its result is
+valid for a short time, so that frequent readiness requests cost nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class Probes:
         self._last: dict[str, _Last] = {}
 
     async def look(self, name: str, check: Callable[[], Awaitable[None]]) -> None:
-        """Raise the error of `check`, run now or a moment ago; TimeoutError if it does not end."""
+        """Raise the error of `check`, which is run now or was run shortly before. Raises TimeoutError if it
+        does not end."""
         last = self._last.setdefault(name, _Last())
         async with last.lock:
             if time.monotonic() >= last.until:

@@ -33,14 +33,15 @@ class Reserve:
         self._lacking: str | None = None
 
     def lacking(self) -> str | None:
-        """The shortage in words; None while there is enough space. Raises OSError if it cannot be read."""
+        """A sentence about what is short, None while there is enough space. Raises OSError if it cannot be
+        read."""
         now = time.monotonic()
         if now - self._looked_at > FRESH:
             self._lacking, self._looked_at = self._find_lack(), now
         return self._lacking
 
     def require(self) -> None:
-        """Raise NoSpace when the reserve is touched."""
+        """Raise NoSpace if free space is below the reserve."""
         if lack := self.lacking():
             raise NoSpace(
                 f"this node is nearly full: {lack}; nothing was stored. Reading and deleting still work; "
@@ -48,7 +49,7 @@ class Reserve:
             )
 
     def _find_lack(self) -> str | None:
-        folders = [self._folder, *(one for one in self._others if one.exists())]
+        folders = [self._folder, *(folder for folder in self._others if folder.exists())]
         return next(filter(None, map(self._find_lack_in, folders)), None)
 
     def _find_lack_in(self, folder: Path) -> str | None:

@@ -45,7 +45,7 @@ _LISTED = or_(seal_source.c.strategy.is_(None), *(seal_source.c.strategy == one 
 
 
 def _walk(start: ColumnElement[bool]) -> CTE:
-    """Ids of the seals that `start` selects and of their parents, and so on, down to generation `floor`."""
+    """The ids of the seals that `start` selects, of their parents, and so on, down to generation `floor`."""
     walk = select(seal.c.id).where(start).cte("walk", recursive=True)
     parent: Any = seal.alias("parent")
     step = (
@@ -70,7 +70,7 @@ def ordered_at(table: FromClause) -> ColumnElement[int]:
 
 
 def _history(start: ColumnElement[bool], dialect: Dialect) -> CTE:
-    """Ids of the seals that `start` selects and of all that stands in their history, back to time `since`."""
+    """The ids of the seals that `start` selects, and of everything in their history, back to time `since`."""
     walk = select(seal.c.id).where(start).cte("walk", recursive=True)
     above: Any = seal.alias("above")
     up, merged = _up(walk, above, dialect)

@@ -94,7 +94,7 @@ OWN_COLUMNS = (
 
 
 def root_in(repo_id: Any) -> ColumnElement[bytes]:
-    """The root of the tree that this repository has of a row of `seal`."""
+    """The root of the tree that the repository `repo_id` has for a row of `seal`."""
     own = select(repo_seal.c.root).where(repo_seal.c.repo_id == repo_id, repo_seal.c.seal_id == seal.c.id)
     return func.coalesce(own.correlate(seal).scalar_subquery(), seal.c.root)
 
@@ -235,7 +235,7 @@ def prepared(columns: Row) -> PrepareRow:
 
 
 async def resolve(tx: Tx, repo_id: str, text: str) -> str | None:
-    """The full id for `text`: an id, or the first digits of exactly one id of this repository."""
+    """The full id for `text`: an id, or the beginning of exactly one id of this repository; else None."""
     if not SHORTEST <= len(text) <= _ID_DIGITS or not HEX_DIGITS.issuperset(text):
         return None
     last = text.ljust(_ID_DIGITS, "f")
@@ -244,14 +244,14 @@ async def resolve(tx: Tx, repo_id: str, text: str) -> str | None:
 
 
 async def root_of(tx: Tx, repo_id: str, seal_id: str) -> bytes | None:
-    """The tree's root of a seal of this repository."""
+    """The root of the tree of a seal of this repository; None without such a seal."""
     heads = await tx.all(HEADS, repo_id=repo_id, ids=[seal_id])
     return bytes(heads[0][2]) if heads else None
 
 
 async def parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
-    """Parents in order, by seal."""
-    parents_of: dict[str, list[str]] = {one: [] for one in ids}
+    """The parents of each seal, in order: seal id → ids."""
+    parents_of: dict[str, list[str]] = {seal_id: [] for seal_id in ids}
     for child, parent in await tx.all(PARENTS, ids=ids):
         parents_of[child].append(parent)
     return parents_of
@@ -262,7 +262,7 @@ async def held_sources(
 ) -> dict[str, list[str]]:
     """The merge sources of these seals that the repository holds, in order, by seal. `strategies`: those that
     count as a merge; sources of unknown strategy are included."""
-    sources_of: dict[str, list[str]] = {one: [] for one in ids}
+    sources_of: dict[str, list[str]] = {seal_id: [] for seal_id in ids}
     if not ids:
         return sources_of
     for merged, source, strategy in await tx.all(HELD_SOURCES, repo_id=repo_id, ids=ids):

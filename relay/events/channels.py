@@ -49,13 +49,13 @@ class Channels:
         channel.peer.channels[channel.number] = channel
 
     def settle(self, channel: Channel, seq: int) -> list[Frame]:
-        """Open the channel, whose listener has the frontier at `seq`: deliver the collected frames after
-        that."""
+        """Open the channel, whose listener has the frontier at number `seq`, and deliver the collected frames
+        after that."""
         channel.seq, waiting, channel.waiting = seq, channel.waiting or [], None
-        return [one for one in waiting if one.seq > seq]
+        return [frame for frame in waiting if frame.seq > seq]
 
     def end(self, channel: Channel, error: SvcError | None = None) -> None:
-        """Stop the channel; `error`: what its listener is told."""
+        """Stop the channel. `error`: the reason that its listener gets."""
         room = self._rooms.get(channel.branch_id, set())
         if channel not in room:
             return
@@ -78,22 +78,26 @@ class Channels:
 
     @property
     def repos(self) -> Collection[str]:
-        """The repositories with channels."""
+        """The ids of repositories with channels."""
         return self._of_repo.keys()
 
     def peers(self, repo_id: str) -> set[Peer]:
         """The peers with channels in this repository."""
-        return {one.peer for one in self._of_repo.get(repo_id, ())}
+        return {channel.peer for channel in self._of_repo.get(repo_id, ())}
 
     def allow(self, peer: Peer, repo_id: str, level: int) -> None:
         """Set the level of what the peer may see of the repository (0: nothing)."""
         if level < LIVE:
-            for channel in [one for one in self._of_repo.get(repo_id, ()) if one.peer is peer]:
+            for channel in [
+                open_channel for open_channel in self._of_repo.get(repo_id, ()) if open_channel.peer is peer
+            ]:
                 self.end(channel, refusal(level))
 
     def end_branch(self, repo_id: str, name: str) -> None:
         """End the channels of a deleted branch."""
-        for channel in [one for one in self._of_repo.get(repo_id, ()) if one.branch == name]:
+        for channel in [
+            open_channel for open_channel in self._of_repo.get(repo_id, ()) if open_channel.branch == name
+        ]:
             self.end(channel, NotFound())
 
     # --- frames
@@ -108,7 +112,7 @@ class Channels:
     async def hand_out(self, branch_id: str, seq: int) -> None:
         """Deliver the frame that leads to `seq` to the channels of the branch."""
         frame = self._fresh.pop((branch_id, seq), None)
-        if all(one.waiting is None and one.seq >= seq for one in self._listening(branch_id)):
+        if all(channel.waiting is None and channel.seq >= seq for channel in self._listening(branch_id)):
             return
         if frame is None:
             async with self._db.read() as tx:

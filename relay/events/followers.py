@@ -107,7 +107,7 @@ class Followers:
         self, tx: Tx, kinds: Iterable[str], at: int, last: int, limit: int
     ) -> list[Logged]:
         logged = await tx.all(rows.OF_KINDS, since=at, last=last, kinds=list(kinds), limit=limit)
-        return [log.row(one) for one in logged]
+        return [log.row(row) for row in logged]
 
     async def _last_settled(self, tx: Tx) -> int:
         """The last id before which no new event can appear."""

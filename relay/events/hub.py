@@ -28,7 +28,7 @@ from relay.db.repo import Role
 from relay.events import log
 from relay.events.channels import Channels
 from relay.events.log import LEVEL, Audience, Logged, audience_of
-from relay.events.peers import Peer, Told, to_wire
+from relay.events.peers import Peer, QueuedEvent, to_wire
 
 POLL = 5.0  # seconds between reads of the log and of all rights without a wake-up
 ALIVE = 2.0  # seconds between checks of sessions: another process may have ended one
@@ -142,7 +142,7 @@ class Hub:
         return outcome
 
     async def rouse(self, peer: Peer, repo_ids: Collection[str]) -> None:
-        """Set the peer's `ready` on events of these repositories that it may see, from now on."""
+        """Set the peer's `ready` at events of these repositories that it may see, from now on."""
         for repo_id, audience in (await self.heard_by(peer.account_id, repo_ids)).items():
             peer.sees(repo_id, audience)
             self._listen(peer, repo_id, self._position)
@@ -165,7 +165,7 @@ class Hub:
                 break  # nothing was delivered while we read: the log continues where this backlog ends
         self._listen(peer, repo_id, behind[0].id - 1 if behind else cursor)
         for event in behind:
-            peer.offer(Told(event))
+            peer.offer(QueuedEvent(event))
         return Subscribed(repo_id=repo_id, id=behind[0].id - 1 if behind else cursor)
 
     async def _resync(self, peer: Peer, repo_id: str) -> Resync:
@@ -192,14 +192,16 @@ class Hub:
             return [], last, False, True
         async with self._db.read() as tx:
             newer = await tx.all(rows.OF_REPOS, repo_ids=list(levels), since=since, last=last, limit=BATCH)
-        logged = [log.row(one) for one in newer]
-        heard = [to_wire(one) for one in logged if LEVEL[one.audience] <= LEVEL[levels[one.repo_id or ""]]]
+        logged = [log.row(row) for row in newer]
+        heard = [
+            to_wire(event) for event in logged if LEVEL[event.audience] <= LEVEL[levels[event.repo_id or ""]]
+        ]
         if len(logged) < BATCH:
             return heard, max(last, since), False, False
         return heard, logged[-1].id, True, False
 
     async def heard_by(self, account_id: str, repo_ids: Collection[str]) -> dict[str, Audience]:
-        """The level at which this account sees each of these repositories; hidden ones are absent."""
+        """The level at which this account may see each of these repositories; hidden ones are absent."""
         seen = await self._rights({account_id}, repo_ids)
         return {repo_id: seen[account_id, repo_id] for repo_id in repo_ids if (account_id, repo_id) in seen}
 
@@ -269,8 +271,8 @@ class Hub:
         self._listeners.setdefault(repo_id, set()).add(peer)
 
     async def _is_lost(self, cursor: int) -> bool:
-        """Whether events after this id are missing: deleted, or of a log that was replaced when the database
-        was restored from a backup."""
+        """Whether events after this id are missing: they were deleted, or the log was replaced when the
+        database was restored from a backup."""
         async with self._db.read() as tx:
             last = int(await tx.value(rows.LAST))
             swept = await tx.value(rows.CURSOR, name=rows.SWEPT) or 0
@@ -302,7 +304,7 @@ class Hub:
             horizon = await self._db.horizon(tx)  # read before the events, so that all below it are visible
         while count == BATCH:
             async with self._db.read() as tx:
-                logged = [log.row(one) for one in await tx.all(rows.AFTER, since=at, limit=BATCH)]
+                logged = [log.row(row) for row in await tx.all(rows.AFTER, since=at, limit=BATCH)]
             for event in logged:
                 await self._hand_to_peers(event)
                 at = event.id
@@ -313,7 +315,7 @@ class Hub:
     async def _hand_to_peers(self, event: Logged) -> None:
         if event.repo_id is None:
             if event.kind in log.ENDS:
-                await self._end_dead([one for one in self._peers if one.account_id == event.account_id])
+                await self._end_dead([peer for peer in self._peers if peer.account_id == event.account_id])
             return
         peers = self._listeners.get(event.repo_id, set())
         late = [peer for peer in peers if peer.cursors.get(event.repo_id, event.id) < event.id]
@@ -322,7 +324,7 @@ class Hub:
             return
         if event.changes_access:
             await self._ask_again([event.repo_id])
-        queued = Told(event)
+        queued = QueuedEvent(event)
         for peer in late:
             peer.offer(queued)
         if carried:

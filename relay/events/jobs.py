@@ -43,9 +43,9 @@ Handler = Callable[[dict[str, Any]], Awaitable[None]]
 
 @dataclass(slots=True, frozen=True)
 class Pace:
-    """How jobs of one kind are run: `slots` at once in a process, of one lane at most `each`; each stopped
-    after `deadline`, tried `attempts` times. The pause after a failure begins with `retry` and doubles each
-    time, up to `longest`."""
+    """How jobs of one kind are run. `slots`: how many at a time in a process; `each`: how many of one lane.
+    `deadline`: seconds after which a job is stopped. `attempts`: how often it is tried. `retry`: pause after
+    the first failure, in seconds; it doubles each time, up to `longest`."""
 
     slots: int = 2
     deadline: int = 270 * SECOND

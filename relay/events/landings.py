@@ -1,7 +1,5 @@
-"""What other subjects do in the transaction that moves the head of a branch.
-
-Sealing calls them without knowing them; `relay.run.server` registers them before the node serves.
-"""
+"""Functions that other subjects run in the transaction that moves the head of a branch. Sealing calls them
+without knowing the subjects; `relay.run.server` registers them before the node serves."""
 
 from __future__ import annotations
 
@@ -27,7 +25,8 @@ class Landings:
         self._moved.append(function)
 
     def on_landed(self, function: Landed) -> None:
-        """Call `function` when seals land that were prepared for something; their rows are written then."""
+        """Call `function` when seals land that were prepared for a subject, such as a proposal. Their rows
+        are written then."""
         self._landed.append(function)
 
     async def moved(self, tx: Tx, view: Any, branch_id: str, head: str) -> None:

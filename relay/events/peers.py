@@ -23,7 +23,7 @@ AT_ONCE = 64 * KIB  # bytes sent to a slow reader before waiting for it
 _encode = msgspec.json.encode
 
 
-class Told:
+class QueuedEvent:
     """An event in its wire form, encoded once for all listeners."""
 
     __slots__ = ("_text", "event", "level", "repo_id")
@@ -36,7 +36,7 @@ class Told:
 
     @property
     def text(self) -> bytes:
-        """JSON."""
+        """The event as JSON."""
         if self._text is None:
             self._text = _encode(self.event)
         return self._text
@@ -174,14 +174,11 @@ class _OfPeople(_OfBranch):
 
 @dataclass(slots=True, eq=False)
 class Peer:
-    """One listener: a session of an account ("" for none), which sees at most `most` until `until`
-    (milliseconds; None: until its session ends).
-
-    `cursors`: repository → the last event that was queued. `levels`: repository → what the peer may see there
-    (see `relay.events.log.LEVEL`). `channels`: by number; `gaps` and `meeting`: those that lost frames, and
-    those with news of people. `at_once`: sends messages directly if the reader has taken all before them;
-    False otherwise.
-    """
+    """One listener: a session of an account ("" for none). It sees at most the level `most`, until `until`
+    (milliseconds; None: until its session ends). `cursors`: repository → last event that was queued.
+    `levels`: repository → level that the peer may see (see `relay.events.log.LEVEL`). `channels`: by number;
+    `gaps`: those that lost frames; `meeting`: those with news of people. `at_once`: sends messages directly
+    if the reader has received all before them, else returns False."""
 
     session_id: str | None
     account_id: str = ""
@@ -189,7 +186,7 @@ class Peer:
     until: int | None = None
     cursors: dict[str, int] = field(default_factory=dict)
     levels: dict[str, int] = field(default_factory=dict)
-    queue: deque[Told | _OfBranch] = field(default_factory=deque)
+    queue: deque[QueuedEvent | _OfBranch] = field(default_factory=deque)
     queued: int = 0  # bytes
     lost: set[str] = field(default_factory=set)  # repositories to resync
     hidden: list[str] = field(default_factory=list)  # repositories to report as hidden, once
@@ -201,7 +198,7 @@ class Peer:
     closed: bool = False
     ready: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def offer(self, queued: Told) -> None:
+    def offer(self, queued: QueuedEvent) -> None:
         """Queue an event of a repository that the peer follows. The cursor also moves past events that are
         not queued: those that the peer may not see, and those of a repository that it must resync."""
         event = queued.event
@@ -215,7 +212,7 @@ class Peer:
             self.push(queued)
         self.ready.set()
 
-    def push(self, item: Told | _OfBranch) -> None:
+    def push(self, item: QueuedEvent | _OfBranch) -> None:
         """Queue a message, or drop the queue when it is full. A channel's message is sent at once if nothing
         is queued: waking a task for each of hundreds of peers takes longer than sending."""
         if isinstance(item, _OfBranch) and self._send_at_once(item.text):
@@ -235,7 +232,7 @@ class Peer:
         return self.at_once((text,))
 
     def sees(self, repo_id: str, audience: Audience | None) -> None:
-        """Set what the peer may see of a repository from now on; None: nothing, and queued events are
+        """Set what the peer may see of a repository from now on. None: nothing, and queued events of it are
         dropped."""
         if audience is not None:
             self.levels[repo_id] = self.level(audience)
@@ -253,7 +250,7 @@ class Peer:
         self.cursors.pop(repo_id, None)
         self.levels.pop(repo_id, None)
         self.lost.discard(repo_id)
-        self._keep(lambda one: not (isinstance(one, Told) and one.repo_id == repo_id))
+        self._keep(lambda queued: not (isinstance(queued, QueuedEvent) and queued.repo_id == repo_id))
 
     def leave(self, channel: Channel) -> None:
         """End a channel and drop its queued frames."""
@@ -261,17 +258,17 @@ class Peer:
             del self.channels[channel.number]
         self.gaps.pop(channel, None)
         self.meeting.pop(channel, None)
-        self._keep(lambda one: isinstance(one, Told) or one.channel is not channel)
+        self._keep(lambda queued: isinstance(queued, QueuedEvent) or queued.channel is not channel)
 
-    def _keep(self, is_kept: Callable[[Told | _OfBranch], bool]) -> None:
+    def _keep(self, is_kept: Callable[[QueuedEvent | _OfBranch], bool]) -> None:
         self.queue = deque(filter(is_kept, self.queue))
-        self.queued = sum(len(one.text) for one in self.queue)
+        self.queued = sum(len(queued.text) for queued in self.queue)
 
     def drain(self) -> list[bytes]:
         """The waiting messages as JSON texts, at most AT_ONCE: repositories hidden by now, events and frames
         in order, then losses. `ready` stays set if there are more."""
-        texts = [_encode(one) for one in self.ended]
-        texts += [_encode(Hidden(repo_id=one)) for one in self.hidden]
+        texts = [_encode(end) for end in self.ended]
+        texts += [_encode(Hidden(repo_id=repo_id)) for repo_id in self.hidden]
         self.ended, self.hidden = [], []
         taken = 0
         while self.queue and taken < AT_ONCE:
@@ -280,16 +277,16 @@ class Peer:
         self.queued -= taken
         if self.queue:
             return texts
-        texts += [_encode(Resync(repo_id=one, id=self.cursors[one])) for one in sorted(self.lost)]
-        texts += [_encode(Gap(channel=one.number, seq=one.seq)) for one in self.gaps]
-        texts += [_encode(_take_news(one)) for one in self.meeting]
+        texts += [_encode(Resync(repo_id=repo_id, id=self.cursors[repo_id])) for repo_id in sorted(self.lost)]
+        texts += [_encode(Gap(channel=channel.number, seq=channel.seq)) for channel in self.gaps]
+        texts += [_encode(_take_news(channel)) for channel in self.meeting]
         self.lost, self.gaps, self.meeting, self.queued = set(), {}, {}, 0
         self.ready.clear()
         return texts
 
     def take_frames(self) -> list[bytes]:
         """The queued frames of channels; queued events are dropped."""
-        self._keep(lambda one: not isinstance(one, Told))
+        self._keep(lambda queued: not isinstance(queued, QueuedEvent))
         self.lost, self.hidden = set(), []
         frames: list[bytes] = []
         while self.ready.is_set() and not self.closed:
@@ -308,7 +305,7 @@ class Peer:
 def _take_news(channel: Channel) -> People:
     """Remove and return the news of people that the channel was not sent yet."""
     news, channel.news = channel.news, {}
-    present = [one for one in news.values() if one is not None]
+    present = [person for person in news.values() if person is not None]
     return People(
-        channel=channel.number, here=present, gone=[conn for conn, one in news.items() if one is None]
+        channel=channel.number, here=present, gone=[conn for conn, person in news.items() if person is None]
     )

@@ -68,7 +68,7 @@ class _Room:
 
 @dataclass(slots=True)
 class _Pace:
-    """The time of a channel's last message, and a later message that came too soon after it."""
+    """The time of a channel's last message, and the newest message that came too soon after it."""
 
     at: float = 0.0
     place: Place | None = None
@@ -122,13 +122,17 @@ class People:
     def end(self, branch_id: str) -> None:
         """Forget the people of other processes, after the last listener of a branch left."""
         room = self._rooms.get(branch_id)
-        for conn in [conn for conn, one in room.standing.items() if one.far] if room else ():
+        for conn in [conn for conn, present in room.standing.items() if present.far] if room else ():
             self._remove(branch_id, conn)
 
     def everybody(self, channel: Channel) -> list[Person]:
         """The people on the branch except the channel's user."""
         room = self._rooms.get(channel.branch_id)
-        return [one.person for conn, one in room.standing.items() if conn != channel.conn] if room else []
+        return (
+            [present.person for conn, present in room.standing.items() if conn != channel.conn]
+            if room
+            else []
+        )
 
     def heard(self, text: str) -> None:
         """Handle a message from another process."""
@@ -138,7 +142,7 @@ class People:
             return  # from a process of another version
         room = self._rooms.get(word.branch_id)
         if word.ask and room is not None:
-            room.words.update({c: one.person for c, one in room.standing.items() if not one.far})
+            room.words.update({c: present.person for c, present in room.standing.items() if not present.far})
             self._announce_soon(word.branch_id, room)
         if not any(True for _ in self._listeners(word.branch_id)):
             return
@@ -214,7 +218,7 @@ class People:
             if channel.conn not in news:
                 channel.meet(shared, news)
             elif len(news) > 1:
-                others = {conn: one for conn, one in news.items() if conn != channel.conn}
+                others = {conn: person for conn, person in news.items() if conn != channel.conn}
                 channel.meet(_message(others), others)
 
 
@@ -232,8 +236,10 @@ def _person(channel: Channel, place: Place) -> Person:
 
 
 def _message(news: dict[str, Person | None]) -> Shared:
-    present = [one for one in news.values() if one is not None]
-    return Shared("people", _encode(_Moved(present, [conn for conn, one in news.items() if one is None])))
+    present = [person for person in news.values() if person is not None]
+    return Shared(
+        "people", _encode(_Moved(present, [conn for conn, person in news.items() if person is None]))
+    )
 
 
 def _split_words(branch_id: str, words: dict[str, Person | None]) -> Iterable[str]:

@@ -1,4 +1,5 @@
-"""Who sends a request: a session cookie, a capability token bound to a key, or a device key on its own.
+"""Identifies the sender of a request: by a session cookie, a capability token bound to a key, or a device key
+alone.
 
 The verification of a token is cached by its digest; whether its session and account are still active is read
 from the database for every request. Changes with a token, and every request by a device key alone, are signed
@@ -45,8 +46,8 @@ class Credentials:
         self._streamed = route.stream
         self._password = route.password
         self._open_to_all = route.operation.about == "node"
-        self._seen = route.about_repo  # with the session the gate reads the repository
-        self._about_repo = route.path.startswith("/api/v1/repos/{id}")
+        self._reads_repository = route.about_repo  # with the session the gate reads the repository
+        self._path_names_repository = route.path.startswith("/api/v1/repos/{id}")
         self._audience = request_signature.authority_of(node.config.public_url)
         self._cookie = cookies.session_name(node.config)
 
@@ -138,7 +139,7 @@ class Credentials:
     async def _authorize(self, text: str, params: dict[str, str]) -> Verdict:
         """The verdict on a token that verifies and whose own restrictions allow this request."""
         verdict = await self._node.sign_in.tokens.inspect(text, self._node.signer.public_keys)
-        repo = _repo(params["id"]) if self._about_repo else None
+        repo = _repo(params["id"]) if self._path_names_repository else None
         caps = verdict.token.capability.caps
         needed = required(self._op, caps)
         if needed not in caps and "talk" in caps:
@@ -168,7 +169,7 @@ class Credentials:
         database in one statement."""
         db, capability, now = self._node.db, verdict.token.capability, now_ms()
         session_id, account = verdict.session_id, verdict.account_id
-        if self._seen:
+        if self._reads_repository:
             session_row = await db.lookup(
                 gate.LIVE_AND_VISIBLE, repo_id=params["id"], session_id=session_id, account=account, now=now
             )
@@ -176,7 +177,7 @@ class Credentials:
             session_row = await db.lookup(sessions.LIVE, session_id=session_id, account=account, now=now)
         if session_row is None:
             raise Unauthorized("the session has ended; run: svc login", reason="ended")
-        if self._seen:
+        if self._reads_repository:
             session_row, row = gate.parts(session_row)
             caller.sight = Sight(row)
         live = sessions.live(session_row)
@@ -255,12 +256,13 @@ def _repo(repo_id: str) -> bytes | None:
 
 @lru_cache(2)
 def _moment(second: int) -> datetime:
-    """The time rounded to the second in which a token ends, so that requests of one second share a check."""
+    """The time rounded to the second in which a token ends, so that requests within one second share a cached
+    check."""
     return datetime.fromtimestamp(second, UTC)
 
 
 def _authority(node: Node, request: Request) -> str:
-    """The authority that the signature must name. The Host header only selects among our own names."""
+    """The authority that the signature must name. The Host header only selects among the node's own names."""
     own = node.config.authorities()
     host = (request.headers.get("host") or "").lower()
     return host if host in own else request_signature.authority_of(node.config.public_url)

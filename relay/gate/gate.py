@@ -180,7 +180,7 @@ async def _converse(route: Route, request: Request, caller: Caller, filled: dict
     if request.headers.get("upgrade", "").lower() != "websocket":
         raise BadRequest("this path is a WebSocket; ask for an upgrade")
     offered = ",".join(request.headers.getall("sec-websocket-protocol", ()))
-    if not {one.strip() for one in offered.split(",")} & set(SUBPROTOCOLS):
+    if not {protocol.strip() for protocol in offered.split(",")} & set(SUBPROTOCOLS):
         raise BadRequest(f"this socket speaks {SUBPROTOCOLS[0]}; offer that as its subprotocol")
     protocol: Any = request.transport.get_protocol()
     node, place = caller.node, caller.network
@@ -206,7 +206,7 @@ def _said(answer: Answer) -> Said | None:
         response.status,
         bytes(response.body or b""),
         response.content_type,
-        [one for one in headers if one[0].lower() not in _OF_THE_WIRE],
+        [header for header in headers if header[0].lower() not in _OF_THE_WIRE],
     )
 
 
@@ -216,7 +216,7 @@ def _repeat_answer(stored: Said) -> Answer:
 
 async def _read_marks(route: Route, request: Request, body: bytes, caller: Caller) -> None:
     """Read the turn and the Idempotency-Key of the request. Raises SaidBefore for a key with a stored answer,
-    even if its repository is gone or hidden by now."""
+    even if its repository is now gone or hidden."""
     caller.turn = _turn_of(request)
     if route.stream or not route.changes:
         return
@@ -295,7 +295,7 @@ def _require_node_can(operation: Operation, node: Node) -> None:
 
 
 def _require_plain(request: Request) -> None:
-    """Refuse compressed bodies: a small one could unpack to a thousand times its size."""
+    """Refuse a compressed body: a small one could unpack to a thousand times its size."""
     if _content_coding(request) != "identity":
         raise UnsupportedMediaType("send the body without Content-Encoding")
 
@@ -322,8 +322,9 @@ class NoQuery(msgspec.Struct, frozen=True):
 
 
 def _query(request: Request, shape: type[msgspec.Struct], strict: bool) -> msgspec.Struct:
-    """The query. `strict`: it has no parameters that its route does not know, so that a misspelt filter or
-    guard is not taken for none. Pages are linked to with parameters of others."""
+    """The query of a request. `strict`: refuse parameters that the route does not know, so that a misspelt
+    filter or guard is not ignored. Pages are not strict, because links to them carry parameters of other
+    sites."""
     allowed = shape.__struct_encode_fields__ if strict else None
     parameters: dict[str, str] = {}
     for name, value in request.get_query_args(keep_blank_values=True):

@@ -1,4 +1,4 @@
-"""Repositories by the names in an address."""
+"""Finds repositories by the names in an address."""
 
 from __future__ import annotations
 

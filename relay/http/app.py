@@ -75,7 +75,7 @@ def build(node: Node) -> Sanic[Any, Any]:
 
 
 class _App(Sanic[Any, Any]):
-    """Sanic's connections without its routes, middleware and signals: every request goes to the one entry."""
+    """Sanic's connections without its routes, middleware and signals: every request goes to one entry."""
 
     def finalize(self) -> None:
         """Nothing to do: there are no Sanic routes."""

@@ -1,8 +1,7 @@
-"""Request bodies: capped while they arrive, timed, and compared with the signature.
+"""Request bodies: limited while they arrive, with a deadline, and compared with the signature.
 
 Sanic's limit does not apply to streamed routes, and for others it answers an oversized body with a reset; so
-every route streams, and this is the only reader.
-"""
+every route streams, and this is the only reader."""
 
 from __future__ import annotations
 
@@ -87,7 +86,8 @@ class Incoming:
             yield part
 
     def promise(self, toc: bytes) -> None:
-        """`toc` carries the signed digest; the digests inside it cover the rest of the body."""
+        """Set the table of contents, whose digest is signed; the digests inside it cover the rest of the
+        body."""
         self._promised = toc
 
     async def finish(self) -> None:
@@ -111,8 +111,8 @@ class Incoming:
             self._hash.update(part)
 
     async def _unpack(self) -> AsyncIterator[bytes]:
-        """The parts of a gzip body. Each is unpacked in pieces, so that no more is in memory than the limit
-        allows, whatever it would come to."""
+        """Yields the unpacked parts of a gzip body. Each is unpacked in pieces, so that memory never holds
+        more than the limit, however much it would unpack to."""
         unpacker = zlib.decompressobj(GZIP)
         size = 0
         async for packed in self._read_parts():

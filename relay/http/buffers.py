@@ -1,8 +1,6 @@
-"""Memory that clients make the relay hold: bodies that are arriving, and answers that are being read.
-
-Without this limit, clients that send all but the last byte of large bodies, or never read large answers,
-would decide how much memory the process uses.
-"""
+"""Limits the memory that clients make the relay hold: bodies that are arriving, and answers that are being
+read. Without the limit, clients that send all but the last byte of large bodies, or never read large answers,
+would decide how much memory the process uses."""
 
 from __future__ import annotations
 

@@ -25,12 +25,10 @@ def refresh_name(config: Config) -> str:
 
 
 def value(request: Request, name: str) -> str | None:
-    """What the cookie `name` holds; None where the request has no such cookie, or an empty one.
-
-    Read from the bytes of the head, because a text reader trims Unicode spaces: a cookie that another site of
-    this domain called `U+2003 __Host-session` would be ours. The name has to match byte for byte.
-    Unauthorized for a cookie that comes twice: nobody can tell which of the two we set.
-    """
+    """The value of the cookie `name`; None if the request has no such cookie, or an empty one. It is read
+    from the bytes of the head, because a text reader trims Unicode spaces: a cookie that another site of this
+    domain called `U+2003 __Host-session` would be taken for ours. The name must match byte for byte. Raises
+    Unauthorized for a cookie that comes twice, since nobody can tell which of the two we set."""
     name_bytes, values = name.encode("ascii"), []
     for line in request.head.split(b"\r\n")[1:]:
         field, _, content = line.partition(b":")

@@ -25,7 +25,7 @@ def not_found() -> HTTPResponse:
 
 
 def response(error: SvcError) -> HTTPResponse:
-    """The answer for an error of the tree."""
+    """The answer for an error."""
     if isinstance(error, NotFound):
         return not_found()
     headers = dict(NO_STORE)
@@ -50,7 +50,7 @@ def response(error: SvcError) -> HTTPResponse:
 
 
 def to_git(error: Unauthorized | NotFound) -> HTTPResponse:
-    """The same for git, which shows text to the person who waits, and asks for a password only after a 401
+    """The answer for an error to git, which shows text to the user, and asks for a password only after a 401
     with this challenge."""
     if isinstance(error, NotFound):
         return HTTPResponse(NOT_FOR_GIT, 404, headers=dict(NO_STORE), content_type=TEXT)
@@ -81,7 +81,8 @@ def method_not_allowed(allow: str) -> HTTPResponse:
 
 
 def plain(status: int, title: str, detail: str) -> HTTPResponse:
-    """A refusal below the route table: a request line, header or transfer coding that cannot be read."""
+    """The answer to a request that cannot be read, such as a malformed request line, header or transfer
+    coding. It never reaches the route table."""
     body = {"type": "about:blank", "title": title, "status": status, "code": "malformed", "detail": detail}
     return HTTPResponse(_ENCODER.encode(body), status, headers=dict(NO_STORE), content_type=MEDIA)
 

@@ -1,4 +1,4 @@
-"""Turns what a handler returned into an HTTP response."""
+"""Turns the results of handlers into HTTP responses."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Answer:
 
 
 async def encode(request: Request, route: Route, result: Any) -> Answer:
-    """The answer to what a handler returned: a struct is JSON with the route's status, None 204, a Reply
-    itself."""
+    """The answer for a handler's result: a struct becomes JSON with the route's status, None becomes 204, a
+    Reply is sent as it is."""
     if isinstance(result, Reply):
         return await _encode_reply(request, route, result)
     if result is None:
@@ -118,7 +118,7 @@ async def _pieces(body: bytes) -> AsyncIterator[bytes]:
 
 
 def _takes_gzip(request: Request) -> bool:
-    """Whether the client says that it takes gzip; one that gives it a weight of 0 does not."""
+    """Whether the client accepts gzip; a weight of 0 means that it does not."""
     for part in request.headers.get("accept-encoding", "").lower()[:1024].split(","):
         coding, _, weight = part.partition(";")
         if coding.strip() == "gzip":

@@ -112,7 +112,7 @@ class Route:
 
     @property
     def changes(self) -> bool:
-        """Whether its method changes something (any but GET, HEAD …)."""
+        """Whether its method changes something (any but GET, HEAD and the like)."""
         return self.method not in SAFE_METHODS
 
     @property
@@ -158,7 +158,7 @@ def serves(endpoint: Endpoint[Any], **settings: Any) -> Callable[[Handler], Hand
 
 
 def behind(flag: str) -> Callable[..., Callable[[Handler], Handler]]:
-    """`serves` of a subject whose routes have this feature flag, unless one names another."""
+    """`serves` with this feature flag as default, for the table of a subject whose routes have one."""
     return functools.partial(serves, flag=flag)
 
 

@@ -51,7 +51,7 @@ class Sockets:
 
     @contextlib.contextmanager
     def one(self, session_id: str, address: str) -> Iterator[None]:
-        """Count one more socket while the context lasts. Raises RateLimited if there are too many."""
+        """A context that counts one more socket. Raises RateLimited if there are too many."""
         keys = {f"session {session_id}": OF_A_SESSION, f"address {address}": OF_AN_ADDRESS, "": AT_ONCE}
         for key, most in keys.items():
             if self._open[key] >= most:
@@ -143,7 +143,7 @@ class Socket:
         protocol.receive_data(bytes(self._arrived[:STEP]))
         del self._arrived[:STEP]
         frames = [event for event in protocol.events_received() if isinstance(event, Frame)]
-        self._frames += [one for one in frames if one.opcode in _DATA]
+        self._frames += [frame for frame in frames if frame.opcode in _DATA]
         await self._flush()
         await asyncio.sleep(self._toll(len(frames)))
 
@@ -194,7 +194,7 @@ class Socket:
             raise ConnectionError("the client has disconnected") from None
 
     def _ping(self) -> None:
-        """Send a ping, and cut off a client that was silent for too long."""
+        """Send a ping, and disconnect a client that has been silent for too long."""
         if self._arrived:
             self._heard = monotonic()  # the client waits for us
         if monotonic() - self._heard > 2 * PING_SECONDS:

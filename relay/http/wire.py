@@ -308,7 +308,7 @@ class StrictProtocol(WebSocketProtocol):
 
     async def open_websocket(self, request: Request, subprotocols: Sequence[str], toll: Toll) -> Socket:
         """Answer an upgrade request. Raises SanicException for an invalid one."""
-        offered = [Subprotocol(one) for one in subprotocols]
+        offered = [Subprotocol(name) for name in subprotocols]
         protocol = ServerProtocol(subprotocols=offered, state=OPEN, max_size=MESSAGE_BYTES)
         answer = protocol.accept(self.sanic_request_to_ws_request(request))
         if answer.status_code != 101:

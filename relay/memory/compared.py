@@ -65,5 +65,5 @@ class Comparisons:
     _turns: Locks[Key] = field(default_factory=Locks)
 
     def turn(self, key: Key) -> AbstractAsyncContextManager[None]:
-        """A lock for one comparison: whoever waits for it finds the result of the one before."""
+        """A lock for one comparison: those who wait for it find the result of the holder in the cache."""
         return self._turns.of(key)

@@ -1,4 +1,5 @@
-"""Cache of the bytes that filtered views of trees name: finding out takes a walk through the whole tree."""
+"""A cache of the digests that trees name in filtered views; computing them takes a walk through the whole
+tree."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ class Named:
     def __init__(self, digests: Iterable[bytes], large: Iterable[bytes]) -> None:
         ordered = sorted(set(digests))
         self._all = b"".join(ordered)
-        self._firsts = array("Q", [int.from_bytes(one[:FIRST], "big") for one in ordered])
+        self._firsts = array("Q", [int.from_bytes(digest[:FIRST], "big") for digest in ordered])
         self.large = OrderedDict.fromkeys(large)
 
     def __contains__(self, digest: bytes) -> bool:
@@ -42,7 +43,7 @@ class Named:
         return False
 
     def ask_first(self, digest: bytes) -> None:
-        """Move a large file to the front: its chunks are asked for next."""
+        """Move a large file to the front, because its chunks are requested next."""
         if digest in self.large:
             self.large.move_to_end(digest, last=False)
 

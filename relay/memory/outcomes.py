@@ -1,5 +1,5 @@
-"""Caches of merges: what a trial found is not worked out again to prepare the merge, and texts that were
-joined for one tree are not joined again for the next."""
+"""Caches of merges: a trial's result is reused when the merge is prepared, and texts that were merged for one
+tree are reused for the next."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ conflicts. Such roots have one outcome."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The result of a merge; never changed. `alike`: digests of the directories of theirs that differ from a
-    base, by path."""
+    """The result of a merge; it never changes. `alike`: path → digest of directories of theirs that differ
+    from a base."""
 
     merged: Merged
     alike: Mapping[str, bytes]
@@ -46,8 +46,8 @@ class Outcomes(Recent[Key, Outcome]):
         self._locks = Locks[Key]()
 
     def turn(self, key: Key) -> AbstractAsyncContextManager[None]:
-        """A lock for one merge: whoever waits for it finds the result of the one before. Never wait for it in
-        a transaction: its holder reads the database."""
+        """A lock for one merge: those who wait for it find the result of the holder in the cache. Never wait
+        for it in a transaction, because its holder reads the database."""
         return self._locks.of(key)
 
 
@@ -64,7 +64,7 @@ class Joins(Recent[Joined, tuple[bytes | None]]):
 
 
 class FoundMoves(Recent[bytes, Mapping[str, str]]):
-    """A cache of the moves of one side, old path → new path, by the digest of what was searched."""
+    """A cache of the moves of one side (old path → new path), by the digest of the search's input."""
 
     def __init__(self) -> None:
         super().__init__(TEXTS_BYTES, lambda outcome: EACH * (1 + len(outcome)))

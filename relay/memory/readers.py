@@ -1,4 +1,5 @@
-"""A bounded number of readers at once, first come first served, and of one address no more than some."""
+"""Limits the number of readers at a time, in total and for each address; places are given in the order of
+requests."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ RETRY_AFTER = 10
 
 
 class Readers:
-    """Places for `most` readers, of one address at most `each`. `waiting`: how many may wait for a place, and
-    `patience` how many seconds each of them."""
+    """Places for `most` readers, at most `each` for one address. `waiting`: how many may wait for a place.
+    `patience`: seconds that each may wait."""
 
     def __init__(self, most: int, each: int, waiting: int, patience: float) -> None:
         self._most, self._each, self._waiting, self._patience = most, each, waiting, patience
@@ -52,7 +53,7 @@ class Readers:
         self._admit()
 
     def _admit(self) -> None:
-        """Give free places to those who wait, in order, except to addresses that have enough."""
+        """Give free places to waiting readers, in order, except to addresses that have enough."""
         for mine in list(self._queue):
             if self.count >= self._most:
                 return

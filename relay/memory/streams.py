@@ -1,10 +1,9 @@
-"""Turns for answers that go through many files: each is made in steps, and those who read take turns.
+"""Turns for answers that read many files: each is made in steps, and readers take turns.
 
-One step is made at a time in all, however many read: the event loop finds the files of a step and brings them
-together, which nobody else can do meanwhile. What that takes counts against the budget of who reads, and as
-long as it took there is a rest. Who has no budget left reads on slowly; the answer has begun, so that it is
-not refused any more.
-"""
+Only one step is made at a time, because the event loop, which finds and joins the files of a step, can do
+nothing else meanwhile. The time of a step counts against the reader's budget, and is followed by a pause of
+the same length. A reader whose budget is used up continues slowly; its answer has begun and cannot be refused
+any more."""
 
 from __future__ import annotations
 
@@ -28,26 +27,26 @@ class Step:
         self.seconds = 0.0
 
     def count(self, files: int, size: int = 0) -> None:
-        """Count files that were walked through and bytes that were read."""
+        """Count files that were visited and bytes that were read."""
         self.seconds += files * FILE + size * BYTE
 
 
 class Streams:
-    """`share`: where the steps are counted."""
+    """The turns. `share`: counts the time of steps against budgets."""
 
     def __init__(self, share: Share) -> None:
         self._share = share
         self._turns = Turns(math.inf)  # each answer waits once, and connections are counted elsewhere
 
     def require(self, who: str) -> None:
-        """Raise RateLimited if `who` owes too much to begin an answer."""
+        """Raise RateLimited if the budget of `who` is too far overdrawn to begin an answer."""
         if (wait := self._share.owed(who)) > PATIENCE:
             raise RateLimited("this was too much work for one reader; ask again later", math.ceil(wait))
 
     @contextlib.asynccontextmanager
     async def turn(self, who: str) -> AsyncIterator[Step]:
-        """Hold the turn for one step and count its work. Never send to a client within it: others would wait
-        for that client."""
+        """A context for one step, in the turn of `who`; its work is counted. Never send to a client inside
+        it, because others would wait for that client."""
         await asyncio.sleep(self._share.owed(who))
         async with self._turns.turn(who):
             step = Step()

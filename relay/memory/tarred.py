@@ -1,8 +1,7 @@
 """Tar members and gzip, as functions for the process beside the relay.
 
-A gzip file is made of pieces that were compressed apart: each ends at a whole byte, so that they stand one
-behind the other in one stream, and no state of the compressor is kept between two calls.
-"""
+A gzip file consists of pieces that are compressed one by one: each ends at a whole byte, so that they can be
+joined, and no state of the compressor is kept between two calls."""
 
 from __future__ import annotations
 
@@ -18,8 +17,8 @@ LAST_BLOCK = b"\x03\0"  # an empty one, which ends the stream
 
 
 class Part(NamedTuple):
-    """A piece of a file in the archive. `path`: with its first piece, else None; `size`: of the whole file;
-    `last`: this is its last piece."""
+    """A piece of a file in the archive. `path`: set in the file's first piece, else None. `size`: of the
+    whole file. `last`: this is the file's last piece."""
 
     path: str | None
     size: int
@@ -28,7 +27,7 @@ class Part(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """Compressed bytes, with the checksum and the number of all bytes of the archive so far."""
+    """Compressed bytes, with the checksum and length of the whole archive so far."""
 
     data: bytes
     checksum: int

@@ -1,4 +1,4 @@
-"""What `relay.memory.workers` does with texts: functions of the kernel, for many texts in one call."""
+"""Functions on texts that `relay.memory.workers` calls in its process, each for many texts at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Owners = list[str]
 
 
 class Sides(NamedTuple):
-    """A changed file: paths and texts before and after, None where there is no such file."""
+    """A changed file: paths and texts before and after; None on a side without such a file."""
 
     old_path: str | None
     old: bytes | None
@@ -39,7 +39,7 @@ def patch(sides: Sides) -> Patch:
 
 
 def patches(files: Sequence[Sides], characters: int) -> list[Patch]:
-    """The patches of the first files, at least one, until they have `characters` characters."""
+    """The patches of the first files, at least one, until they have `characters` characters together."""
     patch_list: list[Patch] = []
     for sides in files:
         patch_list.append(patch(sides))
@@ -50,8 +50,8 @@ def patches(files: Sequence[Sides], characters: int) -> list[Patch]:
 
 
 def joined(sides: Sequence[tuple[bytes, bytes, bytes]]) -> list[bytes | None]:
-    """For each base, ours and theirs the merged text; None for a conflict, or a text that is too long."""
-    merged = (merge_lines(*one) for one in sides)
+    """The merged text for each (base, ours, theirs); None for a conflict or a text that is too long."""
+    merged = (merge_lines(*texts) for texts in sides)
     return [None if text is None or len(text) > TEXT_FILE else text for text in merged]
 
 

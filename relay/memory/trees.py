@@ -68,8 +68,8 @@ class Directories(Recent[bytes, tree.Directory]):
         super().__init__(most, _entries)
 
     def among(self, digests: Iterable[bytes]) -> Known:
-        """Those of these directories that are kept."""
-        pairs = ((one, self.get(one)) for one in digests)
+        """Those of these directories that are in the cache."""
+        pairs = ((digest, self.get(digest)) for digest in digests)
         return {digest: directory for digest, directory in pairs if directory is not None}
 
     def learn(self, directories: Known) -> None:
@@ -98,23 +98,27 @@ def work_on_trees() -> Iterator[Work]:
 
 
 async def drive(
-    steps: Steps[T], load: Load, paths: int = 0, known: Known | None = None, kept: Directories | None = None
+    steps: Steps[T],
+    load: Load,
+    paths: int = 0,
+    cached: Known | None = None,
+    directories: Directories | None = None,
 ) -> T:
-    """Run the generator `steps`, sending it the directories that it asks for, from `known` or by `load`.
-    `kept`: where some of them are; they are put into `known`, which the steps must have.
+    """Run the generator `steps`, sending it the directories that it asks for, from `cached` or by `load`.
+    `directories`: has some of them; these are put into `cached`, which the steps must have.
     Steps over large directories or many `paths` run on a thread: one flat directory may hold a million
     files."""
     sent: Objects | None = None
     while True:
-        if paths > MANY or _bytes_of(sent, known) > LARGE:
+        if paths > MANY or _bytes_of(sent, cached) > LARGE:
             digests, result = await asyncio.to_thread(_step, steps, sent)
         else:
             digests, result = _step(steps, sent)
         if digests is None:
             return result[0]
-        if kept is not None and known is not None:
-            known.update(kept.among(digests))
-            digests = [one for one in digests if one not in known]
+        if directories is not None and cached is not None:
+            cached.update(directories.among(digests))
+            digests = [digest for digest in digests if digest not in cached]
         sent = await load(digests) if digests else {}
 
 
@@ -123,16 +127,17 @@ async def update(
     changes: Mapping[str, tree.TreeEntry | None],
     key: bytes,
     load: Load,
-    known: Known | None = None,
+    cached: Known | None = None,
     alike: Mapping[str, bytes] = _NONE,
-    kept: Directories | None = None,
+    directories: Directories | None = None,
 ) -> tree.Built:
     """The tree with these changes, under `key`. One that has another key is built anew, which takes a few µs
-    for each of its files. `known` and `alike`: as of `tree.update`; `kept`: as of `drive`."""
+    for each of its files. `cached` and `alike`: as of `tree.update`; `directories`: as of
+    `drive`."""
     if root is not None and root != tree.EMPTY_ROOT:
-        top = known.get(root) if known else None
-        if top is None and kept is not None:
-            top = kept.among([root]).get(root)
+        top = cached.get(root) if cached else None
+        if top is None and directories is not None:
+            top = directories.among([root]).get(root)
         if top is None:
             top = tree.decode((await load([root]))[root])
         large = len(top.children) > MANY
@@ -143,12 +148,14 @@ async def update(
         )
         if not own:
             return await drive(tree.rebuild(root, changes, key), load, MANY + 1)
-    return await drive(tree.update(root, changes, key, known, alike), load, len(changes), known, kept)
+    return await drive(
+        tree.update(root, changes, key, cached, alike), load, len(changes), cached, directories
+    )
 
 
-def _bytes_of(sent: Objects | None, known: Known | None) -> int:
+def _bytes_of(sent: Objects | None, cached: Known | None) -> int:
     """Approximate bytes of the directories that the next step may visit."""
-    entries = sum(map(_entries, (known or {}).values()))
+    entries = sum(map(_entries, (cached or {}).values()))
     return entries * ENTRY + sum(map(len, (sent or {}).values()))
 
 

@@ -24,8 +24,8 @@ def frame(value: Any) -> bytes:
 
 
 def serve(calls: BinaryIO, results: BinaryIO) -> None:
-    """Answer calls until there are no more: (function, arguments) → (result, None, CPU seconds) or (None,
-    error, CPU seconds). Both ends are the same program, so that pickles are as good as calls."""
+    """Answer calls until the input ends: (function, arguments) → (result, None, CPU seconds) or (None, error,
+    CPU seconds). Both ends run the same program, so pickles are safe here."""
     while len(head := calls.read(LENGTH.size)) == LENGTH.size:
         raw = calls.read(LENGTH.unpack(head)[0])
         began = time.process_time()

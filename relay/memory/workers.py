@@ -1,8 +1,7 @@
-"""Comparisons of texts, and the making of archives, in a process beside the relay, in turns of those who ask.
+"""Compares texts and makes archives in a process beside the relay; accounts take turns.
 
 Threads beside the event loop are not enough: while one of them compares, the interpreter serves requests for
-a share of the time alone. What is little work stays on a thread, since sending it would cost more.
-"""
+only a share of the time. Small work stays on a thread, since sending it would cost more."""
 
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ class Workers:
         return await self.go_on(who, size, call, *arguments)
 
     async def go_on(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
-        """As `run`, without a check of the budget: for an answer that has begun, whose caller waits for the
+        """As `run`, without checking the budget: for an answer that has begun, whose caller waits for the
         budget itself."""
         if size <= LITTLE:
             began = time.thread_time()

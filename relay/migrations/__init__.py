@@ -52,9 +52,9 @@ def check(url: str) -> None:
 
 
 def upgrade(url: str, served: str | None = None) -> str:
-    """Bring a database to HEAD and answer its revision. Does nothing when it is there, or further; refuses
-    one from before BASE.
-    `served`: the URL that relays will use; its role, when another one, may then read and write."""
+    """Bring a database to HEAD and return its revision. Does nothing if it is at HEAD or newer; refuses one
+    older than BASE. `served`: the URL that relays will use; if its role is another one, it is allowed to read
+    and write."""
     revision = current(url)
     if revision is not None:
         _require_base(revision)

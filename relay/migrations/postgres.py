@@ -1,8 +1,7 @@
-"""Migrating PostgreSQL: under an advisory lock, so that of two that migrate the second finds it done.
+"""Migrates PostgreSQL under an advisory lock: of two processes that migrate, the second finds it done.
 
-Text is compared by its bytes, as SQLite does, whatever the collation of the database: cursors of lists and
-ranges of paths rely on it.
-"""
+Text is compared by its bytes, as in SQLite, whatever the collation of the database: cursors of lists and
+ranges of paths rely on it."""
 
 from __future__ import annotations
 
@@ -37,7 +36,8 @@ def run(url: str, work: Work, then: Callable[[Any], Awaitable[None]] = _nothing)
 
 
 def grant(url: str, role: str | None) -> None:
-    """Let the role that serves read and write, and nothing more. None, or the migrating role: it may."""
+    """Allow the role that serves to read and write, and nothing else. Does nothing for None and for the
+    migrating role, which may do so already."""
     if role is not None:
         _with(url, lambda connection: _grant(connection, role))
 
@@ -63,7 +63,7 @@ def _with(url: str, work: Callable[[Any], Awaitable[T]], keep: bool = False) -> 
 
 
 def _require_version(connection: Any) -> None:
-    """Older servers would begin well and fail at some statement later."""
+    """Raise StartRefused for an old server, with which some statement would fail later."""
     version = connection.get_server_version()
     if version.major < OLDEST:
         raise StartRefused(
@@ -111,7 +111,7 @@ def _quoted(name: str) -> str:
 
 
 class _ByBytes(PGTypeCompiler):
-    """Columns of text with the collation C."""
+    """Compiles columns of text with the collation C."""
 
     def visit_VARCHAR(self, type_: Any, **options: Any) -> str:  # noqa: N802  # SQLAlchemy's name
         return self._plain(super().visit_VARCHAR(type_, **options), type_)

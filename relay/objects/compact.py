@@ -30,7 +30,7 @@ _NAMES = 1000
 
 @dataclass(slots=True, frozen=True)
 class _Old:
-    """A frame of a pack, with the raw bytes that are still referred to."""
+    """A frame of a pack, with the number of raw bytes that are still referred to."""
 
     offset: int
     stored_len: int
@@ -79,7 +79,7 @@ async def compact(db: Database, store: ObjectStore, before: int, pause: float = 
 async def _page(db: Database, after: int) -> list[tuple[int, str, int]]:
     async with db.read() as tx:
         packs = await tx.all(rows.PACKS, after=after, limit=_NAMES)
-    return [(int(one[0]), str(one[1]), int(one[2])) for one in packs]
+    return [(int(row[0]), str(row[1]), int(row[2])) for row in packs]
 
 
 async def _tidy(db: Database, store: ObjectStore, pack_id: int, name: str, size: int, freed: Freed) -> None:
@@ -87,7 +87,7 @@ async def _tidy(db: Database, store: ObjectStore, pack_id: int, name: str, size:
         freed.frames += await tx.run(rows.DROP_FRAMES, pack_id=pack_id)
     async with db.read() as tx:
         frames = [_Old(*map(int, row)) for row in await tx.all(rows.FRAMES, pack_id=pack_id)]
-    living = sum(one.stored_len * one.living / max(one.raw_len, 1) for one in frames)
+    living = sum(frame.stored_len * frame.living / max(frame.raw_len, 1) for frame in frames)
     if frames and living < size * LIVING_SHARE:
         await _rewrite(db, store, pack_id, name, frames)
         freed.rewritten += 1
@@ -112,14 +112,14 @@ async def _rewrite(db: Database, store: ObjectStore, pack_id: int, name: str, fr
 
 async def _move(db: Database, store: ObjectStore, pack_id: int, name: str, lot: list[_Old]) -> None:
     async with db.read() as tx:
-        objects = await tx.all(rows.FRAME_OBJECTS, pack_id=pack_id, frames=[one.offset for one in lot])
-    held: dict[int, list[_Object]] = {one.offset: [] for one in lot}
+        objects = await tx.all(rows.FRAME_OBJECTS, pack_id=pack_id, frames=[frame.offset for frame in lot])
+    held: dict[int, list[_Object]] = {frame.offset: [] for frame in lot}
     for row in objects:
         held[row[0]].append(_Object(row[0], row[1], row[2], bytes(row[3]), bool(row[4])))
-    stored = await store.packs.read(name, [(one.offset, one.stored_len) for one in lot])
+    stored = await store.packs.read(name, [(frame.offset, frame.stored_len) for frame in lot])
     frames = await asyncio.to_thread(_frame_objects, lot, stored, held)
     placed = await store.append(frames)
-    where = {one.digest: one for group in held.values() for one in group}
+    where = {each.digest: each for group in held.values() for each in group}
     async with db.write() as tx:
         await _point_objects(tx, pack_id, placed, where)
         await tx.run(rows.DROP_FRAMES, pack_id=pack_id)

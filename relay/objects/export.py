@@ -56,7 +56,7 @@ class _Plan:
 
     def add(self, group: list[Located], whole: bool) -> bool:
         """Add a frame's objects unless a limit would be exceeded. Returns whether they were added."""
-        size = sum(one.size for one in group)
+        size = sum(located.size for located in group)
         stored = group[0].stored_len if whole else size
         toc = len(group) * (_TOC_OBJECT if whole else _TOC_OBJECT + _TOC_FRAME)
         fits = (
@@ -123,7 +123,7 @@ def _fills(group: list[Located]) -> bool:
 
 def _row(group: list[Located]) -> FrameRow:
     first = group[0]
-    objects = [ObjectRow(one.digest, one.size) for one in group]
+    objects = [ObjectRow(located.digest, located.size) for located in group]
     return FrameRow(first.codec, first.raw_len, first.stored_len, objects)
 
 
@@ -132,14 +132,14 @@ async def _reframe(store: ObjectStore, groups: list[list[Located]]) -> list[Fram
     writer = PackWriter()
     frames: list[Frame] = []
     for part in batches(groups, PORTION, _size):
-        located = [one for group in part for one in group]
+        located = [each for group in part for each in group]
         data = await store.read_located(located, heavy=True)
         frames += await bulk(_frame_objects, writer, located, data)
     return frames + [frame for pack in writer.finish() for frame in pack.frames]
 
 
 def _size(group: list[Located]) -> int:
-    return sum(one.size for one in group)
+    return sum(located.size for located in group)
 
 
 def _frame_objects(writer: PackWriter, located: list[Located], data: dict[bytes, bytes]) -> list[Frame]:

@@ -42,7 +42,7 @@ def unpacked(
 def reach(group: Sequence[Located], keep: int) -> int:
     """The number of raw bytes of their frame that must be decompressed for these objects."""
     whole = group[0].raw_len
-    return whole if whole <= keep else max(one.offset + one.size for one in group)
+    return whole if whole <= keep else max(located.offset + located.size for located in group)
 
 
 def cut(group: Sequence[Located], raw: bytes, verify: bool) -> dict[bytes, bytes]:

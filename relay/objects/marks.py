@@ -20,11 +20,11 @@ class Marks:
         self._file.execute("CREATE TABLE mark (digest BLOB PRIMARY KEY) WITHOUT ROWID")
 
     async def add(self, digests: Iterable[bytes]) -> list[bytes]:
-        """Mark these. Returns those that were not marked before."""
+        """Add these digests. Returns those that were not in the set before."""
         return await apart(self._add, list(dict.fromkeys(digests)))
 
     async def among(self, digests: Iterable[bytes]) -> set[bytes]:
-        """The marked ones among these."""
+        """Those of these digests that are in the set."""
         return await apart(self._among, list(digests))
 
     def count(self) -> int:
@@ -37,7 +37,7 @@ class Marks:
         marked = self._among(digests)
         fresh = [digest for digest in digests if digest not in marked]
         self._file.execute("BEGIN")
-        self._file.executemany("INSERT INTO mark VALUES (?)", ((one,) for one in fresh))
+        self._file.executemany("INSERT INTO mark VALUES (?)", ((digest,) for digest in fresh))
         self._file.execute("COMMIT")
         return fresh
 

@@ -19,7 +19,9 @@ def is_plain(entry: Located) -> bool:
 
 def lots(located: Sequence[Located]) -> Iterator[list[Located]]:
     """Lots of at most SHOWN_OBJECTS objects of one pack, either all plain or none."""
-    for _, same in itertools.groupby(located, lambda one: (one.pack, is_plain(one))):
+    for _, same in itertools.groupby(
+        located, lambda located_object: (located_object.pack, is_plain(located_object))
+    ):
         while lot := list(itertools.islice(same, SHOWN_OBJECTS)):
             yield lot
 

@@ -18,7 +18,7 @@ class Room:
 
     @contextlib.asynccontextmanager
     async def of(self, size: int) -> AsyncIterator[None]:
-        """Hold `size` bytes; if that is more than the total, all of it."""
+        """A context that holds `size` bytes; at most the total."""
         size = min(size, self._total)
         if self._waiting or size > self._free:
             await self._turn(size)

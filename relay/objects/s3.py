@@ -110,14 +110,14 @@ class S3Packs:
         lengths = [length for _, length in ranges]
         try:
             pieces = await obstore.get_ranges_async(
-                self._store, PREFIX + name, starts=starts, lengths=[max(one, 1) for one in lengths]
+                self._store, PREFIX + name, starts=starts, lengths=[max(length, 1) for length in lengths]
             )
         except (NotFoundError, FileNotFoundError):
             raise PackGone(f"pack {name} of the object store is gone; try again") from None
         except (BaseError, OSError) as error:
             raise _unavailable(error) from None
-        data = [bytes(one)[:length] for one, length in zip(pieces, lengths, strict=True)]
-        if [len(one) for one in data] != lengths:
+        data = [bytes(piece)[:length] for piece, length in zip(pieces, lengths, strict=True)]
+        if [len(piece) for piece in data] != lengths:
             raise PackGone(f"pack {name} of the object store ends before a frame that the index speaks of")
         return data
 

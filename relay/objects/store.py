@@ -90,7 +90,7 @@ class ObjectStore:
 
     async def sync(self, placed: Sequence[FrameAt]) -> None:
         """Make frames durable that were appended with `sync=False`."""
-        await self.packs.sync([one.place for one in placed])
+        await self.packs.sync([frame.place for frame in placed])
 
     async def index(
         self, tx: Tx, placed: Sequence[FrameAt], repo_id: str | None, directories: bool = False
@@ -98,7 +98,7 @@ class ObjectStore:
         """Record the objects of durable frames and make them reachable from `repo_id` (None: from no
         repository). Known objects keep their place; their new copies are left to the collector. Returns the
         digests that were new."""
-        digests = [one.digest for frame in placed for one in frame.row.objects]
+        digests = [row.digest for frame in placed for row in frame.row.objects]
         before = await self.known(tx, digests)
         indexed, now = set(before), now_ms()
         for name in dict.fromkeys(frame.place.pack for frame in placed):
@@ -140,7 +140,7 @@ class ObjectStore:
         unique = sorted(set(digests))
         fresh = await tx.all(usage.FRESH, of_repo=repo_id, digests=unique) if unique else []
         if objects := sum(row[0] for row in fresh):
-            await tx.many(rows.SCOPE_INSERT, [{"repo_id": repo_id, "digest": one} for one in unique])
+            await tx.many(rows.SCOPE_INSERT, [{"repo_id": repo_id, "digest": digest} for digest in unique])
             await quotas.count(tx, repo_id, objects, sum(row[1] for row in fresh), self._quota)
 
     async def put(self, repo_id: str | None, data: bytes, tx: Tx | None = None) -> bytes:
@@ -221,23 +221,25 @@ class ObjectStore:
     # --- asking
 
     async def known(self, tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
-        """Those of these that are stored at all. Never use it in answers to clients: it would reveal what
-        others have."""
+        """Those of these objects that are stored at all. Never use it in answers to clients, because it would
+        reveal what other repositories have."""
         return {row[0] for row in await tx.all(rows.KNOWN, digests=digests)}
 
     async def missing(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> set[bytes]:
-        """Those of these that the repository cannot reach."""
+        """Those of these objects that the repository cannot reach."""
         return set(digests) - {row[0] for row in await tx.all(rows.IN_REPO, repo_id=repo_id, digests=digests)}
 
     async def has_all(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> bool:
         return not await self.missing(tx, repo_id, digests)
 
     def stale(self, last_seen: int) -> bool:
-        """Whether an object last seen then (milliseconds) must be touched to be safe from the collector."""
+        """Whether an object that was last seen at this time (milliseconds) must be touched to be safe from
+        the collector."""
         return last_seen < now_ms() - STALE_TOUCH
 
     async def touch(self, tx: Tx, digests: Sequence[bytes]) -> None:
-        """Protect these from the collector for another day: they are referred to, or will be soon."""
+        """Protect these objects from the collector for another day: something refers to them, or will
+        soon."""
         now = now_ms()
         await tx.run(rows.TOUCH, digests=digests, now=now, stale=now - STALE_TOUCH)
 
@@ -287,8 +289,8 @@ class ObjectStore:
         try:
             return await self._read(located, cache, heavy)
         except PackGone:
-            moved = await self.locate([one.digest for one in located], None, tx)
-            return await self._read([moved.get(one.digest, one) for one in located], cache, heavy)
+            moved = await self.locate([each.digest for each in located], None, tx)
+            return await self._read([moved.get(each.digest, each) for each in located], cache, heavy)
 
     async def _read(self, located: Sequence[Located], cache: bool, heavy: bool) -> dict[bytes, bytes]:
         groups: dict[FrameKey, list[Located]] = {}
@@ -337,12 +339,12 @@ class ObjectStore:
         its call only. Uncompressed neighbours come in large pieces without a copy."""
         for lot in lots(located):
             if not self._verify and is_plain(lot[0]):
-                [(name, merged)] = runs([(one.frame, one.stored_len) for one in lot], sys.maxsize)
+                [(name, merged)] = runs([(each.frame, each.stored_len) for each in lot], sys.maxsize)
                 with contextlib.suppress(PackGone):
                     await self.packs.show(name, merged, use)
                     continue
             data = await self.read_located(lot, cache=False)
-            await asyncio.to_thread(use_each, use, [data[one.digest] for one in lot])
+            await asyncio.to_thread(use_each, use, [data[each.digest] for each in lot])
 
     async def stream_stored(self, ranges: Sequence[tuple[FrameKey, int]]) -> AsyncIterator[bytes]:
         """Stored frames (key, length) in order, about a MiB at a time, neighbours in one read. Their packs

@@ -1,4 +1,4 @@
-"""The one client for requests of the relay to other servers, whose addresses strangers choose.
+"""The client for requests of the relay to servers whose addresses strangers choose.
 
     answer = await node.outbound.send("POST", url, headers, body)
 
@@ -96,7 +96,7 @@ class Outbound:
     async def open(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
     ) -> AsyncIterator[httpcore.Response]:
-        """The answer with its body still to be read; the caller bounds its time and counts its bytes."""
+        """Opens the answer without reading its body; the caller limits its time and bytes."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise OutboundForbidden("only http and https addresses are asked")

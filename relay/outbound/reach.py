@@ -1,10 +1,9 @@
-"""Which addresses a request of the relay may go to: those of the public internet, and what the operator
-names.
+"""Decides which addresses requests of the relay may reach: those of the public internet, and those that the
+operator allows.
 
-The standard library's `is_global` says yes to addresses that lead inside: those that hold an IPv4 address
-(`::127.0.0.1`, NAT64, 6to4), `192.0.0.8`, multicast, `fec0::`. So of IPv6 only what is handed out as global
-unicast is public here, without the ranges in it that translate.
-"""
+The standard library's `is_global` is true for addresses that lead inside: those that hold an IPv4 address
+(`::127.0.0.1`, NAT64, 6to4), `192.0.0.8`, multicast, `fec0::`. So of IPv6 only global unicast counts as
+public here, without the ranges in it that translate."""
 
 from __future__ import annotations
 
@@ -60,7 +59,7 @@ class Reach:
 
     @classmethod
     def of(cls, allowed: Iterable[Network], *, dev: bool) -> Reach:
-        """The networks that may be reached. `dev`: this machine too."""
+        """The reach of these networks. `dev`: this machine too."""
         return cls((*allowed, *(_LOOPBACK if dev else ())))
 
     def may(self, address: Address) -> bool:
@@ -78,8 +77,8 @@ def public(address: Address) -> bool:
 
 
 def literal(host: str) -> Address | None:
-    """The address that a host is itself, in any spelling that a resolver accepts (`127.1`, `0x7f000001`);
-    None for a name."""
+    """The address that a host is itself, in any spelling that resolvers accept (`127.1`, `0x7f000001`); None
+    for a name."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:

@@ -34,7 +34,7 @@ def page(
     **values: Any,
 ) -> Reply:
     """The template as an answer. `values` are escaped where they are shown. `problem_of`: the refusal that
-    the page tells; one for the rate has its headers."""
+    the page explains; one about a rate limit gets its headers."""
     html = (
         _templates()
         .get_template(template)
@@ -45,8 +45,8 @@ def page(
 
 
 def show(caller: Caller, template: str, **values: Any) -> Reply:
-    """A page that only reads. Its ETag changes with what it shows; caches ask before they show it again, and
-    only those of the browser keep what somebody signed in sees."""
+    """A page that changes nothing. Its ETag changes with its content. Caches must revalidate it, and a page
+    for somebody signed in is stored by browsers only."""
     reply = page(caller, template, **values)
     html = str(reply.body).encode()
     shared = "private" if caller.principal is not None else "public"
@@ -55,7 +55,7 @@ def show(caller: Caller, template: str, **values: Any) -> Reply:
 
 
 def refusal(error: SvcError) -> HTTPResponse:
-    """The page for a refusal. What is hidden and what is missing give the same bytes."""
+    """The page for a refusal. Hidden and missing things give the same bytes."""
     is_missing = isinstance(error, NotFound)
     html = (
         _templates()

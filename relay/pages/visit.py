@@ -1,8 +1,7 @@
-"""What a page asks of a visit before it is shown: somebody signed in, with a token that lasts a while longer.
+"""Checks before a page is shown: somebody is signed in, with a token that is valid for a while longer.
 
-Pages run no script, so a token is renewed on the way to a page: the browser is sent through `/auth/refresh`,
-the one path its refresh cookie goes to, and back (docs/design/005).
-"""
+Pages run no scripts, so a token is renewed on the way to a page: the browser is sent through `/auth/refresh`,
+the one path that its refresh cookie goes to, and back (docs/design/005)."""
 
 from __future__ import annotations
 
@@ -21,12 +20,12 @@ SENT_TOO_LATE = "Your sign-in had run out, so nothing was changed yet. Check the
 
 
 def in_browser(caller: Caller) -> bool:
-    """Whether the session came with a cookie, the only kind that pages accept."""
+    """Whether the session came with a cookie. Pages accept no others."""
     return caller.principal is not None and caller.principal.via == "cookie"
 
 
 def lasts(caller: Caller) -> bool:
-    """Whether a page may be shown without renewing a token first."""
+    """Whether a page may be shown without renewing the token first."""
     return in_browser(caller) and not sessions.due(caller.me)
 
 
@@ -41,8 +40,8 @@ def detour(request: Request) -> Reply:
 
 
 def too_late(page: str, **sent: str) -> Reply:
-    """The answer to a form that came after the session had expired: fetch a fresh token and go to `page`,
-    which shows again what was `sent` and says that nothing was done."""
+    """The answer to a form that was sent after the session had expired. It fetches a fresh token and goes to
+    `page`, which shows what was `sent` again and says that nothing was done."""
     return redirect(_refresh(f"{page}?{urlencode({**sent, 'again': '1'})}"))
 
 
@@ -57,7 +56,8 @@ def onward(caller: Caller, return_to: str, seconds: int) -> Reply:
 
 
 def local_path(path: str) -> str:
-    """Where to go after signing in. BadRequest for anything a browser could read as another site."""
+    """The path to go to after signing in. Raises BadRequest for anything that a browser could read as another
+    site."""
     if path[:1] != "/" or path[1:2] in ("/", "\\") or not path.isascii() or not path.isprintable():
         raise BadRequest("return_to must be a path of this node: one slash, then no other")
     return path

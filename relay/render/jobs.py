@@ -1,4 +1,4 @@
-"""What a worker is asked for."""
+"""The jobs that a worker gets, and their results."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ SOURCE_LINES = 20_000
 
 
 class Links(msgspec.Struct, frozen=True):
-    """Where relative links of a text lead: addresses to which a path of the repository is added. `folder`:
-    of the text itself, without a slash at its ends; `page`: of files and folders; `raw`: of images, empty:
-    none is shown; `address`: of the repository's pages, for `#12`, empty: it is no link."""
+    """Where relative links of a text lead: addresses to which a path in the repository is appended. `folder`:
+    of the text itself, without slashes at its ends. `page`: of files and folders. `raw`: of images; "" shows
+    none. `address`: of the repository's pages, for `#12`; "" makes no links of numbers."""
 
     folder: str
     page: str
@@ -36,6 +36,7 @@ Job = MarkdownJob | SourceJob
 
 
 class Rendered(msgspec.Struct, frozen=True):
-    """`html`: of a Markdown text one piece; of a source text one piece for each line. None: not rendered."""
+    """The result of a job. `html`: one piece for a Markdown text, one for each line of a source text. None:
+    it was not rendered."""
 
     html: list[str] | None

@@ -1,9 +1,8 @@
-"""Markdown of strangers as HTML that can do nothing: no script, no style, no address but those allowed.
+"""Turns Markdown of strangers into harmless HTML: no scripts, no styles, only allowed addresses.
 
-The text is parsed with its raw HTML, and what comes out passes an allow-list, which rewrites addresses:
-relative links lead to pages of the same seal, `/x` starts at the root of the repository, and images come from
-this node. Images of other sites are links, so that a reader's address is not told to strangers.
-"""
+The text is parsed with its raw HTML, and the result passes an allow-list, which rewrites addresses: relative
+links lead to pages of the same seal, `/x` starts at the root of the repository, and images come from this
+node. Images of other sites become links, so that a reader's address is not sent to strangers."""
 
 from __future__ import annotations
 
@@ -120,7 +119,7 @@ class _Rewriting:
         return rewritten
 
     def _image(self, token: Token, within: bool) -> list[Token]:
-        """The image, if it lies in the repository; another one is its text, with a link to it."""
+        """The image, if it is in the repository; else its text, with a link to it."""
         source, label = str(token.attrGet("src") or ""), token.content
         if image(source, self._links) is not None:
             return [token]
@@ -155,8 +154,8 @@ class _Rewriting:
 
 
 def link(target: str, links: Links) -> str | None:
-    """Where a link of the text leads: another site, an anchor, or a page of the repository at the same seal.
-    None for one that leads out of the repository."""
+    """The address that a link of the text leads to: another site, an anchor, or a page of the repository at
+    the same seal. None if it leads out of the repository."""
     if _SCHEME.match(target) or target.startswith(("//", f"{links.address}?")):
         return target
     if target.startswith("#"):
@@ -168,7 +167,7 @@ def link(target: str, links: Links) -> str | None:
 
 
 def image(source: str, links: Links) -> str | None:
-    """Where the bytes of an image of the repository are; None for images of other sites, and where none is
+    """The address of an image in the repository; None for images of other sites, and if images are not
     shown."""
     if not links.raw or _SCHEME.match(source) or source.startswith("//"):
         return None
@@ -181,7 +180,8 @@ def _anchor(name: str) -> str:
 
 
 def _path(target: str, links: Links) -> tuple[str | None, str]:
-    """The path of the repository that the target names, and its anchor; None for one that leads out of it."""
+    """The path in the repository that the target names, and its anchor; None if it leads out of the
+    repository."""
     try:
         parts = urlsplit(target)
     except ValueError:

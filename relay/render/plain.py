@@ -1,4 +1,4 @@
-"""Source text without colours: for texts that no lexer knows, and where none may look at them."""
+"""Source text without colours, for texts that no lexer knows or may read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from html import escape
 
 
 def plain_lines(text: str) -> list[str]:
-    """The lines of a text as HTML. A final newline makes no further line."""
+    """The lines of a text as HTML. A final line break does not begin another line."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if len(lines) > 1 and not lines[-1]:
         lines.pop()

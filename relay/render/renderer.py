@@ -1,8 +1,7 @@
-"""What has been rendered, kept in memory: a version of a file is rendered once.
+"""Renders texts and caches the results, so that a version of a file is rendered once.
 
-Callers have decided that the reader may see the text; what is kept is known by its bytes, so repositories
-that hold the same file share it.
-"""
+Callers have decided that the reader may see the text. Results are cached by the bytes of the text, so
+repositories with the same file share them."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ KEPT_BYTES = 32 * 1024 * 1024
 
 
 class Renderer:
-    """Renders texts in the background and keeps what came out, newest last."""
+    """Renders texts in the background. Results are cached, the newest last."""
 
     def __init__(self) -> None:
         self._workers = Workers()
@@ -42,7 +41,7 @@ class Renderer:
         return html[0] if html else None
 
     async def source(self, text: str, name: str) -> list[str] | None:
-        """The lines of a file of this name as HTML; None as for Markdown."""
+        """The lines of a file of this name as HTML; None as in `markdown`."""
         if len(text) > SOURCE_BYTES or text.count("\n") > SOURCE_LINES:
             return None
         return (await self._render(SourceJob(text, name))).html

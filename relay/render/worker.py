@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
-    """Answer jobs until there are no more."""
+    """Answer jobs until the input ends."""
     decoder = msgspec.msgpack.Decoder(Job)
     while len(head := jobs.read(4)) == 4:
         job = decoder.decode(jobs.read(int.from_bytes(head)))

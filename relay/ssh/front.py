@@ -122,9 +122,9 @@ class Front:
     def _drop_one(self) -> None:
         """End the oldest connection that has not signed in, of the network that has most of them: a flood
         pushes out its own, and who signs in at once gets in."""
-        held = Counter(one.network for one in self._unproven)
+        held = Counter(connection.network for connection in self._unproven)
         crowded, _ = held.most_common(1)[0]
-        oldest = next(one for one in self._unproven if one.network == crowded)
+        oldest = next(connection for connection in self._unproven if connection.network == crowded)
         del self._unproven[oldest]
         oldest.abort()
 

@@ -47,7 +47,7 @@ class Visit:
     seed: bytes
     expires_at: int
 
-    def told(self, node: Node, words: list[str], terminal: bool, own_user: bool, signs: bool) -> Told:
+    def welcome(self, node: Node, words: list[str], terminal: bool, own_user: bool, signs: bool) -> Told:
         return Told(
             origin=node.config.public_url,
             token=self.token,

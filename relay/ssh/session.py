@@ -185,7 +185,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
                     os.close(fd)
             link.theirs.close()
             own_user, signs = self._front.processes.own_user, self._agent.forwarded
-            link.begin(visit.told(node, words, self._term is not None, own_user, signs))
+            link.begin(visit.welcome(node, words, self._term is not None, own_user, signs))
             return await self._until_over(visit, confined)
         finally:
             await asyncio.shield(self._end(visit, link, confined))

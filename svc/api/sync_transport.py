@@ -90,8 +90,8 @@ class BranchTransport:
         except NotFound:
             listed = self._api.items(refs.LIST, RefQuery(type="branch"), limit=BRANCHES_LISTED, id=self._repo)
             branches = list(listed)
-            default = next((one.name for one in branches if one.default), "main")
-            if any(one.name == self._branch for one in branches):
+            default = next((ref.name for ref in branches if ref.default), "main")
+            if any(ref.name == self._branch for ref in branches):
                 raise
             raise NoBranch(self._branch, default) from None
 

@@ -78,7 +78,10 @@ def _list_commands() -> Iterator[dict[str, str]]:
     from svc.cmd.frame import table
     from svc.cmd.frame.invoked import GLOBAL, parameters, system_commands
 
-    rows = {name: (one.category, one.summary, one.args.__struct_fields__) for name, one in COMMANDS.items()}
+    rows = {
+        name: (command.category, command.summary, command.args.__struct_fields__)
+        for name, command in COMMANDS.items()
+    }
     named = {**SVC_COMMANDS, **{name: ("System", path) for name, path in system_commands().items()}}
     for name, (category, path) in named.items():
         rows[name] = (category, table.COMMANDS[path].summary, (*parameters(path), *GLOBAL))

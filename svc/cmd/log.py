@@ -121,7 +121,7 @@ def log(
     if ctx.out.format.as_data:
         _rows(ctx, repo, seals, stat or patch or FILES.name in (ctx.out.format.fields or ()))
     elif oneline and not (stat or patch):
-        ctx.out.text("".join(f"{one.id[:12]} {changes.subject(one.message)}\n" for one in seals))
+        ctx.out.text("".join(f"{seal.id[:12]} {changes.subject(seal.message)}\n" for seal in seals))
     elif stat or patch or oneline:
         ctx.out.text("".join(_blocks(ctx, repo, seals, patch, stat, oneline)), diff=True)
     else:

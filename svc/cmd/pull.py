@@ -100,7 +100,7 @@ def _record(done: Pulled) -> dict[str, object]:
         "seal": done.seal,
         "changed": done.changed,
         "live": done.live,
-        "conflicts": [conflict_record(one) for one in done.conflicts],
+        "conflicts": [conflict_record(conflict) for conflict in done.conflicts],
         "skipped": [skipped_record(item) for item in done.skipped],
         "given_up": done.given_up,
         "trash": str(done.trash) if done.trash else None,

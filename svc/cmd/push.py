@@ -254,7 +254,7 @@ def _record(done: Pushed) -> dict[str, object]:
         "skipped": [skipped_record(item) for item in done.skipped],
         "refused": done.refused,
         "live_by": done.live_by,
-        "conflicts": [conflict_record(one) for one in done.conflicts],
+        "conflicts": [conflict_record(conflict) for conflict in done.conflicts],
         "bytes": done.bytes,
         "size": done.size,
         "ignored": [{"path": item.path, "rule": item.rule} for item in done.ignored],

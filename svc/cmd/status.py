@@ -87,7 +87,7 @@ def status(
             ctx.out.note(summary.advice)
         note_left_out(ctx, summary.tracked, summary.warnings)
         if summary.git_ignored:
-            label = path_list(terminal_safe(one.path) for one in summary.git_ignored)
+            label = path_list(terminal_safe(file.path) for file in summary.git_ignored)
             ctx.out.note(
                 f"git ignores for you alone: {label}; svc push asks before it sends them, svc repo "
                 "git-ignored lists their rules"

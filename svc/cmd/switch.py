@@ -63,8 +63,8 @@ def switch(
         done = switch_copy(copy, target, mode)
     note_merged(ctx, done.pulled.merged)
     note_conflicts(ctx, done.pulled.conflicts)
-    if done.left:
-        ctx.out.note(done.left)
+    if done.warning:
+        ctx.out.note(done.warning)
     if done.carried:
         ctx.out.note(f"your edits came along: {path_list(done.carried)}")
     if done.trash:

@@ -68,7 +68,7 @@ def list_watched(ctx: Ctx) -> None:
     svc watcher list
     svc watcher list --json folder,pid
     """
-    rows = [_record(one) for one in running_watchers(ctx.obj.home)]
+    rows = [_record(watcher) for watcher in running_watchers(ctx.obj.home)]
     ctx.out.rows(rows, COLUMNS, empty="no folder is watched; svc watcher start watches one")
 
 

@@ -37,7 +37,9 @@ class LiveTable:
             str(record[self._key]): tuple(plain(column.value(record)) for column in self._columns)
             for record in records
         }
-        changed = [one for one in records if values[name := str(one[self._key])] != self._before.get(name)]
+        changed = [
+            record for record in records if values[name := str(record[self._key])] != self._before.get(name)
+        ]
         first, self._before = not self._before, values
         self._out.lines(changed, self._columns, header=first)
 

@@ -145,7 +145,7 @@ def verified_head(copy: WorkingCopy, head: str | None) -> NewHead | None:
     seals = verify.chain(copy.transport, head, copy.last_seal, copy.repo.repo_id)
     if not seals:
         return None
-    handles = {one.provenance.who.handle for one in seals if one.key.id != copy.device_id}
+    handles = {seal.provenance.who.handle for seal in seals if seal.key.id != copy.device_id}
     copy.sealed_by = sorted(terminal_safe(handle) for handle in handles if handle) if copy.last_seal else []
     payload = verify.head(copy.transport, head, copy.last_seal, copy.repo.repo_id)
     copy.db.put(SEALED_AT, payload.created_at)

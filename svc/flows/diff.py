@@ -65,8 +65,8 @@ def diff(
 
 def _unsent_paths(copy: WorkingCopy, scan: Scan, changed: Mapping[str, _Change]) -> set[str]:
     """Those of the changes that no push sends, which status lists as skipped."""
-    new = [path for path, one in changed.items() if one.was is None]
-    removed = [path for path, one in changed.items() if one.now is None]
+    new = [path for path, change in changed.items() if change.was is None]
+    removed = [path for path, change in changed.items() if change.now is None]
     excluded = unsendable(copy, scan, changed.keys() - {*new, *removed}, new, removed)
     return excluded.paths | (copy.db.unwritable().keys() & {*removed})
 

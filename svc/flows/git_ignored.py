@@ -27,7 +27,7 @@ def git_ignored(copy: WorkingCopy, write: bool) -> GitIgnored:
     """Look for the files; `write` adds their lines to `.svcignore`. Raises TooLarge, or Invalid if the file
     cannot be added to."""
     files = new_git_ignored(copy)
-    result = GitIgnored(files, sorted({one.line for one in files}))
+    result = GitIgnored(files, sorted({file.line for file in files}))
     if write and result.lines:
         _add(copy, result.lines)
         result.written = True

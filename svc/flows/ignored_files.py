@@ -115,9 +115,9 @@ def newly_tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
     if not copy.git.identity or copy.db.text(COMPARED) == compared:
         return []
     files = tracked_by_git(copy)
-    fresh = _not_noted_before(copy, [f"git {one.path}" for one in files])
+    fresh = _not_noted_before(copy, [f"git {file.path}" for file in files])
     copy.db.put(COMPARED, compared)
-    return [one for one in files if f"git {one.path}" in fresh]
+    return [file for file in files if f"git {file.path}" in fresh]
 
 
 def _stat_of(copy: WorkingCopy, name: str) -> str:

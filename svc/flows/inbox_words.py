@@ -53,7 +53,7 @@ def happened(item: InboxItem) -> str:
     return words.format(who="somebody" if item.actor is None else f"@{item.actor.handle or item.actor.id}")
 
 
-def said(item: InboxItem) -> str:
+def describe(item: InboxItem) -> str:
     """The title of the issue or proposal; of a repository or an organisation what somebody did, or its name
     if the server does not say."""
     if item.subject.number is not None or item.event not in _SAID:

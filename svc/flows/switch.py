@@ -38,13 +38,13 @@ class Target(msgspec.Struct, frozen=True):
 
 class Switched(msgspec.Struct):
     """`pulled`: what the target brought. `trash`: where `--force` moved edited files. `carried`: edited files
-    that were kept. `left`: a note if the old branch does not exist any more."""
+    that were kept. `warning`: says that the old branch is gone, or ""."""
 
     branch: str
     pulled: Pulled
     trash: Path | None
     carried: list[str] = []
-    left: str = ""
+    warning: str = ""
 
 
 class _Edit(msgspec.Struct, frozen=True):
@@ -125,7 +125,7 @@ def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
             sealed[path].digest if path in sealed else None,
             stat.digest if (stat := scan.find(path)) is not None else None,
         )
-        for path in (*changed, *new, *(one for one in removed if one in copy.entries))
+        for path in (*changed, *new, *(missing for missing in removed if missing in copy.entries))
         if not scan.unknown(path)
     }
 

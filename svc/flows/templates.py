@@ -108,7 +108,7 @@ def _word(value: object) -> str:
 
 def _words(value: object) -> tuple[str, ...]:
     items = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
-    return tuple(word for one in items if (word := _word(one)))
+    return tuple(word for item in items if (word := _word(item)))
 
 
 def _read_templates(
@@ -122,7 +122,7 @@ def _read_templates(
             if name.lower() == ONE:
                 paths.append(path)
             elif name.lower() == SEVERAL:
-                paths += [f"{path}/{one}" for one in names(path) if one.lower().endswith(".md")]
+                paths += [f"{path}/{file}" for file in names(path) if file.lower().endswith(".md")]
         templates = [
             template
             for path in sorted(paths)[:MOST]
@@ -136,7 +136,7 @@ def _read_templates(
 def _on_disk(root: Path) -> tuple[Callable[[str], list[str]], Callable[[str], bytes | None]]:
     def names(folder: str) -> list[str]:
         try:
-            return sorted(one.name for one in (root / folder).iterdir())
+            return sorted(entry.name for entry in (root / folder).iterdir())
         except OSError:
             return []
 
@@ -158,7 +158,7 @@ def _in_seal(
             tree = api.send(history.TREE, query=TreeQuery(path=folder), id=repo_id, sha=seal)
         except SvcError:
             return []
-        return sorted(one.path.rpartition("/")[2] for one in tree.entries)
+        return sorted(entry.path.rpartition("/")[2] for entry in tree.entries)
 
     def read(path: str) -> bytes | None:
         try:

@@ -101,7 +101,7 @@ def running_watchers(home: Home) -> list[WatcherInfo]:
     """Every watcher of this home that answers, sorted by folder."""
     records = [record for record, _ in home.records() if (record / SOCKET_NAME).exists()]
     answers = (protocol.ask_info(record) for record in records)
-    return sorted((one for one in answers if one is not None), key=_folder)
+    return sorted((info for info in answers if info is not None), key=_folder)
 
 
 def _told_to_end(number: int, _frame: Any) -> None:

@@ -114,7 +114,7 @@ class CountedStream(httpcore.NetworkStream):
     @property
     def _has_own_limit(self) -> bool:
         """Whether the caller limits the wait for an answer."""
-        return isinstance(self.limits, NoLimits) or any(isinstance(one, Deadline) for one in self._bounds)
+        return isinstance(self.limits, NoLimits) or any(isinstance(bound, Deadline) for bound in self._bounds)
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Send all of `buffer`. Raises ConnectionLimitExceeded, Stopped and httpcore's errors."""

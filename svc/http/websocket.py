@@ -160,7 +160,7 @@ class WebSocket:
         objects = [key.fileobj for key, _ in ready]
         if self._woken in objects:
             self._woken.recv(KIB)
-        return any(one is not self._woken for one in objects)
+        return any(ready_object is not self._woken for ready_object in objects)
 
     def _read(self) -> None:
         """Read what has arrived, without waiting, and handle its frames. Raises ServerUnreachable for a

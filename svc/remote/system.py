@@ -15,7 +15,7 @@ def libc() -> Any:
 
 def call(number: int, *arguments: Any) -> int:
     """The result of a system call. Raises OSError."""
-    whole = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
+    whole = [ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments]
     result = int(libc().syscall(ctypes.c_long(number), *whole))
     if result < 0:
         code = ctypes.get_errno()

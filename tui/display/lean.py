@@ -106,16 +106,16 @@ class LeanApp(App[None]):
 
 def painted(update: CompositorUpdate, looks: Looks) -> dict[int, list[tuple[int, Row]]]:
     """The cells that an update paints: for each line the runs with their first column."""
-    found: dict[int, list[tuple[int, Row]]] = {}
+    runs: dict[int, list[tuple[int, Row]]] = {}
     if isinstance(update, LayoutUpdate):
         for y, strips in enumerate(update.strips, update.region.y):
-            found[y] = [(update.region.x, [cell for strip in strips for cell in looks.cells(strip)])]
+            runs[y] = [(update.region.x, [cell for strip in strips for cell in looks.cells(strip)])]
     elif isinstance(update, ChopsUpdate):
-        for y, left, right in update.spans:
+        for y, begin, stop in update.spans:
             for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
-                if strip is None or x >= right or end <= left:
+                if strip is None or x >= stop or end <= begin:
                     continue
                 cells = looks.cells(strip)
-                first = max(0, left - x)
-                found.setdefault(y, []).append((x + first, cells[first : min(end, right) - x]))
-    return found
+                first = max(0, begin - x)
+                runs.setdefault(y, []).append((x + first, cells[first : min(end, stop) - x]))
+    return runs

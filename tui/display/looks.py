@@ -74,7 +74,7 @@ class Looks:
                 continue
             look = self.of(style)
             if not text.isprintable():
-                text = "".join(one for one in text if one.isprintable() or safe(one) == one)
+                text = "".join(letter for letter in text if letter.isprintable() or safe(letter) == letter)
             if text.isascii():
                 row += [Cell(character, look) for character in text]
                 continue
@@ -109,8 +109,8 @@ def _codes(look: Look) -> dict[str, str] | None:
     """What a look sets: `colour`, `ground` or a code of its own, to its code. None: not by codes alone."""
     if look.on and not (_SGR.fullmatch(look.on) and look.off == "\x1b[0m"):
         return None
-    found = {}
+    codes = {}
     for code in _CODE.findall(look.on):
         kind = "colour" if re.match(r"3\d|9\d", code) else "ground" if re.match(r"4\d|10\d", code) else code
-        found[kind] = code
-    return {kind: code for kind, code in found.items() if code not in ("39", "49")}
+        codes[kind] = code
+    return {kind: code for kind, code in codes.items() if code not in ("39", "49")}

@@ -60,8 +60,8 @@ class Screen:
     def update(self, painted: Mapping[int, Iterable[tuple[int, Row]]], scrolls: bool = True) -> str:
         """Text that paints, for each line y, cells from column x on. "" if all of it is there already.
         `scrolls`: rows that moved may be scrolled."""
-        wanted = {y: self._painted(y, runs) for y, runs in painted.items() if 0 <= y < self.height}
-        changed = {y: row for y, row in wanted.items() if row != self._rows[y]}
+        target = {y: self._painted(y, runs) for y, runs in painted.items() if 0 <= y < self.height}
+        changed = {y: row for y, row in target.items() if row != self._rows[y]}
         if not changed:
             return ""
         pen = _Pen()
@@ -107,15 +107,15 @@ class Screen:
         first, last = min(top, top + distance), max(bottom, bottom + distance)
         pen.scroll(first, last, distance)
         empty = [self._blank() for _ in range(abs(distance))]
-        kept = self._rows[first:last]
-        kept = kept[distance:] + empty if distance > 0 else empty + kept[:distance]
+        moved = self._rows[first:last]
+        moved = moved[distance:] + empty if distance > 0 else empty + moved[:distance]
         before = self._rows[first:last]
-        self._rows[first:last] = kept
+        self._rows[first:last] = moved
         for y in range(first, last):
-            wanted = changed.get(y, before[y - first])
+            cells = changed.get(y, before[y - first])
             changed.pop(y, None)
-            if wanted != self._rows[y]:
-                changed[y] = wanted
+            if cells != self._rows[y]:
+                changed[y] = cells
 
     def _moved(self, changed: Mapping[int, Row], distance: int) -> tuple[int, int]:
         """The longest block of lines [top, bottom) that shows what stood `distance` lines below."""
@@ -133,9 +133,9 @@ class Screen:
         end = self.width
         while end and row[end - 1] == BLANK:
             end -= 1
-        shown = self._rows[y]
-        erased = self.width - end >= BLANKS and row[end:] != shown[end:]
-        for start, stop in _runs(shown, row, end if erased else self.width):
+        before = self._rows[y]
+        erased = self.width - end >= BLANKS and row[end:] != before[end:]
+        for start, stop in _runs(before, row, end if erased else self.width):
             pen.write(y, start, row[start:stop], self.width)
         if erased:
             pen.erase(y, end)
@@ -209,32 +209,32 @@ def _wide(cell: Cell) -> bool:
     return len(cell.text) > 0 and not cell.text.isascii() and split_graphemes(cell.text)[1] > 1
 
 
-def _runs(shown: Row, wanted: Row, end: int) -> Iterator[tuple[int, int]]:
+def _runs(before: Row, after: Row, end: int) -> Iterator[tuple[int, int]]:
     """The ranges [start, stop) below `end` to write, those with small gaps between them as one."""
     start = stop = -1
     for x in range(end):
-        if shown[x] == wanted[x]:
+        if before[x] == after[x]:
             continue
-        if start >= 0 and (x - stop > GAP or _coloured(wanted[stop - 1 : x + 1])):
-            yield _whole(shown, wanted, start, stop)
+        if start >= 0 and (x - stop > GAP or _coloured(after[stop - 1 : x + 1])):
+            yield _whole(before, after, start, stop)
             start = -1
         if start < 0:
             start = x
         stop = x + 1
     if start >= 0:
-        yield _whole(shown, wanted, start, stop)
+        yield _whole(before, after, start, stop)
 
 
 def _coloured(cells: Row) -> bool:
     """Whether the cells between the first and the last change the look, beside these two."""
-    changes = sum(one.look != other.look for one, other in pairwise(cells))
+    changes = sum(cell.look != following.look for cell, following in pairwise(cells))
     return changes > (cells[0].look != cells[-1].look)
 
 
-def _whole(shown: Row, wanted: Row, start: int, stop: int) -> tuple[int, int]:
+def _whole(before: Row, after: Row, start: int, stop: int) -> tuple[int, int]:
     """The range without cutting a wide character of either row in two."""
-    while start and (shown[start].text == "" or wanted[start].text == ""):
+    while start and (before[start].text == "" or after[start].text == ""):
         start -= 1
-    while stop < len(wanted) and (shown[stop].text == "" or wanted[stop].text == ""):
+    while stop < len(after) and (before[stop].text == "" or after[stop].text == ""):
         stop += 1
     return start, stop

@@ -54,9 +54,9 @@ def drawn(raw: bytes, way: str, width: int, height: int) -> Drawn:
 
 def _png(image: Any) -> str:
     image.info = {}
-    made = io.BytesIO()
-    image.save(made, "PNG", optimize=True)
-    return base64.b64encode(made.getvalue()).decode()
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", optimize=True)
+    return base64.b64encode(buffer.getvalue()).decode()
 
 
 def _sixels(image: Any) -> str:
@@ -66,7 +66,7 @@ def _sixels(image: Any) -> str:
     used = sorted(set(pixels))
     parts = [f'"1;1;{width};{height}']
     for colour in used:
-        red, green, blue = (round(one * 100 / 255) for one in palette[colour * 3 : colour * 3 + 3])
+        red, green, blue = (round(level * 100 / 255) for level in palette[colour * 3 : colour * 3 + 3])
         parts.append(f"#{colour};2;{red};{green};{blue}")
     for top in range(0, height, 6):
         rows = [pixels[y * width : (y + 1) * width] for y in range(top, min(top + 6, height))]
@@ -80,26 +80,26 @@ def _sixels(image: Any) -> str:
 
 
 def _runs(bits: list[int]) -> str:
-    found, at = [], 0
+    runs, at = [], 0
     while at < len(bits):
         end = at
         while end < len(bits) and bits[end] == bits[at]:
             end += 1
         sign = chr(63 + bits[at])
-        found.append(sign * (end - at) if end - at < 4 else f"!{end - at}{sign}")
+        runs.append(sign * (end - at) if end - at < 4 else f"!{end - at}{sign}")
         at = end
-    return "".join(found)
+    return "".join(runs)
 
 
 def main(words: list[str]) -> None:
     raw = sys.stdin.buffer.read()
     bound()
-    found: Drawn | Refused
+    answer: Drawn | Refused
     try:
-        found = drawn(raw, words[0], int(words[1]), int(words[2]))
+        answer = drawn(raw, words[0], int(words[1]), int(words[2]))
     except Exception as error:  # whatever a decoder raises over bytes of strangers
-        found = Refused(reason(error))
-    sys.stdout.buffer.write(msgspec.json.encode(found))
+        answer = Refused(reason(error))
+    sys.stdout.buffer.write(msgspec.json.encode(answer))
 
 
 if __name__ == "__main__":

@@ -46,19 +46,19 @@ def decoded(path: str, raw: bytes, way: str, width: int, height: int) -> Drawn:
         done = subprocess.run(words, input=raw, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise Invalid(f"{path} is not shown: decoding it takes too long") from None
-    said = done.stdout[:SAID]
+    answer = done.stdout[:SAID]
     try:
-        found = msgspec.json.decode(said, type=Drawn)
+        image = msgspec.json.decode(answer, type=Drawn)
     except msgspec.MsgspecError:
-        raise Invalid(f"{path} is not an image that can be shown: {_why(said)}") from None
-    if found.width < 1 or found.height < 1:
+        raise Invalid(f"{path} is not an image that can be shown: {_why(answer)}") from None
+    if image.width < 1 or image.height < 1:
         raise Invalid(f"{path} is not an image that can be shown: it has no pixels")
-    return found
+    return image
 
 
-def _why(said: bytes) -> str:
+def _why(answer: bytes) -> str:
     try:
-        return msgspec.json.decode(said, type=Refused).error
+        return msgspec.json.decode(answer, type=Refused).error
     except msgspec.MsgspecError:
         return "its decoder died"
 

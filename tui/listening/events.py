@@ -54,19 +54,19 @@ class Following:
         with self._lock:
             if self._ended.is_set() or not repo_ids:
                 return
-            wanted = list(dict.fromkeys(repo_ids))[:MOST]
-            fresh = [one for one in wanted if one not in self._repo_ids]
-            for one in wanted:
-                self._repo_ids.pop(one, None)
-                self._repo_ids[one] = None
+            listened = list(dict.fromkeys(repo_ids))[:MOST]
+            fresh = [repo_id for repo_id in listened if repo_id not in self._repo_ids]
+            for repo_id in listened:
+                self._repo_ids.pop(repo_id, None)
+                self._repo_ids[repo_id] = None
             gone = list(self._repo_ids)[:-MOST]
-            for one in gone:
-                del self._repo_ids[one]
+            for repo_id in gone:
+                del self._repo_ids[repo_id]
             if self._socket is not None:
-                for one in gone:
-                    self._socket.unsubscribe(one)
-                for one in fresh:
-                    self._socket.subscribe(one)
+                for repo_id in gone:
+                    self._socket.unsubscribe(repo_id)
+                for repo_id in fresh:
+                    self._socket.subscribe(repo_id)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="events", daemon=True)
                 self._thread.start()
@@ -123,16 +123,16 @@ class Following:
         until, wait = time.monotonic() + seconds, 0
         while not self._ended.is_set() and (not wait or time.monotonic() < until):
             with self._lock:
-                wanted = list(self._repo_ids)
+                repo_ids = list(self._repo_ids)
             try:
                 with within(self._cancel, Deadline(wait + OPENING)):
-                    answer = self._open_api().sync.poll(wanted, self._since, wait=wait)
+                    answer = self._open_api().sync.poll(repo_ids, self._since, wait=wait)
             except SvcError as error:
                 return state_after(error)
             self._state("polling")
             changed = [event.repo_id for event in answer.events if event.kind != LIVE]
             if self._since is None or answer.resync:
-                changed = wanted
+                changed = repo_ids
             self._since, wait = answer.next, POLL_SECONDS
             for repo_id in dict.fromkeys(changed):
                 self._heard(repo_id)
@@ -148,8 +148,8 @@ class Following:
                 socket.close()
                 return False
             self._socket = socket
-            for one in reversed(self._repo_ids):  # what is shown now comes first
-                socket.subscribe(one)
+            for repo_id in reversed(self._repo_ids):  # what is shown now comes first
+                socket.subscribe(repo_id)
         return True
 
     def _listen(self, socket: SyncSocket) -> None:

@@ -143,14 +143,17 @@ class Writing:
         lane, mine, text = of_agent(before), Sheet(before, _now), event.text.encode()
         lane.edit(AGENT, text)
         deltas = [
-            one for delta in waiting for update in _spliced(mine, delta) for one in lane.follow(update, APP)
+            followed
+            for delta in waiting
+            for update in _spliced(mine, delta)
+            for followed in lane.follow(update, APP)
         ]
-        shown = self.text
+        before_text = self.text
         self._first, self._log, self._sheet = text, [], Sheet(text, _now)
         self.kept = self.made = last
         for delta in deltas:
             self._send(_spliced(self._sheet, delta))
-        return _delta(shown, self.text)
+        return _delta(before_text, self.text)
 
     def _known_to(self, last: int) -> tuple[bytes, list[Delta]]:
         """The text with our edits to the `last`th, and the changes that the others make to it."""
@@ -159,7 +162,9 @@ class Writing:
             if number <= last:
                 lane.replay([update])
         before = lane.text()
-        return before, [one for n, update in self._log if n > last for one in lane.follow(update, APP)]
+        return before, [
+            followed for n, update in self._log if n > last for followed in lane.follow(update, APP)
+        ]
 
     # --- on a thread
 

@@ -70,8 +70,8 @@ def plain_colour(text: str, language: str) -> None:
 def rendered(text: str, width: int, taste: Taste = READ, colour: Colour = plain_colour) -> Page | None:
     """The rows of a Markdown text, at most `width` and WIDTH columns wide; None where it is too deep. It may
     take long: see `tui.slices`."""
-    shown, rest = _bounded(text.replace("\r\n", "\n"))
-    tokens = _parser().parse(shown)
+    source, rest = _bounded(text.replace("\r\n", "\n"))
+    tokens = _parser().parse(source)
     if any(token.level >= DEPTH - 1 for token in tokens):
         return None
     writer = _Writer(max(LEAST, min(width, WIDTH)), taste, colour)
@@ -201,7 +201,7 @@ class _Writer:
         if mark is not None and task is not None:
             mark.once = "☐ " if task[1] == " " else "☑ "
             pieces[0] = pieces[0]._replace(text=pieces[0].text[task.end() :].lstrip())
-        self.put(self._told(pieces))
+        self.put(self._with_addresses(pieces))
 
     def _heading(self, token: Token, inline: Token) -> None:
         self.gap()
@@ -214,11 +214,11 @@ class _Writer:
     def _code(self, token: Token) -> None:
         text, language = token.content, token.info.strip().partition(" ")[0]
         lines = lines_of(text) if text else []
-        known = self._colour(text, language) if language else None
-        if known is None or len(known) != len(lines):
-            known = [((safe(line), "code_text"),) for line in lines]
+        rows = self._colour(text, language) if language else None
+        if rows is None or len(rows) != len(lines):
+            rows = [((safe(line), "code_text"),) for line in lines]
         self.gap()
-        self.put_rows([Row((("│ ", "gutter"), *parts)) for parts in known])
+        self.put_rows([Row((("│ ", "gutter"), *parts)) for parts in rows])
 
     def _cells(self, tokens: Sequence[Token]) -> list[list[Cell]]:
         rows: list[list[Cell]] = []
@@ -232,17 +232,17 @@ class _Writer:
                 rows[-1].append(Cell(pieces, style.rpartition(":")[2] or "left"))
         return rows
 
-    def _told(self, pieces: list[Piece]) -> list[Piece]:
+    def _with_addresses(self, pieces: list[Piece]) -> list[Piece]:
         """With the addresses of links behind them, where those cannot be followed."""
         if not self._taste.targets:
             return pieces
-        found: list[Piece] = []
+        spelled: list[Piece] = []
         for at, piece in enumerate(pieces):
-            found.append(piece)
+            spelled.append(piece)
             ends = at + 1 == len(pieces) or pieces[at + 1].target != piece.target
             if piece.role == "link" and ends and _is_address(piece.target) and piece.text != piece.target:
-                found.append(Piece(f" ({piece.target})", "dim"))
-        return found
+                spelled.append(Piece(f" ({piece.target})", "dim"))
+        return spelled
 
     # --- HTML
 
@@ -256,9 +256,9 @@ class _Writer:
             if name in _HIDDEN:
                 hidden = not closes
             elif name == "img":
-                found = attributes(given)
-                words = found.get("alt", "") or found.get("src", "") or "picture"
-                line.append(Piece(f"{PICTURE} {words}", "link", found.get("src", "") or PICTURE))
+                given_attributes = attributes(given)
+                words = given_attributes.get("alt", "") or given_attributes.get("src", "") or "picture"
+                line.append(Piece(f"{PICTURE} {words}", "link", given_attributes.get("src", "") or PICTURE))
             elif name == "summary" and closes:
                 self._summary(line)
                 line, summary = [], False
@@ -276,7 +276,7 @@ class _Writer:
     def _flush(self, line: list[Piece]) -> None:
         if any(piece.text.strip() for piece in line):
             self.gap()
-            self.put(self._told(line))
+            self.put(self._with_addresses(line))
 
     def _fold(self, *, closes: bool) -> None:
         if closes and self._folded:
@@ -293,8 +293,8 @@ class _Writer:
         opened = self._taste.opened is None or number in self._taste.opened
         words = " ".join(safe(piece.text) for piece in line if piece.text != BREAK).split()
         self.gap()
-        shown = f"{'▾' if opened else '▸'} {' '.join(words) or 'details'}"
-        self.put([Piece(shown, "link", f"{DETAILS}{number}")])
+        heading = f"{'▾' if opened else '▸'} {' '.join(words) or 'details'}"
+        self.put([Piece(heading, "link", f"{DETAILS}{number}")])
         self._folded[-1] = not opened
 
 

@@ -29,21 +29,21 @@ class Cell(NamedTuple):
 def table(rows: Sequence[Sequence[Cell]], width: int) -> list[Row]:
     """The rows of a table, the first of which is its head. Columns that do not fit are made narrower, the
     widest first, and what they lack ends in an ellipsis."""
-    shown = [row[:COLUMNS] for row in rows]
-    count = max((len(row) for row in shown), default=0)
-    widths = [max(cell.width for row in shown for cell in row[at : at + 1]) for at in range(count)]
+    cells = [row[:COLUMNS] for row in rows]
+    count = max((len(row) for row in cells), default=0)
+    widths = [max(cell.width for row in cells for cell in row[at : at + 1]) for at in range(count)]
     over = sum(widths) + GAP * max(0, count - 1) - width
     while over > 0 and max(widths, default=0) > LEAST:
         widest = max(widths)
-        below = max([one for one in widths if one < widest] or [LEAST])
-        places = [place for place, one in enumerate(widths) if one == widest]
+        below = max([other for other in widths if other < widest] or [LEAST])
+        places = [place for place, other in enumerate(widths) if other == widest]
         for place in places:
             less = min(widest - max(below, LEAST), -(-over // len(places)))
             widths[place] -= max(1, less)
         over = sum(widths) + GAP * max(0, count - 1) - width
-    found = [_row(row, widths) for row in shown]
+    drawn = [_row(row, widths) for row in cells]
     rule = Row((("─" * min(width, sum(widths) + GAP * max(0, count - 1)), "dim"),))
-    return [*found[:1], rule, *found[1:]]
+    return [*drawn[:1], rule, *drawn[1:]]
 
 
 def _row(cells: Sequence[Cell], widths: Sequence[int]) -> Row:
@@ -59,13 +59,13 @@ def _row(cells: Sequence[Cell], widths: Sequence[int]) -> Row:
 
 
 def _cut(pieces: Sequence[Piece], width: int) -> list[Piece]:
-    kept: list[Piece] = []
-    left = width
+    fitting: list[Piece] = []
+    room = width
     for piece in pieces:
         size = cell_len(piece.text)
-        if size > left:
-            kept.append(piece._replace(text=set_cell_size(piece.text, max(0, left - 1)) + CUT))
+        if size > room:
+            fitting.append(piece._replace(text=set_cell_size(piece.text, max(0, room - 1)) + CUT))
             break
-        kept.append(piece)
-        left -= size
-    return kept
+        fitting.append(piece)
+        room -= size
+    return fitting

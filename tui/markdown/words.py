@@ -43,31 +43,31 @@ class Row(NamedTuple):
 def pieces_of(tokens: Sequence[Token], breaks: bool, base: str = "text") -> list[Piece]:
     """The pieces of a paragraph. `breaks`: each end of a line in the text is one; `base`: the role of plain
     words."""
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     on: list[str] = []  # roles that are switched on, the innermost last
     target = ""
     for token in tokens:
         kind = token.type
-        role = "link" if target else next((one for one in _STRONGEST if one in on), base)
+        role = "link" if target else next((strong for strong in _STRONGEST if strong in on), base)
         if kind == "text":
-            found += [Piece(token.content, role, target)] if target else _named(token.content, role)
+            pieces += [Piece(token.content, role, target)] if target else _named(token.content, role)
         elif kind == "code_inline":
-            found.append(Piece(token.content, "link" if target else "code", target))
+            pieces.append(Piece(token.content, "link" if target else "code", target))
         elif kind in ("softbreak", "hardbreak"):
-            found.append(Piece(BREAK if breaks or kind == "hardbreak" else " ", base))
+            pieces.append(Piece(BREAK if breaks or kind == "hardbreak" else " ", base))
         elif kind == "image":
-            found += _picture(token.content, str(token.attrs.get("src", "")), target)
+            pieces += _picture(token.content, str(token.attrs.get("src", "")), target)
         elif kind == "link_open":
             target = str(token.attrs.get("href", ""))
         elif kind == "link_close":
             target = ""
         elif kind == "html_inline":
-            found += _html(token.content, base)
+            pieces += _html(token.content, base)
         elif kind.endswith("_open") and kind[:-5] in _SWITCHES:
             on.append(_SWITCHES[kind[:-5]])
         elif kind.endswith("_close") and on:
             on.pop()
-    return found
+    return pieces
 
 
 _SWITCHES = {"strong": "strong", "em": "emphasis", "s": "struck"}
@@ -76,15 +76,15 @@ _STRONGEST = ("struck", "strong", "emphasis")
 
 def _named(text: str, role: str) -> list[Piece]:
     """A text with its addresses, numbers, handles and seals as links."""
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     at = 0
     for match in _NAMED.finditer(text):
-        found.append(Piece(text[at : match.start()], role))
+        pieces.append(Piece(text[at : match.start()], role))
         what = "person" if match["handle"] else "link"
         kind = "seal:" if match["seal"] else "number:" if match["number"] else ""
-        found.append(Piece(match[0], what, kind + match[0]))
+        pieces.append(Piece(match[0], what, kind + match[0]))
         at = match.end()
-    return [*found, Piece(text[at:], role)]
+    return [*pieces, Piece(text[at:], role)]
 
 
 def _picture(words: str, source: str, target: str) -> list[Piece]:
@@ -183,9 +183,9 @@ def _words(pieces: Sequence[Piece]) -> Iterator[list[Piece] | str]:
             word = []
             yield BREAK
             continue
-        for found in re.finditer(r"\s+|\S+", piece.text):
-            if not found[0].isspace():
-                word.append(piece._replace(text=safe(found[0])))
+        for match in re.finditer(r"\s+|\S+", piece.text):
+            if not match[0].isspace():
+                word.append(piece._replace(text=safe(match[0])))
                 continue
             if word:
                 yield word

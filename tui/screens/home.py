@@ -46,7 +46,7 @@ class Home(SplitScreen):
         if one is not None:
             preview_item(self, one)
         elif self._repos is not None and str(key) in self._repos:
-            Glance(self, key, str(key), told=self._learn).begin()
+            Glance(self, key, str(key), on_checks=self._learn).begin()
 
     def _learn(self, repo_id: str, state: Part) -> None:
         """Show in its row how the default branch of a repository stands."""

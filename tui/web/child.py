@@ -129,5 +129,5 @@ class Child:
             self._said.append(piece)
 
 
-def _cells(wanted: int) -> int:
-    return max(1, min(wanted, CELLS))
+def _cells(count: int) -> int:
+    return max(1, min(count, CELLS))

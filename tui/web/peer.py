@@ -30,7 +30,7 @@ def _owner(port: int, own: int) -> int | None:
             words = line.split()
             if len(words) < 8 or words[3] != _ESTABLISHED:
                 continue
-            here, there = words[1].partition(":"), words[2].partition(":")
-            if here[0] in _LOOPBACK and int(here[2], 16) == port and int(there[2], 16) == own:
+            local, remote = words[1].partition(":"), words[2].partition(":")
+            if local[0] in _LOOPBACK and int(local[2], 16) == port and int(remote[2], 16) == own:
                 return int(words[7])
     return None

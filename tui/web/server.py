@@ -88,15 +88,15 @@ class _Server:
             await runner.cleanup()
 
     def _application(self) -> web.Application:
-        made = web.Application(middlewares=[self._admit], client_max_size=1024)
+        application = web.Application(middlewares=[self._admit], client_max_size=1024)
         at = self._guard.path
-        made.router.add_get("/", self._exchange)
-        made.router.add_get(at, self._page)
-        made.router.add_get(f"{at}ws", self._socket_of_page)
+        application.router.add_get("/", self._exchange)
+        application.router.add_get(at, self._page)
+        application.router.add_get(f"{at}ws", self._socket_of_page)
         for name in ("page.css", "page.js"):
-            made.router.add_get(f"{at}{name}", self._file)
-        made.router.add_static(f"{at}static", STATICS)
-        return made
+            application.router.add_get(f"{at}{name}", self._file)
+        application.router.add_static(f"{at}static", STATICS)
+        return application
 
     @web.middleware
     async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -183,7 +183,7 @@ class _Server:
             await _say(page, f"the app does not start: {error.strerror or error}")
             return
         ways = [
-            asyncio.create_task(one) for one in (_listen(page, child), _draw(page, child), _wait(self._ended))
+            asyncio.create_task(way) for way in (_listen(page, child), _draw(page, child), _wait(self._ended))
         ]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)

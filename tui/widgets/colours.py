@@ -39,11 +39,11 @@ class Colours:
             return self._whole.spans(at)
         if self._lexer is None or len(line) > LINE_MAX:
             return []
-        found = self._alone.get(line)
-        if found is None:
+        spans = self._alone.get(line)
+        if spans is None:
             roles = roles_soon(line, self._lexer)  # what takes long stays plain until the whole text comes
-            found = with_roles(roles).spans(0) if roles is not None else []
+            spans = with_roles(roles).spans(0) if roles is not None else []
             if len(self._alone) > 1000:
                 self._alone.clear()
-            self._alone[line] = found
-        return found
+            self._alone[line] = spans
+        return spans

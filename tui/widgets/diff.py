@@ -46,9 +46,9 @@ class Diff(Lines):
         """Free what is shown, because nobody sees it. The next files are shown at the same line, if they
         have it."""
         if self._files:
-            self._kept, kept = None, self.key
+            self._kept, key = None, self.key
             self.show_files(())
-            self._kept = kept
+            self._kept = key
 
     def show_notes(self, notes: Mapping[Spot, Sequence[Item]]) -> None:
         """Rows that stand under lines of the files."""
@@ -58,8 +58,8 @@ class Diff(Lines):
     def rebuild(self) -> None:
         """Make the rows again; the cursor stays on its line."""
         half = (self.size.width - 3) // 2 if self.split else 0
-        found = Patches(self._files, half, blanks=self.blanks, seen=self.seen)
-        self.show(Noted(found, self._notes) if self._notes else found)
+        patches = Patches(self._files, half, blanks=self.blanks, seen=self.seen)
+        self.show(Noted(patches, self._notes) if self._notes else patches)
         if self._anchor is not None:
             place = self._place_of(self._anchor)
             self._begun = self.cursor if place is None else place

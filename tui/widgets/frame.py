@@ -77,12 +77,12 @@ class Hints(Line):
         self.put(((" ", "text"), words))
 
     def _fitting(self) -> list[Part]:
-        kept = list(self._hints)
-        width = sum(cell_len(f"{key} {label}  ") for key, label in kept) - 1  # one blank before, two behind
-        while len(kept) > 1 and width > self.size.width > 0:
-            width -= cell_len("{} {}  ".format(*kept.pop(-2)))
+        hints = list(self._hints)
+        width = sum(cell_len(f"{key} {label}  ") for key, label in hints) - 1  # one blank before, two behind
+        while len(hints) > 1 and width > self.size.width > 0:
+            width -= cell_len("{} {}  ".format(*hints.pop(-2)))
         parts: list[Part] = [(" ", "text")]
-        for key, label in kept:
+        for key, label in hints:
             parts += [(key, "accent"), (f" {label}  ", "dim")]
         return [*parts[:-1], (parts[-1][0].rstrip(), parts[-1][1])]
 
@@ -104,7 +104,7 @@ class Prompt(Input):
         self,
         sign: str,
         done: Callable[[str], None],
-        left: Callable[[], None],
+        cancelled: Callable[[], None],
         changed: Callable[[str], None] | None = None,
         value: str = "",
         complete: Callable[[str], str] | None = None,
@@ -114,7 +114,7 @@ class Prompt(Input):
         super().__init__(value=value, placeholder=safe(sign), select_on_focus=False)
         self.cursor_blink = False
         self._ready = asyncio.Event()
-        self._done, self._left, self._changed, self._complete = done, left, changed, complete
+        self._done, self._left, self._changed, self._complete = done, cancelled, changed, complete
         self._move, self._one_key = move, one_key
 
     @property
@@ -122,9 +122,9 @@ class Prompt(Input):
         """The keys that are not typed here, each with what it does."""
         if self._one_key:
             return [("y", "yes"), ("n", "no"), ("esc", "leave")]
-        found = [("enter", "done"), ("↑↓", "move"), ("tab", "complete"), ("esc", "leave")]
+        keys = [("enter", "done"), ("↑↓", "move"), ("tab", "complete"), ("esc", "leave")]
         lacks = {"↑↓": self._move, "tab": self._complete}
-        return [(key, words) for key, words in found if lacks.get(key, self) is not None]
+        return [(key, words) for key, words in keys if lacks.get(key, self) is not None]
 
     def on_mount(self) -> None:
         colours = getattr(self.app, "colours", "terminal")

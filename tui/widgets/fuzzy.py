@@ -7,7 +7,7 @@ import time
 from collections.abc import Hashable, Iterator, Sequence
 from functools import cache
 
-from tui.widgets.lines import Left, Lines, Rows, texts_of
+from tui.widgets.lines import FilteredRows, Lines, Rows, texts_of
 
 SLICE = 0.008  # seconds of work between two keys
 MADE = 8192  # texts that are made at once
@@ -49,8 +49,8 @@ class Fuzzy(Lines):
     def _filtered(self) -> Rows:
         if not self._filter.strip():
             return self._all
-        found = next(places for places in self._slices(self._filter) if places is not None)
-        return _Best(self._all, found)
+        ranked = next(places for places in self._slices(self._filter) if places is not None)
+        return _Best(self._all, ranked)
 
     def _go_on(self, search: Iterator[list[int] | None]) -> None:
         if self._search is search and self.is_attached:
@@ -59,10 +59,10 @@ class Fuzzy(Lines):
                 self.call_later(self._go_on, search)
 
     def _advance(self) -> None:
-        found = next(self._search) if self._search is not None else None
-        if found is not None:
-            self._search, self._done = None, (self._filter, found)
-            self._found(found)
+        ranked = next(self._search) if self._search is not None else None
+        if ranked is not None:
+            self._search, self._done = None, (self._filter, ranked)
+            self._found(ranked)
 
     def _found(self, places: Sequence[int]) -> None:
         self.rows = _Best(self._all, places)
@@ -81,26 +81,26 @@ class Fuzzy(Lines):
         before, places = self._done
         if not before or not typed.startswith(before):
             places = range(len(texts))
-        until, kept = time.perf_counter() + SLICE, list[int]()
+        until, costs = time.perf_counter() + SLICE, list[int]()
         for nth, at in enumerate(places):
             text = texts[at]
             cost = 0
             for word in words:
-                one = distance(text, word)
-                if one is None:
+                letters = distance(text, word)
+                if letters is None:
                     break
-                cost += one
+                cost += letters
             else:
-                kept.append(cost << 64 | len(text) << 32 | at)  # one number sorts in half the time
+                costs.append(cost << 64 | len(text) << 32 | at)  # one number sorts in half the time
             if not nth % EACH and time.perf_counter() > until:
                 yield None
                 until = time.perf_counter() + SLICE
         yield None
-        kept.sort()
-        yield [one & 0xFFFFFFFF for one in kept]
+        costs.sort()
+        yield [packed & 0xFFFFFFFF for packed in costs]
 
 
-class _Best(Left):
+class _Best(FilteredRows):
     """The rows that a search found, in its order."""
 
     def place_of(self, key: Hashable) -> int | None:
@@ -147,9 +147,9 @@ def _apart(text: str, word: str, begin: int) -> int | None:
         if at < begin and text[begin] == letter:
             at = begin
             continue
-        found = _start_of(letter).search(text, max(at, begin), last + 1)
-        if found is not None:
-            at = found.end() - 1
+        start = _start_of(letter).search(text, max(at, begin), last + 1)
+        if start is not None:
+            at = start.end() - 1
         else:
             at = text.find(letter, at + 1)
             apart += 1

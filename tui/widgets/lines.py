@@ -123,11 +123,11 @@ class Lines(Widget, can_focus=True):
     def show(self, rows: Rows, cursor: Hashable | None = None) -> None:
         """Show these rows. The cursor goes to the row with key `cursor`, else stays with its item."""
         self.waiting = ""
-        wanted = cursor if cursor is not None else self.key
+        key = cursor if cursor is not None else self.key
         offset = self.cursor - self.top
         self._all, self._sought = rows, []
         self.rows = self._filtered()
-        place = self._place_of(wanted)
+        place = self._place_of(key)
         if place is not None:
             self.cursor, self.top = place, max(0, place - offset)
         self._settle()
@@ -135,12 +135,12 @@ class Lines(Widget, can_focus=True):
 
     def filter(self, text: str) -> None:
         """List only rows that contain every word of `text`, whatever its case."""
-        wanted = self.key
+        key = self.key
         self._filter = text
         if self.searches:
             return
         self.rows = self._filtered()
-        self.cursor = self._place_of(wanted) or 0
+        self.cursor = self._place_of(key) or 0
         self._settle()
         self.refresh()
         self.post_message(self.Moved(self))
@@ -150,13 +150,13 @@ class Lines(Widget, can_focus=True):
 
     def search(self, step: int) -> bool:
         """Go to the next row that contains what was typed; False if none does."""
-        wanted, count = self._filter.casefold(), len(self.rows)
-        if not wanted:
+        words, count = self._filter.casefold(), len(self.rows)
+        if not words:
             return False
         text = getattr(self.rows, "text_of", None) or (lambda index: text_of(self.rows[index]))
         for distance in range(1, count + 1):
             index = (self.cursor + distance * step) % count
-            if wanted in text(index).casefold():
+            if words in text(index).casefold():
                 self.go(index, step)
                 return True
         return False
@@ -298,12 +298,12 @@ class Lines(Widget, can_focus=True):
             note = self._note() if y == 0 and not len(self.rows) else ""
             return strip([(note, "dim")], width, styles)
         item = self.rows[index]
-        here = item.key is not None and self.highlights(index)
-        mark = [(MARK if here else " ", "marker")] if self.marked else []
+        chosen = item.key is not None and self.highlights(index)
+        mark = [(MARK if chosen else " ", "marker")] if self.marked else []
         left, right = (item.left, item.right) if self.tall == 1 else _halves(item)[second]
         parts = columns(left, right, width + self.shift - self.marked)
-        over = styles[self._over] if here else None
-        bare = self._bare(item, len(mark), here)
+        over = styles[self._over] if chosen else None
+        bare = self._bare(item, len(mark), chosen)
         links = self._addresses(item, len(mark)) if item.targets else NO_LINKS
         line = strip([*mark, *parts], width + self.shift, styles, over, bare, links)
         return line.crop(self.shift, self.shift + width) if self.shift else line
@@ -333,9 +333,9 @@ class Lines(Widget, can_focus=True):
         named = zip(places, item.targets, strict=False)
         return {place: target for place, target in named if opened_by_terminal(target)}
 
-    def _bare(self, item: Item, marks: int, here: bool) -> int:
+    def _bare(self, item: Item, marks: int, chosen: bool) -> int:
         """The place of the part that the cursor leaves out: the chosen one of several links."""
-        if not here or not self.linked or len(item.targets) < 2:
+        if not chosen or not self.linked or len(item.targets) < 2:
             return -1
         places = [place for place, (_, role) in enumerate(item.left, marks) if role in LINKED]
         return places[min(self._link, len(places) - 1)]
@@ -357,7 +357,7 @@ class Lines(Widget, can_focus=True):
         places: Sequence[int] = range(len(texts))
         for word in words:
             places = [at for at in places if word in texts[at]]
-        return Left(self._all, places)
+        return FilteredRows(self._all, places)
 
     def _place_of(self, key: Hashable | None) -> int | None:
         """The place of the row with this key; None if no row has it."""
@@ -412,7 +412,7 @@ def _place_in(rows: Rows, key: Hashable) -> int | None:
     return next((index for index in range(len(rows)) if rows[index].key == key), None)
 
 
-class Left:
+class FilteredRows:
     """The rows that a filter leaves. `places`: theirs among all, in order."""
 
     def __init__(self, rows: Rows, places: Sequence[int]) -> None:

@@ -124,10 +124,10 @@ class Patches:
             right = [*added, *[-1] * (count - len(added)), *others]
             self._put(
                 "B" * len(left),
-                (hunk.old[one] if one >= 0 else 0 for one in left),
-                (hunk.new[one] if one >= 0 else 0 for one in right),
-                [hunk.at[one] if one >= 0 else 0 for one in right],
-                [hunk.at[one] if one >= 0 else 0 for one in left],
+                (hunk.old[at] if at >= 0 else 0 for at in left),
+                (hunk.new[at] if at >= 0 else 0 for at in right),
+                [hunk.at[at] if at >= 0 else 0 for at in right],
+                [hunk.at[at] if at >= 0 else 0 for at in left],
             )
 
     def __len__(self) -> int:
@@ -165,12 +165,12 @@ class Patches:
         """The row with this key."""
         if not isinstance(key, Key):
             return None
-        return next((one for one in self._places(key) if self[one].key == key), None)
+        return next((place for place in self._places(key) if self[place].key == key), None)
 
     def of_spot(self, spot: Spot) -> int | None:
         """The row that shows this line."""
         key = Key(spot.path, "", *((spot.line, 0) if spot.side == "old" else (0, spot.line)))
-        return next((one for one in self._places(key) if chr(self._kinds[one]) not in "FH"), None)
+        return next((place for place in self._places(key) if chr(self._kinds[place]) not in "FH"), None)
 
     def _places(self, key: Key) -> Iterator[int]:
         """The rows of the file whose number, the new one if there is any, is that of the key."""
@@ -179,10 +179,10 @@ class Patches:
             return
         starts = self.marks["file"]
         first, end = starts[which], starts[which + 1] if which + 1 < len(starts) else len(self)
-        numbers, wanted = (self._new, key.new) if key.new else (self._old, key.old)
+        numbers, number = (self._new, key.new) if key.new else (self._old, key.old)
         while first < end:
             try:
-                first = numbers.index(wanted, first, end)
+                first = numbers.index(number, first, end)
             except ValueError:
                 return
             yield first
@@ -221,17 +221,17 @@ class Noted:
     """Rows of a comparison with notes under the lines that they are about."""
 
     def __init__(self, patches: Patches, notes: Mapping[Spot, Sequence[Item]]) -> None:
-        found: dict[int, list[Item]] = {}
+        under: dict[int, list[Item]] = {}
         for spot in sorted(notes, key=lambda spot: spot.side != "old"):  # those of the old side first
             if (place := patches.of_spot(spot)) is not None:
-                found.setdefault(place, []).extend(notes[spot])
+                under.setdefault(place, []).extend(notes[spot])
         self._patches = patches
-        self._under = sorted(found)  # rows of the patches that have notes
-        self._notes = [found[place] for place in self._under]
+        self._under = sorted(under)  # rows of the patches that have notes
+        self._notes = [under[place] for place in self._under]
         self._before = [0, *accumulate(map(len, self._notes))]  # notes before those of each
         # The first note of each, among all rows.
         self._begins = [place + 1 + self._before[at] for at, place in enumerate(self._under)]
-        self.marks = {kind: [self._moved(one) for one in rows] for kind, rows in patches.marks.items()}
+        self.marks = {kind: [self._moved(row) for row in rows] for kind, rows in patches.marks.items()}
 
     def __len__(self) -> int:
         return len(self._patches) + self._before[-1]
@@ -282,17 +282,17 @@ def _hunks(patch: str) -> Iterator[_Hunk]:
     firsts = "".join(line[:1] or "\n" for _, lines in windows(patch) for line in lines)
     titles = [line for line, first in enumerate(firsts) if first == "@" and _HUNK.match(patch, begins[line])]
     for title, end in zip(titles, (*titles[1:], len(begins)), strict=False):
-        kept = bytes(map(OF_LINES.__contains__, firsts[title + 1 : end]))
-        signs = "".join(compress(firsts[title + 1 : end], kept))
-        found = _HUNK.match(patch, begins[title])
-        old, new = map(int, found.groups()) if found is not None else (0, 0)
+        mask = bytes(map(OF_LINES.__contains__, firsts[title + 1 : end]))
+        signs = "".join(compress(firsts[title + 1 : end], mask))
+        numbers = _HUNK.match(patch, begins[title])
+        old, new = map(int, numbers.groups()) if numbers is not None else (0, 0)
         yield _Hunk(
             patch,
             begins[title],
             signs,
             _numbered(signs, "+", old),
             _numbered(signs, "-", new),
-            array("I", compress(begins[title + 1 : end], kept)),
+            array("I", compress(begins[title + 1 : end], mask)),
         )
 
 
@@ -304,9 +304,9 @@ def _numbered(signs: str, without: str, first: int) -> array[int]:
 
 def _blocks(signs: str) -> Iterator[tuple[range, range, range]]:
     """Deleted lines, the added ones in their place, and the unchanged ones after them."""
-    for found in _BLOCK.finditer(signs):
-        if found[0]:
-            yield range(*found.span(1)), range(*found.span(2)), range(*found.span(3))
+    for match in _BLOCK.finditer(signs):
+        if match[0]:
+            yield range(*match.span(1)), range(*match.span(2)), range(*match.span(3))
 
 
 def _without_blanks(hunk: _Hunk) -> _Hunk:
@@ -327,7 +327,7 @@ def _without_blanks(hunk: _Hunk) -> _Hunk:
         hunk.patch,
         hunk.title,
         "".join(signs),
-        array("I", (hunk.old[one] for one in olds)),
-        array("I", (hunk.new[one] for one in news)),
-        array("I", (hunk.at[one] for one in news)),
+        array("I", (hunk.old[line] for line in olds)),
+        array("I", (hunk.new[line] for line in news)),
+        array("I", (hunk.at[line] for line in news)),
     )

@@ -62,36 +62,38 @@ class Picture(Widget, can_focus=True):
             row = self._rows[y]
             used = sum(len(segment.text) for segment in row)
             return Strip([*row, Segment(" " * max(0, width - used), styles["text"])]).crop(0, width)
-        said: list[Part] = [(self._words, "dim")] if y == 0 else []
-        return strip(said, width, styles)
+        parts: list[Part] = [(self._words, "dim")] if y == 0 else []
+        return strip(parts, width, styles)
 
 
 def over(screen: Widget, way: Way) -> Over | None:
     """The pixels that the terminal is to draw over the cells of a screen."""
-    for one in screen.query(Picture) if way != "blocks" else ():
-        (columns, rows), area = one.covered(), one.region
-        if one.sequence and one.display and 0 < columns <= area.width and rows <= area.height:
-            return Over(area.x, area.y, columns, rows, one.sequence, DELETE_KITTY if way == "kitty" else "")
+    for picture in screen.query(Picture) if way != "blocks" else ():
+        (columns, rows), area = picture.covered(), picture.region
+        if picture.sequence and picture.display and 0 < columns <= area.width and rows <= area.height:
+            return Over(
+                area.x, area.y, columns, rows, picture.sequence, DELETE_KITTY if way == "kitty" else ""
+            )
     return None
 
 
 def _blocks(image: Drawn) -> list[list[Segment]]:
     """Two pixels in each cell: the upper one in its colour, the lower one in that of its background."""
     data, width = base64.b64decode(image.data), image.width
-    found = []
+    rows = []
     for top in range(0, image.height, 2):
         row: list[Segment] = []
         last, text = None, ""
         for x in range(width):
-            here = (_pixel(data, width, x, top), _pixel(data, width, x, top + 1))
-            if here != last and last is not None:
+            pair = (_pixel(data, width, x, top), _pixel(data, width, x, top + 1))
+            if pair != last and last is not None:
                 row.append(Segment(text, _style(*last)))
                 text = ""
-            last, text = here, text + (UPPER if here[0] != here[1] else " ")
+            last, text = pair, text + (UPPER if pair[0] != pair[1] else " ")
         if last is not None:
             row.append(Segment(text, _style(*last)))
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 Pixel = tuple[int, int, int]

@@ -30,7 +30,7 @@ class Source:
         self._changed = None if changed is None else frozenset(changed)
         self._digits = len(str(len(lines)))
         self._now = now
-        self._blame = sorted(blame, key=lambda one: one.start)
+        self._blame = sorted(blame, key=lambda blamed: blamed.start)
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -39,12 +39,12 @@ class Source:
         number = index + 1
         gutter: list[Part] = [(f"{number:>{self._digits}} ", "gutter")]
         if self._blame:
-            one = self.blamed(number)
-            first = one is not None and (number == one.start or index == 0)
-            if one is not None and first:
-                name = safe(one.who.handle or one.who.id)[:WHO]
+            blamed = self.blamed(number)
+            first = blamed is not None and (number == blamed.start or index == 0)
+            if blamed is not None and first:
+                name = safe(blamed.who.handle or blamed.who.id)[:WHO]
                 gutter.append(
-                    (f"{one.seal_id[:4]} {name:<{WHO}} {ago(one.sealed_at, self._now):>11} ", "dim")
+                    (f"{blamed.seal_id[:4]} {name:<{WHO}} {ago(blamed.sealed_at, self._now):>11} ", "dim")
                 )
             else:
                 gutter.append((" " * (4 + 1 + WHO + 1 + 11 + 1), "dim"))
@@ -62,5 +62,5 @@ class Source:
 
     def blamed(self, number: int) -> BlameRange | None:
         """Who last changed line `number` (1-based)."""
-        at = bisect_right(self._blame, number, key=lambda one: one.start) - 1
+        at = bisect_right(self._blame, number, key=lambda lines: lines.start) - 1
         return self._blame[at] if at >= 0 and number <= self._blame[at].end else None

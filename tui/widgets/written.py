@@ -115,13 +115,13 @@ class Use(NamedTuple):
 
 def _bindings() -> list[Binding]:
     """Those of a text area, without the keys that are taken."""
-    found: list[Binding] = []
+    bindings: list[Binding] = []
     for binding in TextArea.BINDINGS:
         assert isinstance(binding, Binding)  # noqa: S101 - of the pinned library
         keys = ",".join(key for key in binding.key.split(",") if key not in TAKEN)
         if keys:
-            found.append(replace(binding, key=keys))
-    return [*found, Binding("ctrl+f", "find", "find", show=False)]
+            bindings.append(replace(binding, key=keys))
+    return [*bindings, Binding("ctrl+f", "find", "find", show=False)]
 
 
 _BINDINGS = _bindings()
@@ -303,10 +303,10 @@ class Written(TextArea, inherit_bindings=False):
         line = self.document.get_line(at) if at < self.document.line_count else None
         key: Any = (self.size, self.scroll_offset.x, at, chosen, end if end[0] == at else None)
         key = (*key, self.has_focus, self.gutter_width, self.virtual_size.width, line)
-        found = self._line_cache.get(key)
-        if found is None:
-            found = self._line_cache[key] = self._render_line(y)
-        return found
+        strip = self._line_cache.get(key)
+        if strip is None:
+            strip = self._line_cache[key] = self._render_line(y)
+        return strip
 
     async def _on_key(self, event: Key) -> None:
         """Carry out the key at once. Textual looks for what a key is bound to when it has reached the app,
@@ -347,12 +347,12 @@ class Written(TextArea, inherit_bindings=False):
             at = (row + step * away) % count
             line = fold(lines[at])
             if away == 0:
-                found = line.find(word, end[1] if end[0] == row and end != (row, column) else column)
-                found = found if step > 0 else line.rfind(word, 0, column)
+                start = line.find(word, end[1] if end[0] == row and end != (row, column) else column)
+                start = start if step > 0 else line.rfind(word, 0, column)
             else:
-                found = line.find(word) if step > 0 else line.rfind(word)
-            if found >= 0:
-                self.selection = Selection((at, found), (at, found + len(word)))
+                start = line.find(word) if step > 0 else line.rfind(word)
+            if start >= 0:
+                self.selection = Selection((at, start), (at, start + len(word)))
                 return True
         return False
 

@@ -1,4 +1,4 @@
-"""Whether a version is one that an advisory speaks of, by the rules of OSV."""
+"""Whether an advisory affects a version, by the rules of OSV."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _SEMVER = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z.-]+))?(?:\+[0
 def is_affected(
     ecosystem: str, version: str, ranges: Sequence[Range], versions: Sequence[str]
 ) -> bool | None:
-    """Whether the version is affected: named among `versions`, or within a range. Ranges and versions that
-    are both absent mean all. None where it cannot be told, because a version does not follow the rules of its
+    """Whether the version is affected: it is listed in `versions`, or lies in a range. If both are empty,
+    every version is. None if it cannot be decided, because a version does not follow the rules of its
     ecosystem."""
     if version in versions or not (ranges or versions):
         return True

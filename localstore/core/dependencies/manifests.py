@@ -1,4 +1,5 @@
-"""Readers of manifests. Ecosystems have the names that OSV gives them; `svc` are repositories of a node."""
+"""Readers of manifests. Ecosystems have the names of OSV; `svc` is the ecosystem of a node's own
+repositories."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ _KEY_STEPS = 2_000_000  # of reading dotted keys: each part is kept with all bef
 
 
 class Declared(msgspec.Struct, frozen=True):
-    """A dependency as a manifest declares it. `requirement`: what it asks of the version, in the words of the
-    ecosystem; empty: nothing. `version`: the one version that it can be; None where several can."""
+    """A dependency as a manifest declares it. `requirement`: the versions it accepts, in the syntax of the
+    ecosystem; "" accepts all. `version`: the single version that it allows; None if it allows several."""
 
     ecosystem: Ecosystem
     name: str
@@ -39,13 +40,13 @@ class Declared(msgspec.Struct, frozen=True):
 
 
 def is_manifest(path: str) -> bool:
-    """Whether a file at this path is one that `read` reads."""
+    """Whether `read` can read a file of this name."""
     return _reader(path) is not None
 
 
 def read(path: str, data: bytes) -> list[Declared]:
-    """What the manifest declares, each once, in its order, at most `DEPENDENCIES`. Invalid for what cannot be
-    read."""
+    """The dependencies that the manifest declares: each once, in its order, at most `DEPENDENCIES`. Raises
+    Invalid if it cannot be read."""
     reader = _reader(path)
     if reader is None:
         raise Invalid("this is not a manifest of dependencies")
@@ -59,7 +60,7 @@ def read(path: str, data: bytes) -> list[Declared]:
 
 
 def key(ecosystem: str, name: str) -> str:
-    """The name as its ecosystem compares it."""
+    """The name in the form in which its ecosystem compares names."""
     if ecosystem == "PyPI":
         return canonicalize_name(name)
     return name.lower() if ecosystem in ("svc", "npm") else name
@@ -130,8 +131,8 @@ def _python(text: Any, development: bool = False) -> Declared | None:
 
 
 def _poetry_pin(requirement: str) -> str | None:
-    """The one version that the requirement allows; None if it allows others. Poetry reads a bare version as
-    that version."""
+    """The single version that the requirement allows; None if it allows several. Poetry reads a bare version
+    as exactly that version."""
     plain = requirement.removeprefix("==").strip()
     return plain if re.fullmatch(r"[0-9][\w.+!-]*", plain) else None
 
@@ -169,8 +170,9 @@ def _cargo(data: bytes) -> Iterator[Declared]:
 
 
 def _go(data: bytes) -> Iterator[Declared]:
-    """The modules that a go.mod requires. `replace` and `exclude` are skipped: they are about builds of this
-    module alone. Go takes the least version that is asked for, so one manifest says the version."""
+    """The modules that a go.mod requires. `replace` and `exclude` are skipped, because they count for builds
+    of this module alone. Go takes the lowest version that fulfils all requirements, so the manifest alone
+    tells it."""
     block = ""
     for line in data.decode("utf-8-sig").splitlines():
         plain, _, _ = line.partition("//")
@@ -203,8 +205,8 @@ def _toml(data: bytes) -> dict[str, Any]:
 
 
 def _refuse_depth(data: bytes) -> None:
-    """Raises Invalid for brackets within brackets, before anything is built. Those in texts count too, which
-    no manifest comes near."""
+    """Raise Invalid for deeply nested brackets, before anything is parsed. Brackets inside texts count too;
+    real manifests stay far below the limit."""
     depth = 0
     for bracket in re.finditer(rb"[][{}]", data):
         depth += 1 if bracket[0] in b"[{" else -1
@@ -214,8 +216,8 @@ def _refuse_depth(data: bytes) -> None:
 
 
 def _refuse_long_keys(data: bytes) -> None:
-    """Raises Invalid for keys of so many parts that reading them takes gigabytes. Every dot counts, wherever
-    it stands."""
+    """Raise Invalid for dotted keys of so many parts that parsing them takes gigabytes. Every dot counts,
+    also outside of keys."""
     table = steps = 0
     for line in data.split(b"\n"):
         dots = line.count(b".")

@@ -1,4 +1,4 @@
-"""Where lines of a text are after the text was edited: what a comment on lines is carried along by.
+"""Where lines of a text are after the text was edited; comments on lines follow them by it.
 
 A range of bytes goes through edits: what is inserted at its ends stays outside, what replaces text inside it
 is inside. Where the edits are known as they were made, the range ends up where its author would look for it;
@@ -22,15 +22,15 @@ ALIKE = 0.5  # share of words of a line that replaces another one, to be taken f
 
 
 class Span(NamedTuple):
-    """Bytes `start` to `end` of a text, exclusive; empty: what stood there is gone."""
+    """Bytes `start` to `end` (exclusive) of a text. Empty: the text that stood there was deleted."""
 
     start: int
     end: int
 
 
 def of_lines(text: bytes, first: int, last: int) -> Span | None:
-    """The bytes of lines `first` to `last`, counted from 1, without the end of the last one; None for lines
-    that the text does not have."""
+    """The bytes of lines `first` to `last`, counted from 1, without the line break of the last one. None if
+    the text does not have these lines."""
     starts = _starts(text)
     if not 1 <= first <= last <= len(starts):
         return None
@@ -47,7 +47,8 @@ def lines_of(text: bytes, span: Span) -> tuple[int, int]:
 
 
 def content(text: bytes, first: int, last: int) -> bytes:
-    """Lines `first` to `last` as they stand, without the end of the last one; b"" for lines not there."""
+    """The text of lines `first` to `last`, without the line break of the last one; b"" if the text does not
+    have them."""
     span = of_lines(text, first, last)
     return text[span.start : span.end] if span is not None else b""
 
@@ -73,7 +74,8 @@ def through(span: Span, edits: Iterable[Edit]) -> Span:
 
 
 def follow(old: bytes, new: bytes, spans: Sequence[Span], edits: Sequence[Edit] | None = None) -> list[Span]:
-    """The spans of `old` in `new`, by the edits that were made, or else by those that a comparison finds."""
+    """Where the spans of `old` are in `new`. `edits`: those that were made, None if they are not known; a
+    comparison of the texts replaces them."""
     line_edits = _by_lines(old, text_edits.edits(old, new) if edits is None else edits)
     return [_narrow(old, new, span, through(span, line_edits), line_edits) for span in spans]
 
@@ -90,8 +92,8 @@ def elsewhere(old: bytes, new: bytes, span: Span, lost: bytes) -> Span | None:
 
 
 def _by_lines(old: bytes, edits: Sequence[Edit]) -> list[Edit]:
-    """The same edits, but whole lines that came or went begin at a line. A comparison of characters may begin
-    such an edit in the line before."""
+    """The same edits, with inserted and deleted whole lines beginning at a line start. A comparison of
+    characters may begin such an edit in the line before."""
     line_edits: list[Edit] = []
     for offset, deleted, inserted in edits:
         edit = Edit(offset, deleted, inserted)
@@ -107,8 +109,8 @@ def _by_lines(old: bytes, edits: Sequence[Edit]) -> list[Edit]:
 
 
 def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
-    """By how many bytes a run that was put in or taken out at `offset` can begin earlier, at a line; 0 if it
-    cannot."""
+    """How many bytes before `offset` an inserted or deleted run can begin instead, at the start of a line; 0
+    if it cannot be moved."""
     for by in range(offset - floor + 1):
         at = offset - by
         if at == 0 or old[at - 1 : at] == b"\n":

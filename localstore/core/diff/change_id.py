@@ -30,7 +30,7 @@ class FileChange(NamedTuple):
 
 
 def change_id(files: Iterable[bytes]) -> str:
-    """The id of the changes of these files (`file_id`), in whatever order; 64 hex digits."""
+    """The id of a change of several files: 64 hex digits. `file_id`s may come in any order."""
     return _digest(b"change", sorted(files))
 
 

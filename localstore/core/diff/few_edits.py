@@ -34,7 +34,7 @@ def few_edits(old: Sequence[object], new: Sequence[object]) -> list[Hunk] | None
 
 
 def _alike(old: Sequence[object], i: int, new: Sequence[object], j: int) -> int:
-    """The number of equal elements from `i` and `j` on."""
+    """The number of equal elements of `old` from i and `new` from j."""
     most = min(len(old) - i, len(new) - j)
     done, width = 0, 1
     while done < most:
@@ -49,7 +49,7 @@ def _alike(old: Sequence[object], i: int, new: Sequence[object], j: int) -> int:
 
 
 def _way(came: list[dict[int, int]], diagonal: int) -> list[Hunk]:
-    """The changed runs of the edit path that ends on `diagonal`."""
+    """The changed runs of the edit path that ends on `diagonal`, found backwards from there."""
     steps = []
     for before in reversed(came[:-1]):
         deleted, inserted = before.get(diagonal - 1, NOWHERE) + 1, before.get(diagonal + 1, NOWHERE)

@@ -57,7 +57,7 @@ class _Box(NamedTuple):
 
 
 def as_git(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
-    """The changed runs of lines as `git merge-file` finds them; as `opcodes` finds them if that takes too
+    """The changed runs of lines that `git merge-file` finds; those of `opcodes` if the search takes too
     long."""
     a, b = interned(old, new)
     try:
@@ -248,7 +248,7 @@ class _Walk:
         return None, snake
 
     def _wider(self, low: int, high: int, reach: list[int], unreached: int) -> tuple[int, int]:
-        """The diagonals after one more edit, within the box."""
+        """The range of diagonals after one more edit, limited to the box."""
         if low > self.least:
             low -= 1
             reach[low - 1 + self.shift] = unreached
@@ -262,7 +262,8 @@ class _Walk:
         return low, high
 
     def interesting(self, cost: int) -> tuple[int, int, bool, bool] | None:
-        """A point that a path reached quickly, at the end of a run of equal lines."""
+        """A point that a path reached with few edits, at the end of a run of SNAKE equal lines; None if there
+        is none."""
         old, new = self.search.old, self.search.new
         i1, i2, j1, j2, _ = self.box
         best, point = INTERESTING * cost, None
@@ -285,7 +286,7 @@ class _Walk:
         return point
 
     def furthest(self) -> tuple[int, int, bool, bool]:
-        """The point furthest from the corner where its path began."""
+        """The point farthest from the corner where its path began."""
         i1, i2, j1, j2, _ = self.box
         ways = []
         for d in range(self.high, self.low - 1, -2):

@@ -1,9 +1,8 @@
-"""Finds the changed lines of two texts as git's merge does, which is not as git's diff does.
+"""Finds the changed lines of two texts as `git merge` does, which differs from `git diff`.
 
-`git merge` compares by histogram: it parts the texts at the longest common run that holds the rarest line,
-and goes on before and behind it. Where every common line is frequent, it searches as `git_alignment` does.
-The constants are git's.
-"""
+`git merge` compares by histogram: it splits the texts at the longest common run that contains the rarest
+line, and repeats this on both sides of the run. Where every common line is frequent, it searches as
+`git_alignment` does. The constants are git's."""
 
 from __future__ import annotations
 
@@ -43,15 +42,15 @@ class _Effort:
 
 
 class _Found(NamedTuple):
-    """A common run, the ends not included, and how often its rarest line occurs; `rare` False: common lines
-    exist, and all are frequent."""
+    """A common run of lines (ends exclusive), and how often its rarest line occurs. `rare` False: there are
+    common lines, and all are frequent."""
 
     run: _Box | None
     rare: bool
 
 
 def as_git_merges(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
-    """The changed runs of lines as `git merge` finds them; as `opcodes` finds them if that takes too long."""
+    """The changed runs of lines that `git merge` finds; those of `opcodes` if the search takes too long."""
     if (only := _one_run(old, new)) is not None:
         # Lines that are nowhere else hold a run in its place.
         return [only] if only.new_start < only.new_end else slid(old, new, [only], None)
@@ -63,10 +62,9 @@ def as_git_merges(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
 
 
 def _one_run(old: Sequence[bytes], new: Sequence[bytes]) -> Hunk | None:
-    """The changed run between the equal lines at both ends, if `histogram_hunks` surely finds just that: the
-    lines that came are nowhere in the old text, the equal ends have only one place, and each holds a line
-    that the old text has once. Such a line is rarest, and its run is the whole end. Most edits are of this
-    kind."""
+    """The single changed run between the equal lines at both ends, if `histogram_hunks` is certain to find
+    the same; else None. It is certain if no new line occurs in the old text, the equal ends fit in one place
+    only, and each end has a line that the old text has once. Most edits are of this kind."""
     start = _equal(old, new)
     end = min(_equal(reversed(old), reversed(new)), min(len(old), len(new)) - start)
     came = new[start : len(new) - end]
@@ -80,12 +78,12 @@ def _one_run(old: Sequence[bytes], new: Sequence[bytes]) -> Hunk | None:
 
 
 def _equal(first: Iterable[bytes], second: Iterable[bytes]) -> int:
-    """The number of equal lines at the start."""
+    """The number of equal lines at the start of both."""
     return len(list(takewhile(truth, map(eq, first, second))))
 
 
 def _has_rare(old: Sequence[bytes], part: range) -> bool:
-    """Whether one of the first lines of a part occurs once in the text. True for no part."""
+    """Whether one of the first lines of a part occurs only once in the text. True for an empty part."""
     return not part or any(old.count(old[at]) == 1 for at in part[:LOOKED_AT])
 
 

@@ -39,12 +39,12 @@ def opcodes(
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether a patch shows the file as binary: a NUL among the first bytes."""
+    """Whether patches show the file as binary, because one of its first bytes is NUL."""
     return b"\0" in data[:BINARY_PROBE]
 
 
 def stat(old: bytes | None, new: bytes | None, space: bool = True) -> tuple[int, int]:
-    """(lines added, lines deleted); (0, 0) where either side is binary. None: no such file."""
+    """(lines added, lines deleted); (0, 0) if either side is binary. None stands for a missing file."""
     before, after = old or b"", new or b""
     if is_binary(before) or is_binary(after):
         return 0, 0
@@ -82,11 +82,9 @@ def compared(
     space: bool = True,
 ) -> tuple[int, int, bytes]:
     """(lines added, lines deleted, the patch from `old` to `new` in git's unified format, b"" if they are
-    equal). `space=False`: but for white space; lines that are equal are then those of `new`.
-
-    None as bytes and path of a side: no such file. `similarity`: percent, for a moved file. Bytes and names
-    are written unchanged.
-    """
+    equal). `space=False`: white space is ignored, and equal lines are shown as `new` has them. A side whose
+    bytes and path are None does not exist. `similarity`: percent, for a moved file. Bytes and names are
+    written unchanged."""
     if old == new and old_path == new_path:
         return 0, 0, b""
     header = _header(old is None, new is None, old_path, new_path, similarity)

@@ -12,7 +12,7 @@ from localstore.core.diff.stretches import span, stretches
 
 
 def merge_lines(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-    """The merged text; None if both sides changed lines that overlap or touch, and not alike.
+    """The merged text; None if both sides changed overlapping or adjacent lines in different ways.
 
     Swapping the sides changes nothing. An absent base is b"".
     """

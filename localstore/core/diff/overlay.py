@@ -1,8 +1,7 @@
-"""Two changes of one text by words, where neither takes away what the other touches.
+"""Merges two changes of one text by words, if neither deletes what the other touches.
 
-For changes that `text_merge` calls a conflict although nobody replaced anything: two people who write at one
-place. Replaced text stays a conflict, since neither side's words would stand as they were meant.
-"""
+For changes that `text_merge` calls a conflict although nobody replaced anything: two people insert text at
+the same place. Replaced text stays a conflict."""
 
 from __future__ import annotations
 

@@ -129,7 +129,8 @@ def similar(
 def _within_bounds(
     pairs: list[tuple[str, str]], old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
 ) -> Iterable[tuple[str, str]]:
-    """All pairs if comparing them is little work; else the most likely ones, as many as that allows."""
+    """All pairs if comparing them is little work; else as many of the most likely pairs as the bound
+    allows."""
 
     def cost(pair: tuple[str, str]) -> int:
         return min(len(old[pair[0]]), len(new[pair[1]]))
@@ -145,7 +146,7 @@ def _within_bounds(
 def _count_shared_lines(
     old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
 ) -> Counter[tuple[str, str]]:
-    """Pair of files → the number of lines that both have and few others."""
+    """Pair of files → number of lines that both have and that few other files have."""
     having: dict[bytes, list[str]] = {}
     for path, counts in new.items():
         for piece in counts:
@@ -198,7 +199,7 @@ def pieces(text: bytes) -> Counter[bytes]:
 
 
 def _alike(old: Counter[bytes], new: Counter[bytes], old_size: int, new_size: int) -> int:
-    """The percentage of the larger text that both have."""
+    """The size of the common lines, in percent of the larger text."""
     few, many = (old, new) if len(old) <= len(new) else (new, old)
     common = sum(len(piece) * min(count, many[piece]) for piece, count in few.items() if piece in many)
     return common * 100 // max(old_size, new_size, 1)
@@ -209,7 +210,7 @@ def _is_comparable(file: File) -> bool:
 
 
 def _may_be(old: File, new: File) -> bool:
-    """Whether the sizes allow a match."""
+    """Whether the sizes alone allow enough similarity."""
     return min(old.size, new.size) * 100 >= max(old.size, new.size) * ALIKE
 
 

@@ -1,5 +1,5 @@
-"""Suggested lines in the place of others, and the message of the seal that takes them in. Relay and device
-make the same of them, so that the device signs what it worked out."""
+"""Applies suggested lines to a text, and makes the message of the seal with them. Relay and device compute
+the same, so the device signs what it computed itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class SuggestionsOverlap(Conflict):
 
 
 class Suggested(NamedTuple):
-    """Lines `first` to `last`, from 1, become `text`; an empty one takes them away."""
+    """Lines `first` to `last`, counted from 1, are replaced by `text`; "" deletes them."""
 
     first: int
     last: int
@@ -25,8 +25,8 @@ class Suggested(NamedTuple):
 
 
 def applied(text: bytes, suggestions: Iterable[Suggested]) -> bytes:
-    """The text with all of them. Lines end as those that they replace. SuggestionsOverlap; IndexError for
-    lines that the text does not have."""
+    """The text with all suggestions applied. New lines get the line break of those that they replace. Raises
+    SuggestionsOverlap, and IndexError for lines that the text does not have."""
     ordered = sorted(suggestions)
     parts: list[bytes] = []
     copied = after = 0
@@ -46,7 +46,7 @@ def applied(text: bytes, suggestions: Iterable[Suggested]) -> bytes:
 
 
 def message(number: int, count: int, authors: Iterable[str], text: str | None = None) -> str:
-    """The message of the seal, which credits the authors of the suggestions by their handles."""
+    """The message of the seal. It names the authors of the suggestions by their handles."""
     title = text or f"Apply {'a suggestion' if count == 1 else f'{count} suggestions'} to #{number}"
     credits = [f"Co-authored-by: {handle}" for handle in dict.fromkeys(authors)]
     return "\n\n".join([title.rstrip(), "\n".join(credits)]) if credits else title.rstrip()

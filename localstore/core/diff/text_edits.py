@@ -207,7 +207,7 @@ def _as_bytes(old: str, new: str, changed: list[Hunk], offset: int) -> list[Edit
 
 
 def keeps(old: bytes, arrived: bytes, data: bytes) -> bool:
-    """Whether `data` has everything that `arrived` added to `old`."""
+    """Whether `data` still has everything that `arrived` added to `old`."""
     news, at = [], 0
     for offset, deleted, inserted in edits(old, arrived):
         news.append((offset + at, offset + at + len(inserted)))

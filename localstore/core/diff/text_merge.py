@@ -26,8 +26,9 @@ MARKER = rb"^(?:%b|%b)" % (re.escape(OPENING), re.escape(CLOSING))
 
 
 class Conflict(NamedTuple):
-    """Lines [start, end) of each text, counted from 0; an empty range is a position between lines. Of the
-    sides it has the differing lines, of the base everything that either side changed there."""
+    """A conflict: lines [start, end) of each text, counted from 0; an empty range is a position between
+    lines. Of the two sides it has the lines that differ, of the base all lines that either side changed
+    there."""
 
     base: tuple[int, int]
     theirs: tuple[int, int]
@@ -199,5 +200,5 @@ def _between_markers(
 
 
 def _whole(some: list[bytes], end: bytes) -> list[bytes]:
-    """The lines with a line feed at the end of the last one."""
+    """The lines, with a line feed added to the last one if it lacks it."""
     return [*some[:-1], some[-1] if some[-1].endswith(b"\n") else some[-1] + end] if some else some

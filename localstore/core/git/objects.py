@@ -18,7 +18,7 @@ _TIME = re.compile(r" ?(0|[1-9][0-9]{0,17}) ([+-][0-9]{4})")
 
 
 def header(kind: Kind, size: int) -> bytes:
-    """What precedes the `size` bytes of an object when its id is computed."""
+    """The bytes that git puts before the content of an object (`size` bytes) when it computes the id."""
     return b"%s %d\0" % (kind.encode(), size)
 
 
@@ -28,20 +28,20 @@ def object_id(kind: Kind, data: bytes) -> bytes:
 
 
 def person(name: str, email: str) -> str:
-    """`NAME <EMAIL>` as a commit has it, without what git does not allow in either. A name of which nothing
-    is left is `unknown`."""
+    """`NAME <EMAIL>` as commits have it, without characters that git does not allow there. A name without
+    other characters becomes `unknown`."""
     clean_name = _NOT_IN_PERSON.sub(" ", name).strip(_TRIMMED) or "unknown"
     return f"{clean_name} <{_NOT_IN_PERSON.sub('', email).replace(' ', '')}>"
 
 
 def signed(who: str, seconds: int) -> str:
-    """A person (see `person`) and a time in UTC, as `author` and `committer` of a commit have them."""
+    """The value of `author` or `committer` in a commit: a person (see `person`) and a time in UTC."""
     return f"{who} {max(0, seconds)} +0000"
 
 
 def author(text: str, seconds: int) -> str:
-    """The `author` of a commit from what somebody wrote: `NAME`, `NAME <EMAIL>` or a whole author line with a
-    time and zone. Without one it is `seconds`."""
+    """The `author` of a commit, from text that a user wrote: `NAME`, `NAME <EMAIL>` or a whole author line
+    with time and zone. `seconds`: the time if the text has none."""
     matched = _WITH_EMAIL.fullmatch(text)
     if matched is None:
         return signed(person(text, ""), seconds)

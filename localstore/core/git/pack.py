@@ -26,7 +26,7 @@ _INDEX_MAGIC = b"\xfftOc\x00\x00\x00\x02"
 
 
 class PackEntry(NamedTuple):
-    """Where an object stands in a pack, and the CRC of the bytes there."""
+    """The offset of an object in a pack, and the CRC of its bytes there."""
 
     id: bytes
     offset: int
@@ -51,7 +51,7 @@ def entry_header(kind: Kind, size: int) -> bytes:
 
 
 class PackWriter:
-    """Writes objects through `write`, each once. `size`: bytes written; `raw`: of the objects before
+    """Writes objects through `write`, each once. `size`: bytes written. `raw`: bytes of the objects before
     compression."""
 
     def __init__(self, write: Callable[[bytes], object]) -> None:
@@ -77,8 +77,8 @@ class PackWriter:
         return object_id
 
     def begin(self, size: int) -> LargeBlob:
-        """Begin a blob of `size` bytes that comes in pieces; nothing else is written until it is finished.
-        The pack may hold nothing else: a blob that is there already would be there twice."""
+        """Begin a blob of `size` bytes that is written in pieces; until it is finished nothing else may be
+        written. Use it in an empty pack only: a blob that is there already would be written twice."""
         return LargeBlob(self, size)
 
     def _enter(self, object_id: bytes, crc: int, offset: int) -> None:

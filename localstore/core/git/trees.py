@@ -1,4 +1,4 @@
-"""Directories as git has them, and what a seal changes in them."""
+"""Directories in git's form, and the changes of a seal applied to them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def encode(tree: Mapping[bytes, Entry]) -> bytes:
 
 
 def decode(raw: bytes) -> Tree:
-    """Inverse of `encode`. Raises Invalid for bytes that it did not write."""
+    """Inverse of `encode`. Raises Invalid for bytes that `encode` does not write."""
     entries: Tree = {}
     at = 0
     while at < len(raw):
@@ -49,8 +49,8 @@ def decode(raw: bytes) -> Tree:
 
 
 class Trees:
-    """Makes the trees of one seal from those of another. `load` returns the bytes of a tree by its id, `keep`
-    receives each tree that was made, with its id."""
+    """Makes the git trees of one seal from those of another. `load` returns the bytes of a tree by its id;
+    `keep` is called with each new tree and its id."""
 
     def __init__(self, load: Callable[[bytes], bytes], keep: Callable[[bytes, bytes], None]) -> None:
         self._load, self._keep = load, keep
@@ -67,7 +67,7 @@ class Trees:
         return self._update(tree, split) or self._made({})
 
     def _update(self, tree: bytes | None, changes: Mapping[Path, bytes | None]) -> bytes | None:
-        """The id of the directory after the changes; None if nothing is left in it."""
+        """The id of the directory after the changes; None if it has become empty."""
         entries = dict(self._read(tree)) if tree is not None else {}
         files: dict[bytes, bytes] = {}
         below: dict[bytes, dict[Path, bytes | None]] = {}

@@ -48,8 +48,8 @@ def text_in_authorization(value: str) -> str:
 
 
 def text_in_password(value: str) -> str:
-    """As `text_in_authorization`, but the token may also be the password of Basic (RFC 7617), as git sends
-    it; the name beside it counts for nothing."""
+    """The token text of an Authorization header, which may also be the password of Basic authentication (RFC
+    7617), as git sends it; the user name is ignored. Raises as `text_in_authorization`."""
     scheme, _, text = value.partition(" ")
     if scheme.lower() != "basic":
         return text_in_authorization(value)
@@ -65,7 +65,8 @@ def text_in_password(value: str) -> str:
 
 
 def _refuse_private_key(text: str) -> None:
-    """Raise Unauthorized for a whole script token, which no server is sent."""
+    """Raise Unauthorized for a whole script token: it contains a private key, which must not be sent to
+    servers."""
     if text.startswith((SCRIPT_TOKEN_PREFIX, _FIRST_PREFIX)):
         raise Unauthorized(
             f"{text.partition('_')[0]}_… is a script token with its private key, which no server may see; "

@@ -81,10 +81,8 @@ class Capability:
 
 class Token:
     """A token that passed the guard. Cache it by the digest of its bytes and authorize each request with it.
-
-    `_granted`: operations that it was found to allow. Only the end depends on time, and it is compared on
-    every call.
-    """
+    `_granted`: operations that it has already been found to allow; only its end depends on time, and that is
+    checked in every call."""
 
     __slots__ = ("_biscuit", "_granted", "capability")
 
@@ -129,7 +127,8 @@ class Token:
         self._granted.add(question)
 
     def _allows(self, source: str, parameters: dict[str, Any]) -> bool:
-        """The library's verdict. Raises Unavailable if it was not given in time, after repeats."""
+        """Whether the library authorizes the token. Raises Unavailable if it gives no answer in time, after
+        repeats."""
         for _ in range(AUTHORIZE_TRIES):
             try:
                 _guard(lambda: self._run(source, parameters))
@@ -298,7 +297,8 @@ def _inspect(biscuit: Biscuit) -> Token:
 
 
 def _ends_of(source: str) -> list[str]:
-    """The ends that an appended block sets. Raises unless it has harmless checks only."""
+    """The ends that an appended block sets. Raises Unauthorized if it contains anything but harmless
+    checks."""
     statements = source.removesuffix(";\n").split(";\n") if source else []
     if len(statements) > TOKEN_STATEMENTS_MAX:
         raise _refusal(f"a block has more than {TOKEN_STATEMENTS_MAX} statements")
@@ -314,7 +314,7 @@ def _revocation_ids(biscuit: Biscuit) -> list[str]:
 
 
 def _guard(work: Callable[[], _T]) -> _T:
-    """Run library code; a panic, which is not an Exception, becomes Unauthorized."""
+    """Run library code. A panic, which is a BaseException, becomes Unauthorized."""
     try:
         return work()
     except BaseException as error:

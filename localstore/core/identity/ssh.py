@@ -1,4 +1,5 @@
-"""What the relay tells the process that runs the app, or one command, for somebody who came over SSH."""
+"""Messages between the relay and the process that it starts for an SSH connection: the app, or one
+command."""
 
 from __future__ import annotations
 
@@ -21,9 +22,10 @@ SIGN_BYTES = 256 * 1024
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """The first message on the link. `seed`: of the key that the token is bound to, made for this session
-    alone; `agent`: the public key that a forwarded agent signs with, empty without one; `words`: a command
-    line, empty for the app; `terminal`: standard input is one; `own_user`: no other process has this uid."""
+    """The first message of the relay on the link. `seed`: private half of the key that the token is bound to,
+    made for this session alone. `agent`: public key that a forwarded agent signs with, b"" without one.
+    `words`: a command line, empty for the app. `terminal`: standard input is a terminal. `own_user`: no other
+    process has this uid."""
 
     v: Literal[1] = 1
     origin: str
@@ -47,7 +49,8 @@ with a `Signed`."""
 
 
 class Signed(msgspec.Struct, frozen=True):
-    """`signature`: 64 bytes; empty if there is none, and then `refused` is a sentence that says why."""
+    """The answer to a request for a signature. `signature`: 64 bytes; b"" if it was refused, and `refused`
+    says why."""
 
     signature: bytes = b""
     refused: str = ""

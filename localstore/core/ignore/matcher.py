@@ -1,4 +1,4 @@
-"""Which files of a working copy stay out of the repository, and why.
+"""Decides which files of a working copy are ignored, and by which rule.
 
 Four sources, highest precedence first: `.svcignore`, `.stignore`, `.gitignore` (each in any folder, relative
 to it), then the built-in defaults. Inside one source git's rules hold: deeper files first, the last matching
@@ -107,7 +107,7 @@ class Scope:
         screen: Screen,
         deeper: bool,
     ) -> None:
-        """`deeper`: a rule with a slash can still apply below."""
+        """`deeper`: a rule with a slash can still match below this folder."""
         self.path, self._layers, self._verdicts, self._closed = path, layers, verdicts, closed
         self._screen, self._deeper = screen, deeper
         decided = next(filter(None, verdicts), None)
@@ -128,7 +128,8 @@ class Scope:
         return False
 
     def prune(self, name: str) -> bool:
-        """Whether a directory need not be entered: it is ignored, and no line includes anything below."""
+        """Whether a directory need not be entered: it is ignored, and no rule re-includes anything below
+        it."""
         if self._silent and not self._screen.passes(name):
             return False
         if self._closed or _is_reserved(name):

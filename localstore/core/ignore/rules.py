@@ -43,7 +43,7 @@ class Rule:
         return "/" not in self.body
 
     def matches(self, text: str) -> object:
-        """Truthy if the octets of a name, or of a path below the rule's folder, match."""
+        """Truthy if the rule matches these octets: a name, or a path relative to the rule's folder."""
         if self._match is None:
             source = expression(self.body.removeprefix("/"), pathname=not self.by_name)
             # Octets stand for the bytes of UTF-8: other case of bytes above 127 would be other letters.

@@ -1,12 +1,11 @@
-"""The text that an editor plugin shows, kept beside it by the agent.
+"""The text that an editor plugin shows, mirrored by the agent.
 
-A plugin sends what it changes as splices, and knows nothing of lanes. It makes a change of the agent only if
-the agent had all of its own changes by then; otherwise it drops that change, and the agent sends it again for
-the text as it has become. So a plugin never moves a place: the lanes here do.
+A plugin sends its changes as splices and knows nothing of lanes. It makes a change of the agent only if the
+agent had received all of the plugin's changes by then; otherwise it drops the change, and the agent sends it
+again for the new text. So a plugin never has to move offsets: the lanes here do that.
 
-A plugin may send as one splice all that lies between two places where it has changed something. Words of
-others in there stay where they are, so a splice is made as the small edits that lead to the same text.
-"""
+A plugin may send everything between two changed places as one splice. Words of others in between must stay
+where they are, so each splice is replaced by the smallest edits that lead to the same text."""
 
 from __future__ import annotations
 
@@ -28,8 +27,8 @@ SHOWN_SECONDS = 3.0  # for which a text that the plugin showed may still be what
 
 
 class Change(NamedTuple):
-    """A change that the plugin is to make. `number` counts the agent's changes from 1; `after`: number of the
-    plugin's last change that the agent has."""
+    """A change that the plugin is asked to make. `number` counts the agent's changes from 1. `after`: number
+    of the plugin's last change that the agent has received."""
 
     number: int
     after: int
@@ -37,8 +36,8 @@ class Change(NamedTuple):
 
 
 class EditorText:
-    """The text of one plugin, whose offsets count in `unit`. `made`: number of its last change. `now`:
-    seconds of a monotonic clock."""
+    """The text of one plugin, whose offsets count in `unit`. `made`: number of the plugin's last change.
+    `now`: seconds of a monotonic clock."""
 
     def __init__(self, text: bytes, unit: Unit, now: Callable[[], float] = time.monotonic) -> None:
         self.made = 0
@@ -49,21 +48,24 @@ class EditorText:
         self._flying: list[bytes] = []  # those of the change that is on its way
         self._arriving = text  # the text once it was made
         self._seen = 0
-        self._left: deque[tuple[float, bytes]] = deque()  # texts that it showed: until when, BLAKE3
+        self._former: deque[tuple[float, bytes]] = (
+            deque()
+        )  # texts that it showed: until when (monotonic seconds), BLAKE3
         self._digest: bytes | None = None
 
     @property
     def text(self) -> bytes:
-        """What the plugin shows, as far as it has told."""
+        """The text that the plugin shows, after the last splice that it sent."""
         return self._text
 
     def shows(self, name: bytes) -> bool:
         """Whether the plugin shows the text with this BLAKE3, or did so a moment ago."""
         self._forget()
-        return name == self._name() or any(name == former for _, former in self._left)
+        return name == self._name() or any(name == former for _, former in self._former)
 
     def see(self, number: int) -> None:
-        """The plugin has made the agent's change `number`. Raises Invalid unless it was sent that one."""
+        """Record that the plugin has made the agent's change `number`. Raises Invalid unless that change was
+        sent."""
         if number == self._seen + 1 and self._flying:
             self._lane.replay(self._flying)
             self._flying, self._seen = [], number
@@ -72,8 +74,8 @@ class EditorText:
             raise Invalid(f"the change {number} is not on its way; the last one seen is {self._seen}")
 
     def change(self, number: int, splices: Sequence[Splice]) -> bytes:
-        """Make the plugin's change `number` of the text that it shows. Returns the update for the agent's
-        sheet, empty if the text is as it was. Raises Invalid; then nothing was changed."""
+        """Apply the plugin's change `number` to the text that it shows. Returns the update for the agent's
+        sheet, b"" if the text is unchanged. Raises Invalid; nothing is changed then."""
         if number != self.made + 1:
             raise Invalid(f"the next change is number {self.made + 1}, not {number}")
         if len(splices) > SPLICES:
@@ -95,18 +97,18 @@ class EditorText:
         return update
 
     def hear(self, update: bytes) -> None:
-        """The agent's sheet has changed."""
+        """Record an update of the agent's sheet, to be sent to the plugin."""
         self._waiting.append(update)
 
     def next(self) -> Change | None:
-        """What is to be sent now; None while a change is on its way, or nothing waits."""
+        """The change to send now; None while one is not confirmed yet, or if nothing waits."""
         if self._flying or not self._waiting:
             return None
         if self._ahead is None:
             self._ahead = self._lane.copy()
         ahead = self._ahead
         deltas = [delta for update in self._waiting for delta in ahead.follow(update, AGENT)]
-        splices, text = self._told(deltas)
+        splices, text = self._to_splices(deltas)
         self._flying, self._waiting = self._waiting, []
         self._arriving = text
         if not splices:
@@ -121,14 +123,14 @@ class EditorText:
         return self._digest
 
     def _forget(self) -> None:
-        """Drop the texts that were left longer ago."""
+        """Drop former texts that it has not shown for SHOWN_SECONDS."""
         since = self._now() - SHOWN_SECONDS
-        while self._left and self._left[0][0] < since:
-            self._left.popleft()
+        while self._former and self._former[0][0] < since:
+            self._former.popleft()
 
     def _become(self, text: bytes) -> None:
         self._forget()
-        self._left.append((self._now(), self._name()))
+        self._former.append((self._now(), self._name()))
         self._text, self._digest = text, None
 
     def _spliced(self, text: bytes, splice: Splice, most: int) -> tuple[Delta, bytes]:
@@ -149,8 +151,8 @@ class EditorText:
             reached = edit.offset + edit.deleted
         return delta, text[:start] + new + text[end:]
 
-    def _told(self, deltas: Sequence[Delta]) -> tuple[list[Splice], bytes]:
-        """Text changes of what the plugin shows as splices, and the text after them."""
+    def _to_splices(self, deltas: Sequence[Delta]) -> tuple[list[Splice], bytes]:
+        """The deltas as splices of the text that the plugin shows, and the text after them."""
         text, splices = self._text, list[Splice]()
         for delta in deltas:
             at = 0
@@ -169,8 +171,8 @@ class EditorText:
 
 
 def _bytes_to(text: bytes, unit: Unit, offset: int) -> int:
-    """The byte at which an offset of this unit is. Raises Invalid if there is none, or it is in the middle of
-    a character."""
+    """The byte offset of a text offset in this unit. Raises Invalid if it is beyond the end or inside a
+    character."""
     if unit == "bytes" or text.isascii():
         if offset == len(text) or (offset < len(text) and text[offset] & 0xC0 != 0x80):
             return offset
@@ -189,7 +191,7 @@ def _bytes_to(text: bytes, unit: Unit, offset: int) -> int:
 
 
 def _units_to(text: bytes, unit: Unit, place: int) -> int:
-    """How much of this unit comes before a byte, at which a character begins."""
+    """The offset in this unit of a byte offset at which a character begins."""
     before = text[:place]
     if unit == "bytes" or before.isascii():
         return place

@@ -65,7 +65,7 @@ def _few_and_apart(changes: list[text_edits.Edit]) -> bool:
 
 
 class _Places:
-    """The positions of a genesis's characters; its pieces were written last to first."""
+    """Positions of the characters of a genesis, whose pieces were written in reverse order."""
 
     def __init__(self, base: Genesis, text: bytes) -> None:
         self.writer, self._text, self._ascii = base.writer, text, text.isascii()
@@ -78,7 +78,7 @@ class _Places:
             first += units
 
     def character(self, offset: int) -> int:
-        """The index of the character at a byte offset."""
+        """The index of the character at a byte offset, in the order written."""
         return offset if self._ascii else len(self._text[:offset].decode("utf-8"))
 
     def clock(self, character: int) -> int:

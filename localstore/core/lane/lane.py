@@ -168,7 +168,7 @@ class Lane:
         return worked
 
     def follow(self, update: bytes, replica: int) -> list[Delta]:
-        """As `apply`. Returns the text changes."""
+        """Apply an update, as `apply` does. Returns the changes of the text."""
         self._require_sound()
         with self._library():
             return self._document.deltas(lambda: self.apply(update, replica))
@@ -330,8 +330,8 @@ class Lane:
         self._halves |= halves
 
     def _grown(self) -> bool:
-        """Whether the item count should be recomputed, which reads the whole lane and is therefore not done
-        after every update."""
+        """Whether the lane has grown so much that its items should be counted again, which reads the whole
+        lane."""
         return self._items - self._counted > self._counted // 8
 
     def _measure_load(self, steps: Sequence[update_format.Update]) -> Load:

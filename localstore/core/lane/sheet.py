@@ -1,9 +1,8 @@
 """A sheet: the text that somebody edits in the app, as a lane between the app and the agent.
 
-Its genesis is the text when it was opened, made alike on both sides. The app writes as APP, and the agent,
-which tells what others wrote, as AGENT; both may write at once. The agent's side is a `Lane`, this is the
-app's. A change costs as much as it is long, whatever the text. A sheet belongs to one thread.
-"""
+Its genesis is the text as it was opened, the same on both sides. The app writes as APP; the agent writes the
+edits of others as AGENT; both may write at once. The agent's side is a `Lane`, this is the app's. The cost of
+a change depends on its length, not on that of the text. A sheet belongs to one thread."""
 
 from __future__ import annotations
 
@@ -51,8 +50,8 @@ class Sheet:
             opened.drop()
 
     def splice(self, offset: int, deleted: int, inserted: bytes) -> bytes:
-        """Replace `deleted` bytes at byte `offset`, one of both at least. Returns the update for the
-        agent."""
+        """Replace `deleted` bytes at byte `offset` by `inserted`; one of the two is not empty. Returns the
+        update for the agent."""
 
         def write() -> None:
             opened = self._document.create_transaction()
@@ -68,7 +67,7 @@ class Sheet:
         return self._written(write)[0][0]
 
     def hear(self, update: bytes) -> list[Delta]:
-        """Take in an update of the agent. Returns the text changes."""
+        """Apply an update of the agent. Returns the changes of the text."""
 
         def apply() -> None:
             opened = self._document.create_transaction_with_origin(AGENTS)
@@ -81,12 +80,12 @@ class Sheet:
         return self._written(apply)[1]
 
     def undo(self) -> tuple[list[bytes], list[Delta]]:
-        """Take back the last edits of the app that are not undone; what others wrote stays. Returns the
-        updates and the text changes; none if there is nothing to undo."""
+        """Undo the app's last edits that are not undone yet; edits of others stay. Returns the updates and
+        the changes of the text, both empty if there is nothing to undo."""
         return self._written(self._undoing.undo)
 
     def redo(self) -> tuple[list[bytes], list[Delta]]:
-        """Do again what was undone last."""
+        """Redo the edits that were undone last; returns as `undo`."""
         return self._written(self._undoing.redo)
 
     def _written(self, write: Callable[[], object]) -> tuple[list[bytes], list[Delta]]:

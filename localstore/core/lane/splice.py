@@ -1,4 +1,4 @@
-"""Splices: how an editor plugin says what it changes."""
+"""Splices: the form in which editor plugins send changes."""
 
 from __future__ import annotations
 

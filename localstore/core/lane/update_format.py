@@ -113,24 +113,25 @@ def parse(data: bytes, caps: Caps = UPDATE_CAPS) -> Update:
 
 
 def validate(
-    data: bytes, known: StateVector, replica: int | None, items: int = 0, halves: Set[Point] = frozenset()
+    data: bytes, vector: StateVector, replica: int | None, items: int = 0, halves: Set[Point] = frozenset()
 ) -> Update:
-    """Parse an update and check that a lane with state vector `known` can apply it as a whole.
+    """Parse an update and check that a lane with state vector `vector` can apply it as a whole.
 
-    Its items must come from `replica` (None: any writer, for a trusted log), continue where `known` ends, and
-    refer only to items that are known or earlier in the update; deletions must be known. `items`: an upper
-    bound of the lane's items; structs × items has a budget, because placing an item may walk over all others.
-    `halves`: the second halves of the lane's surrogate pairs (`second_halves`); no item may split a pair.
+    Its items must come from `replica` (None: any writer, for a trusted log), continue where `vector` ends,
+    and refer only to items that are known or earlier in the update; deletions must be known. `items`: an
+    upper bound of the lane's items; structs × items has a budget, because placing an item may walk over all
+    others. `halves`: the second halves of the lane's surrogate pairs (`second_halves`); no item may split a
+    pair.
 
     Raises UpdateInvalid. After a gap the writer resends from the receiver's state vector.
     """
     update = parse(data)
-    check(update, known, replica, items, halves)
+    check(update, vector, replica, items, halves)
     return update
 
 
 def check(
-    update: Update, known: StateVector, replica: int | None, items: int = 0, halves: Set[Point] = frozenset()
+    update: Update, vector: StateVector, replica: int | None, items: int = 0, halves: Set[Point] = frozenset()
 ) -> tuple[dict[int, int], set[Point]]:
     """Check what `validate` requires beyond the grammar. Returns the lane's new state vector and the second
     halves in the update."""
@@ -138,7 +139,7 @@ def check(
         raise UpdateInvalid(
             "the update has too many parts for a lane of this size; send the file as a new version"
         )
-    ends = dict(known)
+    ends = dict(vector)
     for client, clock, length, left, right, _ in update.structs:
         if client & GENESIS_BIT:
             raise UpdateInvalid("the update claims to be a genesis")

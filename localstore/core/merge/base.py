@@ -1,8 +1,5 @@
-"""The nearest common ancestors of two seals.
-
-Besides its parents, the seals that a seal's signed provenance names as merged count as its ancestors: a
-squash has one parent and contains the whole branch.
-"""
+"""The nearest common ancestors of two seals. Ancestors of a seal are its parents and the seals that its
+signed provenance names as merged: a squash has one parent and contains the whole branch."""
 
 from __future__ import annotations
 

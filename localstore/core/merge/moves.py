@@ -37,8 +37,9 @@ NONE = Moves({}, {})
 
 
 class Search(msgspec.Struct):
-    """The search on one side. `exact`: moves with equal bytes; `gone`: the other files that went, in order,
-    `wanted` those of them that matter; `came`: the other files that came."""
+    """The search for moves on one side. `exact`: moves of files with equal bytes. `gone`: the other removed
+    files, in order. `wanted`: those of them that the other side changed or deleted. `came`: the other added
+    files."""
 
     exact: Ways
     gone: dict[str, File]
@@ -46,12 +47,12 @@ class Search(msgspec.Struct):
     wanted: list[str]
 
     def digests(self) -> dict[bytes, int]:
-        """Digest → bytes of the texts that `pairs` compares."""
+        """Digest → size in bytes of the texts that `pairs` compares."""
         sides = [*(self.gone[path] for path in self.wanted), *self.came.values()] if self.wanted else []
         return {file.digest: file.size for file in sides if _is_comparable(file)}
 
     def pairs(self, texts: Mapping[bytes, bytes]) -> Ways:
-        """All moves of this side. `texts`: by digest, of `digests`."""
+        """All moves of this side. `texts`: digest → bytes, for those of `digests`."""
         finding = self.finding(texts)
         while True:
             try:
@@ -60,7 +61,7 @@ class Search(msgspec.Struct):
                 return cast("Ways", end.value)
 
     def finding(self, texts: Mapping[bytes, bytes]) -> Finding:
-        """The same in small steps."""
+        """As `pairs`, in small steps; a generator that returns the moves."""
         ways, counts = dict(self.exact), dict[bytes, Counter[bytes]]()
         for name in self.digests():
             counts[name] = pieces(texts[name])
@@ -102,7 +103,7 @@ class Search(msgspec.Struct):
 
 
 def searches(ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> tuple[Search, Search]:
-    """What to search for on each side, from the changes of each against the base."""
+    """The searches of both sides. `ours`, `theirs`: changes of each side against the base."""
     return _search(ours, theirs), _search(theirs, ours)
 
 
@@ -132,8 +133,8 @@ def _search(side: Mapping[str, Change], other: Mapping[str, Change]) -> Search:
 
 
 def _exact(gone: Mapping[str, File], came: Mapping[str, File]) -> Ways:
-    """Old path → new path of files with equal bytes. Each new path takes the first old one that is not taken,
-    one of its own name before others. Empty files do not move."""
+    """Old path → new path of files with equal bytes. A new path takes the first free old path, preferring one
+    of the same file name. Empty files do not move."""
     by_bytes: dict[bytes, list[str]] = {}
     for path, file in gone.items():
         if file.size:
@@ -148,7 +149,7 @@ def _exact(gone: Mapping[str, File], came: Mapping[str, File]) -> Ways:
 
 
 def _similarity(old: File, new: File, counts: Mapping[bytes, Counter[bytes]]) -> int:
-    """How much of the larger file both have, from 0 to WHOLE; 0 for files that are not compared."""
+    """The common part of the larger file, from 0 to WHOLE; 0 for files that are not compared."""
     few, many = min(old.size, new.size), max(old.size, new.size)
     if old.digest not in counts or new.digest not in counts or 2 * few < many:
         return 0

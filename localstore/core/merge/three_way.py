@@ -28,8 +28,8 @@ BASES_MAX = 8  # nearest common ancestors that a merge is computed over
 
 
 class Texts(msgspec.Struct, frozen=True):
-    """A path that is text on both sides and changed by both. `base` None: both created it. `here`: what ours
-    has at the path now; `paths`: where base, ours and theirs have the text."""
+    """A path that is text on both sides and that both changed. `base` None: both created it. `here`: the file
+    of ours at the path now. `paths`: the paths of the text in base, ours and theirs."""
 
     base: TreeEntry | None
     ours: TreeEntry
@@ -39,8 +39,9 @@ class Texts(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct):
-    """The outcome of merging `theirs` into `ours`, by path. `taken`: from theirs, None: deleted; `texts`: to
-    merge by lines; `conflicts`; `both`: all paths that both sides changed."""
+    """The outcome of merging `theirs` into `ours`, by path. `taken`: path → file of theirs, None if theirs
+    deleted it. `texts`: path → texts that are still to be merged by lines. `conflicts`: paths in conflict.
+    `both`: all paths that both sides changed."""
 
     taken: dict[str, TreeEntry | None] = msgspec.field(default_factory=dict)
     texts: dict[str, Texts] = msgspec.field(default_factory=dict)
@@ -48,14 +49,14 @@ class Plan(msgspec.Struct):
     both: list[str] = msgspec.field(default_factory=list)
 
     def digests(self) -> dict[bytes, int]:
-        """Digest → bytes of the contents that `finish` reads."""
+        """Digest → size in bytes of the contents that `merged_texts` reads."""
         sides = [side for texts in self.texts.values() for side in (texts.base, texts.ours, texts.theirs)]
         return {side.digest: side.size for side in sides if side is not None}
 
 
 class Merged(msgspec.Struct):
-    """The changes that turn ours into the merged tree. `texts`: bytes by digest of the files at the paths
-    `merged`. With `conflicts` (sorted paths) there is no merged tree."""
+    """A merge. `changes`: turn ours into the merged tree. `texts`: digest → bytes of the files at the paths
+    `merged`. If `conflicts` (sorted paths) is not empty, there is no merged tree."""
 
     changes: dict[str, TreeEntry | None]
     texts: dict[bytes, bytes]
@@ -94,8 +95,9 @@ def plan(ours: Mapping[str, Change], theirs: Mapping[str, Change], moves: Moves 
 
 
 class _Path(msgspec.Struct):
-    """The three versions to merge at a path. `here`: what ours has there; `paths`: where the versions stand;
-    `gone`: it moved away; `conflict`: whatever the versions are."""
+    """The versions to merge at a path. `here`: the file of ours at the path. `paths`: the paths that base,
+    ours and theirs have it at. `gone`: the file moved away. `conflict`: a conflict whatever the versions
+    are."""
 
     base: TreeEntry | None
     ours: TreeEntry | None
@@ -117,8 +119,8 @@ class _Path(msgspec.Struct):
 
 
 def _follow(table: dict[str, _Path], moves: Moves) -> None:
-    """Bring what happened to the old path of a moved file to its new one. Both sides moved it elsewhere, one
-    moved and the other deleted it, or the other side has something else there: a conflict, as in git."""
+    """Merge a moved file at its new path. It is a conflict, as in git, if both sides moved it to different
+    paths, one moved and the other deleted it, or the other side has another file at the new path."""
     for old in sorted(moves.ours.keys() | moves.theirs.keys()):
         mine, other = moves.ours.get(old), moves.theirs.get(old)
         was = table[old]
@@ -202,7 +204,7 @@ def _texts(base: TreeEntry | None, *sides: TreeEntry) -> bool:
 
 
 def _stand_in_the_way(planned: Plan, table: Mapping[str, _Path]) -> None:
-    """Add to the conflicts every file in the place of a directory of the other side."""
+    """Add to the conflicts each file at whose path the other side has a directory."""
     conflicts = set(planned.conflicts)
     present = set()
     for path, versions in table.items():

@@ -58,21 +58,21 @@ class ApiKeyCreate(Sent, frozen=True):
 
 
 class ApiKeyRotate(Sent, frozen=True):
-    """For how many seconds the secret that is replaced stays valid beside the new one. An older one whose
-    overlap still runs ends at once."""
+    """`overlap_seconds`: for how long the replaced secret stays valid beside the new one. A secret that was
+    replaced earlier ends at once."""
 
     overlap_seconds: Annotated[int, msgspec.Meta(ge=0, le=API_KEY_OVERLAP)] = 0
 
 
 class ApiKeyCheck(Sent, frozen=True):
-    """The secret that somebody showed."""
+    """The secret to check."""
 
     key: Annotated[str, msgspec.Meta(max_length=200)]
 
 
 class ApiKeyVerdict(Model, frozen=True, omit_defaults=True):
-    """What a shown secret is good for. An unknown, a revoked, an expired and another account's key have the
-    same answer: `valid` false and nothing else."""
+    """What a secret that was checked is valid for. Unknown, revoked and expired keys and those of other
+    accounts have the same answer: `valid` false and nothing else."""
 
     valid: bool
     key_id: str | None = None

@@ -99,7 +99,7 @@ class Session(Model, frozen=True):
 
 
 class UserInfo(Model, frozen=True):
-    """The caller. `session_kind` and `device_key_id`: how this request signed in."""
+    """The account of the caller. `session_kind` and `device_key_id`: the credential of this request."""
 
     sub: str
     user_id: str
@@ -251,8 +251,8 @@ class ScriptToken(Model, frozen=True):
 
 
 class TokenKeys(Model, frozen=True):
-    """Root key id → Ed25519 public key (base64url) of whoever mints the tokens of this node. With it a client
-    narrows a token by itself."""
+    """Public keys of the token signer of this node: root key id → Ed25519 key (base64url). A client needs
+    them to narrow a token offline."""
 
     keys: dict[str, str]
 

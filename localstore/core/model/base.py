@@ -28,7 +28,7 @@ _HIDDEN = r"\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufef
 
 
 def visible(chars: int) -> msgspec.Meta:
-    """Of a name on one line: at most so many characters, all visible, no space at either end."""
+    """A constraint for names on one line: at most `chars` characters, all visible, no space at either end."""
     return msgspec.Meta(
         min_length=1,
         max_length=chars,
@@ -38,12 +38,12 @@ def visible(chars: int) -> msgspec.Meta:
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):
-    """Base of every resource, and of what answers are made of: a client reads answers of newer relays."""
+    """Base of every resource and answer. Unknown members are ignored, since newer relays may send more."""
 
 
 class Sent(Model, frozen=True, forbid_unknown_fields=True):
-    """Base of every body of a request: a member that is not known is refused, since what it asks for would
-    not be done."""
+    """Base of every request body. Unknown members are refused, since the relay would not do what they ask
+    for."""
 
 
 class Actor(Model, frozen=True):

@@ -19,7 +19,8 @@ Url = Annotated[str, visible(2000)]
 
 
 class CheckoutCreate(Sent, frozen=True):
-    """What is to be paid: a plan of the node, or an app. `return_to`: where the payment page leads back."""
+    """A request for a payment page: a plan of the node, or an app. `return_to`: the address to which the page
+    returns."""
 
     return_to: Url
     plan: Annotated[str, visible(100)] | None = None
@@ -35,7 +36,7 @@ class Checkout(Model, frozen=True):
 
 
 class PortalQuery(Model, frozen=True):
-    """Where the payment provider's page leads back."""
+    """`return_to`: the address to which the payment provider's page returns."""
 
     return_to: Url | None = None
 

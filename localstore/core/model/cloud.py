@@ -21,8 +21,8 @@ InstanceState = Literal["provisioning", "running", "stopping", "stopped", "faile
 
 
 class LaunchContextCreate(Sent, frozen=True):
-    """What is to be launched. `gpu`: its name, such as `RTX 4090`, `A6000` or `H100`. `region`: any, if
-    absent."""
+    """A machine to be prepared for launch. `gpu`: its name, such as `RTX 4090`, `A6000` or `H100`. `region`:
+    any, if absent."""
 
     gpu: Annotated[str, visible(60)]
     mode: Mode
@@ -50,7 +50,7 @@ class LaunchContext(Model, frozen=True):
 
 
 class LaunchCreate(Sent, frozen=True):
-    """The context that was prepared for this launch."""
+    """A request to start a machine. `context_id`: the launch that was prepared."""
 
     context_id: Annotated[str, visible(100)]
 

@@ -30,8 +30,8 @@ class SealSignature(Model, frozen=True):
 
 
 class SealProvenance(Model, omit_defaults=True, frozen=True):
-    """Who made the seal, on which device, under which capability; `author` and `git` for imported commits.
-    `merged`: seals that stand in history by this one, beside its parents."""
+    """Who made the seal, on which device, with which capability. `author` and `git`: of an imported commit.
+    `merged`: seals that count as its ancestors beside its parents."""
 
     who: Actor
     device_key_id: str
@@ -55,14 +55,14 @@ class SealSummary(Model, frozen=True):
 
     @property
     def merged(self) -> list[str]:
-        """The seals beside its first parent that stand in history by this one; of a merge only."""
+        """The ancestors beside the first parent: other parents and merged seals; [] unless it is a merge."""
         return [*self.parents[1:], *self.provenance.merged]
 
 
 class Seal(SealSummary, frozen=True):
-    """`payload`: the signed bytes (b64u). `verified`: the relay's own check; clients verify themselves.
-    `origin`: id of the repository that it was sealed in, where that is another one: what a fork began with,
-    or a proposal brought."""
+    """A seal. `payload`: the signed bytes (b64u). `verified`: result of the relay's own check; clients verify
+    themselves. `origin`: id of the repository that it was sealed in, if that is another one: the parent of a
+    fork, or a fork with a proposal."""
 
     signature: SealSignature
     payload: str
@@ -197,10 +197,10 @@ Shortened = Annotated[
 
 
 class CommitsQuery(PageQuery, frozen=True):
-    """Seals from `ref` or seal `sha` (default: the default branch) backwards. `path`: only those that changed
-    it; `follow`: also under the file's earlier names. `without`: leave out this branch, tag or seal and all
-    that it comes from. `prefix`: seals of all branches and tags whose ids begin with it. `first_parent`:
-    follow first parents alone, without what was merged."""
+    """A query of seals, from `ref` or seal `sha` (default: the default branch) backwards. `path`: only those
+    that changed it; `follow`: also under earlier names of the file. `without`: exclude this branch, tag or
+    seal and all its ancestors. `prefix`: seals of all branches and tags whose ids begin with it.
+    `first_parent`: follow first parents only, without merged seals."""
 
     ref: str | None = None
     sha: str | None = None
@@ -212,7 +212,7 @@ class CommitsQuery(PageQuery, frozen=True):
 
 
 class LogQuery(PageQuery, frozen=True):
-    """`unverified`: ids and messages only. `first_parent`: without what was merged."""
+    """`unverified`: ids and messages only. `first_parent`: without merged seals."""
 
     ref: str | None = None
     unverified: bool = False
@@ -220,13 +220,14 @@ class LogQuery(PageQuery, frozen=True):
 
 
 class BlameQuery(Model, frozen=True):
-    """`first_parent`: lines that a merge brought come from the merge."""
+    """`first_parent`: lines from a merged branch are shown as changed by the merge."""
 
     first_parent: bool = False
 
 
 class UpdatesQuery(PageQuery, frozen=True):
-    """`by` path: the number of updates of each path and device, with times; otherwise the updates."""
+    """`by` path: the number of updates of each path and device, with times. Without it: the updates
+    themselves."""
 
     by: Literal["path"] | None = None
 
@@ -239,8 +240,8 @@ class TreeQuery(Model, frozen=True):
 
 
 class PackQuery(Model, frozen=True):
-    """`from`: a seal (default: head of the default branch). `skip`: continue the same walk after so many
-    seals."""
+    """`from`: a seal (default: head of the default branch). `skip`: the number of seals of the same walk to
+    leave out."""
 
     from_: str | None = msgspec.field(default=None, name="from")
     limit: Annotated[int, msgspec.Meta(ge=1, le=HISTORY_PACK_MAX)] | None = None
@@ -248,9 +249,9 @@ class PackQuery(Model, frozen=True):
 
 
 class CompareQuery(Model, frozen=True):
-    """Branches, tags or seal ids. `direct`: compare with the base itself, not with the merge base. Without
-    `base`: changes of the head from its first parent. `limit`: of files on one page; 0: how the two relate
-    alone. `cursor`: of the page before, whose seals are compared, wherever the names point by now."""
+    """Two branches, tags or seal ids. `direct`: compare with the base itself, not with the merge base.
+    Without `base`: changes of the head from its first parent. `limit`: files on one page; 0: only how the two
+    are related. `cursor`: of the page before; its seals are compared even if the branches have moved."""
 
     head: str
     base: str | None = None

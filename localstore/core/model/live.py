@@ -14,14 +14,15 @@ from localstore.core.model.base import Count, Model, Sent
 
 
 class ReplicaUnknown(Forbidden):
-    """The replica id is unknown on this branch: the branch was made again, or the relay was restored from a
+    """The branch does not know this replica id: the branch was recreated, or the relay was restored from a
     backup. The client continues under a new id by itself."""
 
     code = "replica_unknown"
 
 
 class LaneMoved(Conflict):
-    """A captured edit of a text that others have changed since; the client merges it and sends it again."""
+    """The text of a captured edit was changed by others since; the client merges their changes and sends the
+    edit again."""
 
     code = "lane_moved"
 
@@ -33,7 +34,7 @@ class LaneMoved(Conflict):
 
 
 class ClockReused(Conflict):
-    """A replica sent an update number that it had used: its record was restored from a copy."""
+    """A replica used an update number twice: its record was restored from a copy."""
 
     code = "clock_reused"
 
@@ -95,7 +96,7 @@ class Bootstrap(Model, frozen=True):
 
 
 class Lane(Sent, frozen=True):
-    """A lane whose state is asked for, by generation and the epoch that the device has (None: none)."""
+    """A lane whose state is requested: its generation, and the epoch that the device has (None: none)."""
 
     path: str
     gen: Count
@@ -103,7 +104,8 @@ class Lane(Sent, frozen=True):
 
 
 class LanesRequest(Sent, frozen=True):
-    """`replica`: of the caller, so that `other` ignores its own changes."""
+    """A request for states of lanes. `replica`: that of the caller, whose own updates do not count as
+    `other`."""
 
     lanes: list[Lane]
     replica: Count | None = None
@@ -134,8 +136,8 @@ class FinalState(Model, frozen=True):
 
 
 class LaneStates(Model, frozen=True):
-    """`missing`: asked paths that are gone or have another generation. `left`: how many of the asked lanes,
-    from the end of the list, did not fit into this answer and have to be asked for again."""
+    """States of lanes. `missing`: requested paths that are gone or have another generation. `left`: how many
+    lanes, from the end of the request, did not fit into this answer and have to be requested again."""
 
     lanes: list[LaneState]
     missing: list[str]
@@ -182,7 +184,8 @@ class UpdatesRequest(UpdateBatch, frozen=True, forbid_unknown_fields=True):
     typed: bool | None = None
 
     def batch(self) -> UpdateBatch:
-        """The request as a batch. Raises Invalid for both a batch and a single update, or neither."""
+        """The updates as a batch. Raises Invalid if the request has both a batch and a single update, or
+        neither."""
         bare = {name: getattr(self, name) for name in LiveUpdate.__struct_fields__}
         bare = {name: value for name, value in bare.items() if value is not None}
         shared = {name: getattr(self, name) for name in UpdateBatch.__struct_fields__}
@@ -197,8 +200,9 @@ class UpdatesRequest(UpdateBatch, frozen=True, forbid_unknown_fields=True):
 
 
 class UpdateAnswer(Model, omit_defaults=True, frozen=True):
-    """`result` ok: committed and durable; stale: the path changed; epoch: the lane has a newer epoch;
-    settled: this number was answered before and forgotten; refused: `code` and `detail` say why."""
+    """The answer to an update. `result` ok: committed and durable; stale: others changed the path; epoch: the
+    lane has a newer epoch; settled: it was answered before, and the answer is no longer stored; refused:
+    `code` and `detail` say why."""
 
     n: Count
     result: Literal["ok", "stale", "epoch", "settled", "refused"]

@@ -11,8 +11,8 @@ from localstore.core.model.base import Model
 
 
 class Health(Model, omit_defaults=True, frozen=True):
-    """`checks` maps each dependency to ok or down; liveness has none. `degraded`: it serves, and refuses what
-    needs disk space."""
+    """The state of a node. `checks`: each dependency → ok or down; empty for liveness. `degraded`: the node
+    serves, but refuses requests that need disk space."""
 
     status: Literal["ok", "degraded", "unavailable"]
     checks: dict[str, str] = msgspec.field(default_factory=dict)
@@ -49,7 +49,7 @@ class NodeInfo(Model, frozen=True):
 
 
 class ClientConfig(Model, frozen=True):
-    """`git`: whether git clones from this node, by https."""
+    """Settings for clients. `git`: whether git can clone from this node by https."""
 
     api_version: int
     flags: dict[str, bool | str]

@@ -1,4 +1,5 @@
-"""Payloads: bytes by their BLAKE3, single or in packs, and which of them a repository lacks."""
+"""Payloads: bytes addressed by their BLAKE3, single or in packs, and the question which of them a repository
+lacks."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from localstore.core.model.base import Count, Model
 
 
 class HaveAnswer(Model, frozen=True):
-    """`missing`: indices of the asked digests that the repository lacks."""
+    """`missing`: indices of those of the requested digests that the repository lacks."""
 
     missing: list[Count]
 
@@ -34,8 +35,8 @@ class ChunkedStored(Model, frozen=True):
 
 
 class AtQuery(Model, frozen=True):
-    """`at`: id of a seal whose tree, as the caller sees it, names what is asked for. Callers from whom paths
-    are hidden get bytes by digest with it alone."""
+    """`at`: id of a seal. Callers from whom paths are hidden get bytes by digest only if the tree of this
+    seal, as they see it, contains them."""
 
     at: str | None = None
 

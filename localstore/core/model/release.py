@@ -57,8 +57,8 @@ class Asset(Model, frozen=True):
 
 
 class Publication(Model, frozen=True):
-    """Whether a writer signed the release with the assets that it has, and with which device key.
-    `public_key`, `signature`: base64url."""
+    """The signature of a release. `signed`: whether a writer signed it with its present assets. `key_id`:
+    with which device key. `public_key`, `signature`: base64url."""
 
     signed: bool = False
     key_id: str | None = None
@@ -92,15 +92,15 @@ class ReleaseCreate(Sent, frozen=True):
 
 
 class ReleaseEdit(Model, frozen=True, forbid_unknown_fields=True):
-    """New notes. Version and seal stay what they are."""
+    """New notes of a release; version and seal cannot change."""
 
     notes: Notes
 
 
 class AssetUpload(Model, frozen=True):
-    """`name`: that of the file, without a folder. `manifest`: the body lists the chunks of a large file,
-    which were sent in packs before; after an interruption only those that are missing are sent. `replaces`:
-    BLAKE3 of the asset of this name whose place this one takes, once all of it has arrived."""
+    """The upload of an asset. `name`: file name without a folder. `manifest`: the body is the chunk list of a
+    large file, whose chunks were sent in packs before; after an interruption only missing ones are sent.
+    `replaces`: BLAKE3 of the asset of this name that it replaces once it has arrived completely."""
 
     name: str
     manifest: bool = False
@@ -108,8 +108,8 @@ class AssetUpload(Model, frozen=True):
 
 
 def check_asset_name(name: str) -> str:
-    """The name itself. Raises Invalid unless it is one that every system can write into a folder: one
-    segment, no control character, none that changes the direction of text, none that nobody sees."""
+    """Returns the name. Raises Invalid unless every system can store a file of this name: one segment, no
+    control characters, none that are invisible or change the direction of text."""
     try:
         paths.check(name)
         fault = "it has a folder" if "/" in name else next(iter(paths.portability(name)), "")
@@ -127,8 +127,8 @@ def check_asset_name(name: str) -> str:
 
 
 def media_type(given: str | None) -> str:
-    """The media type of an asset, from the Content-Type of its upload; bytes where there is none. Invalid for
-    what is not a media type."""
+    """The media type of an asset, from the Content-Type of its upload; `application/octet-stream` without
+    one. Raises Invalid for a malformed one."""
     if given is None:
         return BYTES
     if len(given) > ASSET_TYPE_CHARS or not _MEDIA_TYPE.fullmatch(given):

@@ -56,7 +56,7 @@ Role = Literal["owner", "admin", "write", "triage", "read"]
 
 
 class Viewer(Model, frozen=True):
-    """The caller's role; None: a reader of a public repository. What else is the caller's own."""
+    """The caller's relation to a repository: role (None: reader of a public repository), star and watch."""
 
     role: Role | None = None
     starred: bool = False
@@ -69,8 +69,9 @@ class ParentRepo(Model, frozen=True):
 
 
 class Repo(Model, rename={"class_": "class"}, frozen=True):
-    """A repository. `full_name` is OWNER/NAME; `parent`: what it was forked from, where the caller sees
-    that. `clone_url`: where git clones it; None if the server has no git, or does not show all of it."""
+    """A repository. `full_name`: OWNER/NAME. `parent`: the repository that it was forked from, if the caller
+    may see that. `clone_url`: address for git; None if the server has no git, or does not show all of the
+    repository."""
 
     id: str
     owner: str
@@ -96,8 +97,8 @@ class Repo(Model, rename={"class_": "class"}, frozen=True):
 
 
 class RepoCreate(Sent, rename={"class_": "class"}, frozen=True):
-    """`visibility` is a shorthand for the class; the two must not contradict each other. `owner`: an
-    organisation that the caller is an admin of; else it is the caller."""
+    """A new repository. `visibility` is a shorthand for the class; the two must not contradict each other.
+    `owner`: an organisation that the caller is an admin of; absent: the caller."""
 
     name: RepoName
     owner: RepoName | None = None
@@ -109,8 +110,9 @@ class RepoCreate(Sent, rename={"class_": "class"}, frozen=True):
 
 
 class ForkCreate(Sent, frozen=True):
-    """`name`: else that of the repository. `owner`: an organisation that the caller is an admin of; else it
-    is the caller. `default_branch_only`: of its branches and tags only that one."""
+    """A new fork. `name`: absent: that of the repository. `owner`: an organisation that the caller is an
+    admin of; absent: the caller. `default_branch_only`: copy only the default branch, without other branches
+    and tags."""
 
     name: RepoName | None = None
     owner: RepoName | None = None
@@ -118,7 +120,7 @@ class ForkCreate(Sent, frozen=True):
 
 
 class RepoPatch(Sent, omit_defaults=True, frozen=True):
-    """JSON merge patch of the settable members (RFC 7396); absent members stay."""
+    """JSON merge patch of the settable members (RFC 7396); absent members change nothing."""
 
     name: RepoName | None = None
     description: Description | None = None
@@ -129,8 +131,8 @@ class RepoPatch(Sent, omit_defaults=True, frozen=True):
 
 
 class Coordinates(Model, rename={"class_": "class"}, frozen=True):
-    """What anyone may read about a public repository. `parent`: what it was forked from, where the caller
-    sees that. `clone_url`: as in Repo."""
+    """What everybody may read about a public repository. `parent`: the repository that it was forked from, if
+    the caller may see that. `clone_url`: as in Repo."""
 
     id: str
     owner: str
@@ -157,8 +159,8 @@ class Deleted(Model, frozen=True):
 
 
 class RepoQuery(PageQuery, frozen=True):
-    """`owner`: a handle or `@me`; `name` needs it. `state` deleted: repositories that the caller can
-    restore. `mine`, without `owner`: those in which the caller has a role, their own included."""
+    """A filter of repositories. `owner`: a handle or `@me`; `name` needs it. `state` deleted: those that the
+    caller can restore. `mine`, without `owner`: those in which the caller has a role, their own included."""
 
     owner: str | None = None
     name: str | None = None

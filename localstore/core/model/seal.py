@@ -50,10 +50,10 @@ class SealChange(Model, array_like=True, frozen=True):
 
 
 class PrepareRequest(Sent, frozen=True):
-    """`expected_head`: the seal that this device has; `expected_frontier`: refuse if the frontier is beyond
-    it. `replica` and `settled`: the relay may forget the answers of this replica up to this update number.
-    `merged`: seals that were merged into the frontier; they are named in provenance, and the tree is sealed
-    even if it equals the parent's."""
+    """A request to prepare a seal. `expected_head`: the seal that this device has. `expected_frontier`:
+    refuse if the frontier is beyond this number. `replica` and `settled`: the relay may forget its answers to
+    this replica up to this update number. `merged`: seals that were merged into the frontier; provenance
+    names them, and the tree is sealed even if it equals the parent's."""
 
     message: str
     device_key_id: str

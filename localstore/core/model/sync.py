@@ -92,8 +92,8 @@ class ChannelUnknown(Invalid):
 
 
 class Open(Model, frozen=True, tag="open"):
-    """Carry this branch to the working copy `replica` of the device `device_key_id` from `since` on, the
-    number up to which it has the frontier; None: from now on. A number that is open already begins anew."""
+    """Request frames of this branch from number `since` of its frontier on, for the working copy `replica` of
+    the device `device_key_id`. None: from now on. A channel number that is in use is opened again."""
 
     channel: ChannelNumber
     repo_id: str
@@ -104,14 +104,14 @@ class Open(Model, frozen=True, tag="open"):
 
 
 class Close(Model, frozen=True, tag="close"):
-    """Carry nothing of this channel any more."""
+    """Request no more frames of this channel."""
 
     channel: ChannelNumber
 
 
 class Opened(Model, frozen=True, tag="opened"):
-    """The channel is open. `seq`: where the frontier stands; `head`: the branch's last seal. What came after
-    `since` follows as `live`, or `gap` does; then `people` has everybody who is here."""
+    """The channel is open. `seq`: number of the frontier; `head`: last seal of the branch. Frames after
+    `since` follow as `live`, or `gap` if they are gone; then `people` lists everybody on the branch."""
 
     channel: ChannelNumber
     branch_id: str
@@ -120,9 +120,9 @@ class Opened(Model, frozen=True, tag="opened"):
 
 
 class Refused(Model, frozen=True, tag="refused"):
-    """`id`: of the `updates` that were not carried out, none of them; the channel stays open. Without `id`
-    the channel was not opened, or has ended. `code`, `detail` and `retry_after` (seconds; 0: not said) are
-    those of a problem document."""
+    """A refusal. With `id`: the `updates` of this id were not carried out, none of them; the channel stays
+    open. Without `id`: the channel was not opened, or has ended. `code`, `detail` and `retry_after` (seconds;
+    0: unknown) are those of a problem document."""
 
     channel: ChannelNumber
     code: str
@@ -146,14 +146,12 @@ class Signed(Model, omit_defaults=True, frozen=True):
 
 
 class Live(Model, frozen=True, tag="live"):
-    """What changed between `after` and `seq`. It applies where the frontier stands at `after`; else
-    bootstrap.
-
-    `replica`: whose updates these are, 0 for the relay's own. `rows`: the changed paths as they stand at
-    `seq`, the same for all who hear it: `other` is the last update by another replica than this one, so that
-    for everybody else it is `ver`. `updates`: those that made the rows, in order. A path
+    """The changes between the numbers `after` and `seq` of a frontier. It can be applied to a frontier at
+    `after`; otherwise bootstrap. `replica`: the sender of the updates, 0 for the relay itself. `rows`: the
+    changed paths at `seq`, the same for all receivers: `other` is the last update by another replica than the
+    sender, so that for everybody else it is `ver`. `updates`: those that led to the rows, in order. A path
     whose row has a `ver` without an update was changed by the relay, or by operations too long for a frame:
-    ask for its lane. A lane that was read holds later updates too; those are passed over when they come."""
+    request its lane. A lane that was requested contains later updates too; skip those when they arrive."""
 
     channel: ChannelNumber
     after: Count
@@ -164,8 +162,8 @@ class Live(Model, frozen=True, tag="live"):
 
 
 class Gap(Model, frozen=True, tag="gap"):
-    """The frontier stands at `seq`, and what led there is too old or too much for frames: bootstrap. Frames
-    after `seq` follow."""
+    """Frames up to number `seq` are missing, because they are too old or too large: bootstrap. Frames after
+    `seq` follow."""
 
     channel: ChannelNumber
     seq: Count
@@ -181,7 +179,7 @@ class Updates(Model, frozen=True, tag="updates"):
 
 
 class Answers(Model, frozen=True, tag="answers"):
-    """What was answered to `updates`, as POST live/updates answers."""
+    """The answers to `updates`, as POST live/updates gives them."""
 
     channel: ChannelNumber
     id: Count
@@ -189,8 +187,8 @@ class Answers(Model, frozen=True, tag="answers"):
 
 
 class Place(Sent, frozen=True):
-    """Where a user is: a path ("" for none), a line and a column, from 1 (0: not known). It lives 30 seconds.
-    `turn`: what an agent calls its turn; whoever names one is an agent."""
+    """Where a user is: a path ("" for none), a line and a column, from 1 (0: unknown). It expires after 30
+    seconds. `turn`: name of an agent's turn; a user who sends one is an agent."""
 
     path: Where = ""
     line: Count = 0
@@ -206,8 +204,8 @@ class Here(Place, frozen=True, kw_only=True, tag="here", forbid_unknown_fields=F
 
 
 class Person(Model, omit_defaults=True, frozen=True):
-    """Somebody on the branch. `conn`: the same for as long as the working copy is there. `device`: what the
-    device key is called."""
+    """Somebody on the branch. `conn`: id of their connection, the same for as long as their working copy is
+    connected. `device`: name of their device key."""
 
     conn: str
     who: str
@@ -220,7 +218,8 @@ class Person(Model, omit_defaults=True, frozen=True):
 
 
 class People(Model, frozen=True, tag="people"):
-    """Who came or moved, and who went (`conn`). After `opened` it names everybody but the listener."""
+    """Changes of who is on a branch. `here`: who arrived or moved; `gone`: connections that left. The first
+    one after `opened` lists everybody but the receiver."""
 
     channel: ChannelNumber
     here: list[Person]
@@ -234,8 +233,8 @@ class PollChannel(Open, frozen=True, kw_only=True, tag=False, forbid_unknown_fie
 
 
 class PollRequest(Sent, frozen=True):
-    """Ask for events of `repos` (ids) after `since`; None: only for the current event id. `channels`:
-    likewise for branches. The answer comes when there is something to say, after `wait` seconds at the
+    """A request for events of `repos` (ids) after `since`; None: only for the current event id. `channels`:
+    the same for branches. The answer comes as soon as there is an event, after `wait` seconds at the
     latest."""
 
     repos: Annotated[list[str], msgspec.Meta(max_length=SUBSCRIPTIONS)] = msgspec.field(default_factory=list)
@@ -250,9 +249,9 @@ Frame = Opened | Refused | Live | Gap | People
 
 
 class PollAnswer(Model, frozen=True):
-    """`next`: the `since` of the next poll. `more`: ask again at once. `hidden`: ids that are no
-    repositories for this caller. `resync`: events after `since` are gone; read the state of all anew.
-    `frames`: those of the channels, as on a socket."""
+    """`next`: the `since` of the next poll. `more`: poll again at once. `hidden`: ids of repositories that do
+    not exist for this caller. `resync`: events after `since` are deleted; read the state of all repositories
+    again. `frames`: those of the channels, as on a socket."""
 
     events: list[Event]
     next: int

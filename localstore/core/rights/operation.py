@@ -63,12 +63,13 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 def required(needs: Capability, caps: Collection[str]) -> Capability:
-    """What a credential with these capabilities has to show for an operation: `write` includes `talk`."""
+    """The capability that a credential needs for an operation: `write` includes `talk`."""
     return "write" if needs == "talk" and "talk" not in caps else needs
 
 
 def reading(name: str, least: Role = "read", *, anonymous: bool = True, guest: bool = True) -> Operation:
-    """Reads a repository. Above the role `read` only roles count."""
+    """An operation that reads a repository. If `least` is above `read`, only roles in the repository
+    count."""
     public = least == "read"
     return Operation(
         name,
@@ -91,8 +92,8 @@ def writing(
     talk: bool = False,
     edition: Edition = "self-hosted-community",
 ) -> Operation:
-    """Changes a repository. With the role `read`, strangers who can read it may too; guests only star and
-    watch. `talk`: a credential that may only read and talk may do it."""
+    """An operation that changes a repository. With the role `read`, strangers who can read it may too; guests
+    may only star and watch. `talk`: a credential for reading and talking is enough."""
     return Operation(
         name,
         "repository",
@@ -114,15 +115,15 @@ def signed_in(
     guest: bool = False,
     edition: Edition = "self-hosted-community",
 ) -> Operation:
-    """About an account; for any signed-in caller."""
+    """An operation about the caller's account, for any signed-in caller."""
     return Operation(name, "account", stranger=True, guest=guest, needs=needs, edition=edition)
 
 
 def in_browser(name: str) -> Operation:
-    """A page, or a decision, that needs a session by cookie."""
+    """A page or decision that needs a session by cookie."""
     return Operation(name, "browser", stranger=True, needs="write")
 
 
 def open_to_all(name: str) -> Operation:
-    """About the node; anybody may ask."""
+    """An operation about the node, allowed for everybody."""
     return Operation(name, "node", stranger=True, guest=True, anonymous=True)

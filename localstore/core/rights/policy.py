@@ -29,11 +29,11 @@ class Policy:
         return self._rules[at] != "private"
 
     def may_see_below(self, path: str) -> bool:
-        """Whether the rules let a file at `path`, or any file below it, be seen."""
+        """Whether some file at or below `path` may be visible."""
         return self.sees(path) or any(self._below(path, "public", "open"))
 
     def sees_all_below(self, path: str) -> bool:
-        """Whether the rules hide no file at `path` or below it."""
+        """Whether all files at or below `path` are visible."""
         return self.sees(path) and not any(self._below(path, "private"))
 
     def _below(self, path: str, *what: Visibility) -> list[bool]:

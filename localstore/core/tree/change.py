@@ -33,13 +33,14 @@ _NONE: Mapping[str, bytes] = MappingProxyType({})
 
 
 def salted_with(root: Directory, digest: bytes, key: bytes) -> bool:
-    """Whether the tree whose root is this directory, of this digest, has this tree key: a tree has one."""
+    """Whether the directory `root`, the root of a tree with this digest, was made with this tree key. All
+    directories of a tree have the same key."""
     return directory_digest(root, "", key) == digest
 
 
 def rebuild(root: bytes, changes: Mapping[str, TreeEntry | None], key: bytes) -> Steps[Built]:
-    """As `update`, where the tree at `root` has another key than `key`: every directory is made anew. Entry
-    digests that were hidden stay as they are."""
+    """As `update`, for a tree at `root` that has another key than `key`: every directory is made again.
+    Hidden entry digests are copied unchanged."""
     files = yield from walk(root)
     hidden = yield from hidden_entries(root)
     for path, entry in changes.items():
@@ -54,13 +55,13 @@ def update(
     root: bytes | None,
     changes: Mapping[str, TreeEntry | None],
     key: bytes,
-    known: Known | None = None,
+    cached: Known | None = None,
     alike: Mapping[str, bytes] = _NONE,
 ) -> Steps[Built]:
     """Apply `changes` (path → TreeEntry, None: remove) to the tree at `root` (None: empty).
 
-    Removing a missing file changes nothing; hidden entries stay. `key` must be the base's tree key. `known`
-    caches the directories of the base. `alike`: path → digest of directories in `known`, of a tree with this
+    Removing a missing file changes nothing; hidden entries stay. `key` must be the base's tree key. `cached`:
+    directories of the base. `alike`: path → digest of directories in `cached`, of a tree with this
     key too; the result may equal them, and their digests are then not computed again. Raises PathInvalid for
     an invalid path, or a file and a directory of one name in the result.
     """
@@ -69,7 +70,7 @@ def update(
         parent, _, name = check_path(path).rpartition("/")
         files.setdefault(parent, {})[name] = entry
     touched = with_ancestors(files)
-    before = yield from _load(root or EMPTY_ROOT, touched, known)
+    before = yield from _load(root or EMPTY_ROOT, touched, cached)
     written: dict[bytes, bytes] = {}
     subdirectories: dict[str, dict[str, Child | None]] = {}
     top = EMPTY_ROOT
@@ -77,7 +78,7 @@ def update(
         old = before.get(path, _NOTHING)
         new = _apply_changes(path, old, files.get(path, {}), subdirectories.pop(path, {}))
         digest = alike.get(path, EMPTY_ROOT)
-        if known is None or known.get(digest) != new:
+        if cached is None or cached.get(digest) != new:
             digest = directory_digest(new, path, key)
         empty = not new.children and not new.hidden
         if not empty and new != old:
@@ -91,7 +92,7 @@ def update(
     return Built(top, written)
 
 
-def _load(root: bytes, touched: set[str], known: Known | None) -> Steps[dict[str, Directory]]:
+def _load(root: bytes, touched: set[str], cached: Known | None) -> Steps[dict[str, Directory]]:
     """Path → directory, for those of `touched` that exist under `root`."""
     below: dict[str, list[str]] = {}
     for path in touched - {""}:
@@ -99,7 +100,7 @@ def _load(root: bytes, touched: set[str], known: Known | None) -> Steps[dict[str
     directories: dict[str, Directory] = {}
     level = {} if root == EMPTY_ROOT else {"": root}
     while level:
-        objects = yield from fetch(set(level.values()), known)
+        objects = yield from fetch(set(level.values()), cached)
         directories.update({path: objects[digest] for path, digest in level.items()})
         level = {
             join(path, child.name): child.digest

@@ -27,11 +27,10 @@ def run(steps: Steps[Result], load: Callable[[list[bytes]], Objects]) -> Result:
         return stop.value  # type: ignore[no-any-return]
 
 
-def fetch(digests: set[bytes], known: Known | None = None) -> Steps[Known]:
-    """Load directories by digest; `known` is a cache, into which whoever runs the steps may put some of those
-    that they ask for instead of sending them. Raises PayloadMissing if one is missing, Invalid if one is
-    damaged."""
-    directories = {} if known is None else known
+def fetch(digests: set[bytes], cached: Known | None = None) -> Steps[Known]:
+    """Load directories by digest. Whoever runs the steps may put some of those that they ask for into
+    `cached` instead of sending them. Raises PayloadMissing if one is missing, Invalid if one is damaged."""
+    directories = {} if cached is None else cached
     unknown = sorted(digests.difference(directories))
     if unknown:
         raws = yield unknown

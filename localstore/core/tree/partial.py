@@ -1,4 +1,5 @@
-"""Trees of which a repository has some entries as digests alone, as a fork by somebody who does not see all.
+"""Partial trees: trees of which a repository has some entries as digests only, such as a fork by somebody who
+does not see all paths.
 
 Its directories with hidden entries become objects of their own, *partial* ones. They name the children that
 are seen, with salts, and the entry digests of the others. So they hold all that the digest of the signed
@@ -32,7 +33,7 @@ _TAG = b"svc-tree-partial-v1\n"
 
 
 class Sight(Protocol):
-    """Which paths are seen; `localstore.core.rights.policy.Policy` is one."""
+    """Tells which paths are visible; `localstore.core.rights.policy.Policy` implements it."""
 
     def sees(self, path: str) -> bool: ...
     def may_see_below(self, path: str) -> bool: ...
@@ -40,15 +41,15 @@ class Sight(Protocol):
 
 
 class Left(msgspec.Struct, frozen=True, gc=False):
-    """What is left of a directory: its digest, and the bytes of the files that are seen below it."""
+    """The visible part of a directory: its digest, and the bytes of the visible files below it."""
 
     digest: bytes
     size: int
 
 
 class Parting(msgspec.Struct):
-    """Makes partial trees one after the other; what they share is made once. `written`: partial directories,
-    digest → bytes."""
+    """Makes partial trees one after the other; directories that they share are made once. `written`: partial
+    directories, digest → bytes."""
 
     sight: Sight
     written: dict[bytes, bytes] = msgspec.field(default_factory=dict)
@@ -57,18 +58,18 @@ class Parting(msgspec.Struct):
 
 
 def name_of(raw: bytes) -> bytes:
-    """The digest (32 bytes) under which a partial directory of these bytes is found."""
+    """The digest (32 bytes) by which a partial directory with these bytes is stored."""
     return blake3(_TAG + raw).digest()
 
 
 def is_partial(directory: Directory) -> bool:
-    """Whether the directory has salts, as partial ones have."""
+    """Whether the directory is a partial one, which has salts."""
     return any(child.salt is not None for child in directory.children)
 
 
 def part(root: bytes, key: bytes, parting: Parting) -> Steps[bytes]:
-    """The root of what is seen of the tree at `root`, a whole or a partial one, of a seal with the tree key
-    `key`; `root` itself if that is all of it."""
+    """The root of the visible part of the tree at `root` (a whole or a partial tree) of a seal with the tree
+    key `key`; `root` itself if everything is visible."""
     if root == EMPTY_ROOT:
         return root
     remainder = yield from _part("", root, key, parting)
@@ -80,7 +81,7 @@ def part(root: bytes, key: bytes, parting: Parting) -> Steps[bytes]:
 
 
 def _part(path: str, digest: bytes, key: bytes, parting: Parting) -> Steps[Left | None]:
-    """What is left of the directory at `path`; None if nothing is seen in it."""
+    """The visible part of the directory at `path`; None if nothing in it is visible."""
     at = (path, digest)
     if at in parting.left:
         return parting.left[at]
@@ -120,7 +121,7 @@ def _seen(full: str, child: Child, key: bytes, parting: Parting) -> Steps[Child 
 
 
 def _entry_digests(path: str, directory: Directory, key: bytes, parting: Parting) -> Steps[list[bytes]]:
-    """The entry digests of all children, as they were signed, and of the hidden ones."""
+    """The signed entry digests of all children, and those of the hidden ones."""
     digests = list(directory.hidden)
     for child in directory.children:
         as_signed = yield from _as_signed(child, parting.signed)
@@ -140,37 +141,38 @@ def _write(directory: Directory, parting: Parting) -> bytes:
     return name
 
 
-def signed(digest: bytes, known: dict[bytes, bytes], read: Known | None = None) -> Steps[bytes]:
-    """The signed digest of a directory, a whole or a partial one. `known`: signed digests found before;
-    `read`: a cache of directories."""
+def signed(digest: bytes, signed_digests: dict[bytes, bytes], read: Known | None = None) -> Steps[bytes]:
+    """The signed digest of a directory, whole or partial. `signed_digests`: digest → signed digest of
+    directories before; this one and those below are added. `read`: a cache of directories."""
     if digest == EMPTY_ROOT:
         return digest
-    if digest not in known:
+    if digest not in signed_digests:
         directory = (yield from fetch({digest}, read))[digest]
-        known[digest] = digest
+        signed_digests[digest] = digest
         if not directory.children:
-            known[digest] = digest_of(directory.hidden)
+            signed_digests[digest] = digest_of(directory.hidden)
         elif is_partial(directory):
-            as_signed = yield from signed_children(directory, known, read)
-            known[digest] = directory_digest(as_signed, "")
-    return known[digest]
+            as_signed = yield from signed_children(directory, signed_digests, read)
+            signed_digests[digest] = directory_digest(as_signed, "")
+    return signed_digests[digest]
 
 
 def signed_children(
-    directory: Directory, known: dict[bytes, bytes], read: Known | None = None
+    directory: Directory, signed_digests: dict[bytes, bytes], read: Known | None = None
 ) -> Steps[Directory]:
-    """The directory with the signed digests of the directories in it. `known`, `read`: as of `signed`."""
+    """The directory with the signed digests of the directories in it. `signed_digests`, `read`: as of
+    `signed`."""
     if not is_partial(directory):
         return directory
     children: list[Child] = []
     for child in directory.children:
-        signed_child = yield from _as_signed(child, known, read)
+        signed_child = yield from _as_signed(child, signed_digests, read)
         children.append(signed_child)
     return Directory(directory.version, children, directory.hidden)
 
 
-def _as_signed(child: Child, known: dict[bytes, bytes], read: Known | None = None) -> Steps[Child]:
+def _as_signed(child: Child, signed_digests: dict[bytes, bytes], read: Known | None = None) -> Steps[Child]:
     if child.kind != "dir":
         return child
-    digest = yield from signed(child.digest, known, read)
+    digest = yield from signed(child.digest, signed_digests, read)
     return Child(child.name, "dir", digest, child.size, child.salt)

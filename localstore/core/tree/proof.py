@@ -1,4 +1,4 @@
-"""A tree as somebody sees it from whom paths are hidden, so that it can be verified.
+"""Proofs: a tree as a reader with hidden paths sees it, in a form that can be verified.
 
 A proof is the filtered directory objects of all directories that are seen, each behind its length (u32,
 big-endian). Their children have salts, hidden ones are entry digests, and so every object gives the digest
@@ -20,21 +20,21 @@ LENGTH = 4  # bytes in front of an object
 
 
 def framed(raw: bytes) -> bytes:
-    """A directory object as it stands in a proof."""
+    """A directory object with its length before it, as proofs contain it."""
     return len(raw).to_bytes(LENGTH, "big") + raw
 
 
 class Proven(msgspec.Struct, frozen=True):
-    """The files that a proof shows, by path, and the entry digests that it leaves of the others, as `build`
-    takes them."""
+    """The content of a proof: visible files by path, and the entry digests of hidden ones, as `build` takes
+    them."""
 
     files: dict[str, TreeEntry]
     opaque: dict[str, list[bytes]]
 
 
 def proven(proof: bytes, root: bytes) -> Proven:
-    """What a proof shows of the tree at `root`. Raises Invalid or DigestMismatch unless every directory that
-    it names is there, and nothing else."""
+    """The content of a proof of the tree at `root`. Raises Invalid or DigestMismatch unless it has every
+    directory that it names, and no others."""
     objects: dict[bytes, bytes] = {}
     for raw in _split(proof):
         directory = decode(raw)

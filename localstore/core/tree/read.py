@@ -21,24 +21,24 @@ class Verification(msgspec.Struct, frozen=True):
 
 
 def lookup(
-    root: bytes | None, paths: Iterable[str], known: Known | None = None
+    root: bytes | None, paths: Iterable[str], cached: Known | None = None
 ) -> Steps[dict[str, TreeEntry]]:
-    """Path → TreeEntry of those of the paths that are visible files. `known` caches directories."""
-    places = yield from find(root, paths, known)
+    """Path → TreeEntry of those of the paths that are visible files. `cached`: directories by digest."""
+    places = yield from find(root, paths, cached)
     return {path: child.entry for path, (_, child) in places.items() if child.kind != "dir"}
 
 
 def find(
-    root: bytes | None, paths: Iterable[str], known: Known | None = None
+    root: bytes | None, paths: Iterable[str], cached: Known | None = None
 ) -> Steps[dict[str, tuple[int, Child]]]:
     """Path → (place, Child) of those of the paths that are visible files or directories. The place counts the
-    children of a directory from 0. `known` caches directories."""
+    children of a directory from 0. `cached`: directories by digest."""
     targets = set(paths)
     directories = with_ancestors(parent_of(path) for path in targets)
     places: dict[str, tuple[int, Child]] = {}
     level = _top(root)
     while level:
-        objects = yield from fetch(set(level.values()), known)
+        objects = yield from fetch(set(level.values()), cached)
         below: dict[str, bytes] = {}
         for path, digest in level.items():
             for place, child in enumerate(objects[digest].children):
@@ -67,12 +67,12 @@ def directories(root: bytes | None) -> Steps[dict[str, list[Child]]]:
     return children
 
 
-def count(roots: Iterable[bytes], known: Mapping[bytes, int]) -> Steps[dict[bytes, int]]:
-    """How many visible files stand below each of these directories, and below each that this has to read:
-    digest → files. What `known` says is taken from there."""
+def count(roots: Iterable[bytes], counted: Mapping[bytes, int]) -> Steps[dict[bytes, int]]:
+    """Digest → number of visible files below, for each of these directories and each one that has to be read
+    for it. Directories in `counted` (digest → number) are not read."""
     own: dict[bytes, tuple[int, list[bytes]]] = {}
     level = set(roots) - {EMPTY_ROOT}
-    while level := level - known.keys() - own.keys():
+    while level := level - counted.keys() - own.keys():
         objects = yield from fetch(level)
         deeper: set[bytes] = set()
         for digest in level:
@@ -85,13 +85,13 @@ def count(roots: Iterable[bytes], known: Mapping[bytes, int]) -> Steps[dict[byte
     waiting = list(own)
     while waiting:
         files, below = own[waiting[-1]]
-        open_ = [digest for digest in below if digest not in counts and digest not in known]
+        open_ = [digest for digest in below if digest not in counts and digest not in counted]
         if open_:
             waiting += open_
         else:
             at = waiting.pop()
             counts[at] = files + sum(
-                counts[digest] if digest in counts else known[digest] for digest in below
+                counts[digest] if digest in counts else counted[digest] for digest in below
             )
     return counts
 
@@ -182,14 +182,14 @@ def diff(root_a: bytes | None, root_b: bytes | None) -> Steps[dict[str, Change]]
 
 
 def diffs(
-    base: bytes | None, sides: Sequence[bytes | None], known: Known | None = None
+    base: bytes | None, sides: Sequence[bytes | None], cached: Known | None = None
 ) -> Steps[list[Difference]]:
     """The difference of each side from the base, as `diff` finds it, in one walk: what several trees share is
-    read once. `known` caches directories."""
+    read once. `cached`: directories by digest."""
     differences = [Difference({}, {}) for _ in sides]
     level = {"": [base or EMPTY_ROOT, *(side or EMPTY_ROOT for side in sides)]}
     while level := {path: all_ for path, all_ in level.items() if all_.count(all_[0]) < len(all_)}:
-        objects = yield from fetch({root for all_ in level.values() for root in all_} - {EMPTY_ROOT}, known)
+        objects = yield from fetch({root for all_ in level.values() for root in all_} - {EMPTY_ROOT}, cached)
         below: dict[str, list[bytes]] = {}
         for path, (own, *others) in level.items():
             before = {child.name: child for child in objects[own].children} if own in objects else {}
@@ -235,7 +235,7 @@ def _note(changes: dict[str, Change], path: str, old: Child | None, new: Child |
 
 
 def _directory(child: Child | None) -> bytes:
-    """The digest of a directory; that of an empty one for a file, or nothing."""
+    """The digest of a directory; for a file or None, that of an empty directory."""
     return child.digest if child is not None and child.kind == "dir" else EMPTY_ROOT
 
 

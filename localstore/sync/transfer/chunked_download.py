@@ -67,7 +67,7 @@ def download(copy: WorkingCopy, digest: bytes, size: int, near: str | None = Non
 
 
 def clear(copy: WorkingCopy) -> None:
-    """Remove partial downloads; every wanted file is in place."""
+    """Remove partial downloads; every file that is needed is in place."""
     temps = [intent.temp for intent in copy.db.intents() if intent.state == PARTIAL]
     for temp in temps:
         copy.files.remove(temp)
@@ -89,7 +89,8 @@ def _temporary(copy: WorkingCopy, digest: bytes) -> str:
 
 
 def _fetch(copy: WorkingCopy, sizes: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
-    """Chunks in requests of REQUEST_BYTES: less than others, so that one answer is not long under way."""
+    """Fetches chunks in requests of REQUEST_BYTES. They are smaller than other requests, so that no answer
+    takes long."""
     part: dict[bytes, int] = {}
     room = REQUEST_BYTES
     for digest, size in sizes.items():
@@ -106,8 +107,8 @@ def _fetch(copy: WorkingCopy, sizes: Mapping[bytes, int]) -> Iterator[tuple[byte
 
 
 def _known(copy: WorkingCopy, digest: bytes, size: int, near: str | None) -> Iterator[KnownFile]:
-    """An older version at the same path, then the other large files of the folder, then those that the copy
-    was told of."""
+    """Files that may contain chunks: an older version at the same path, then other large files of the folder,
+    then `copy.known_files`."""
     info = copy.files.stat(near) if near is not None else None
     if near is not None and info is not None and info.st_size > limits.BLOB_FILE:
         yield KnownFile(partial(copy.files.open, near), _cut)
@@ -126,7 +127,7 @@ def _known(copy: WorkingCopy, digest: bytes, size: int, near: str | None) -> Ite
 
 
 def _cut(fd: int) -> Iterable[ChunkPosition]:
-    """The chunks of a file about which nothing is known."""
+    """The chunks of a file whose chunk list is not known."""
     with open(fd, "rb", buffering=0, closefd=False) as file:
         return cut_into_chunks(file)
 
@@ -136,7 +137,7 @@ def _listed(listed: ChunkList, _fd: int) -> Iterable[ChunkPosition]:
 
 
 def _asked(copy: WorkingCopy, digest: bytes, size: int, _fd: int) -> Iterable[ChunkPosition]:
-    """The chunks of a file of the repository, as the relay lists them; none if it does not."""
+    """The chunks of a file of the repository, requested from the relay; none if it has no list."""
     try:
         listed = _list_of(_fetched_manifest(copy, digest, size))
     except SvcError:
@@ -153,7 +154,7 @@ def _list_of(manifest: ChunkManifest) -> ChunkList:
 
 
 def _manifest(copy: WorkingCopy, digest: bytes, size: int) -> ChunkManifest:
-    """The manifest of the file, kept in the record while the file arrives."""
+    """The manifest of the file, stored in the record while the file is downloaded."""
     cached = copy.record / MANIFESTS / digest.hex()
     with contextlib.suppress(OSError, SvcError):
         if cached.stat().st_size <= limits.CHUNK_MANIFEST:

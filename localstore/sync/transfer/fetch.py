@@ -1,4 +1,4 @@
-"""Objects from the relay, as many answers as they take."""
+"""Fetches objects from the relay, in as many requests as needed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ FETCH_OBJECTS = 4096
 def fetch(
     transport: Transport, keep: Objects | None, sizes: Mapping[bytes, int]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yields verified objects (digest, bytes), each once. Those that the relay
-    does not send are missing. `keep`: stores what comes. The `sizes` (bytes) group requests."""
+    """Yields verified objects (digest, bytes), each once; those that the relay does not send are missing.
+    `keep`: stores the received frames. `sizes` (digest → bytes) group the requests."""
     group: dict[bytes, None] = {}
     announced = 0
     for digest, size in sizes.items():
@@ -33,8 +33,8 @@ def fetch(
 def _whole_group(
     transport: Transport, keep: Objects | None, missing: dict[bytes, None]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Ask until all have come, or an answer has none of those still missing: one answer may hold only a part
-    of them."""
+    """Repeat the request until all objects have come, or an answer contains none of the missing ones. One
+    answer may hold only some of them."""
     before = 0
     while missing and len(missing) != before:
         before = len(missing)
@@ -44,7 +44,7 @@ def _whole_group(
 def _one_answer(
     transport: Transport, keep: Objects | None, missing: dict[bytes, None]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yields the objects that one answer brings, and removes them from `missing`."""
+    """Yields the objects of one answer, and removes them from `missing`."""
     frames: list[Frame] = []
     reader = PackReader()
     for piece in transport.fetch_pack(list(missing)):

@@ -1,8 +1,8 @@
-"""Fills a file from its chunk manifest: chunks that files of this machine hold are copied, others fetched.
+"""Fills a file from its chunk manifest: chunks that other files of this machine contain are copied, the rest
+is fetched.
 
-Each chunk is verified and written to its places when it comes, so an interrupted fill loses at most the chunk
-under way: the next one keeps every chunk that is in its place, wherever that is in the file.
-"""
+Each chunk is verified and written to its places at once, so an interrupted fill loses at most one chunk: the
+next fill keeps every chunk that is in its place."""
 
 from __future__ import annotations
 
@@ -23,26 +23,27 @@ OPEN_FILES = 64  # that chunks are copied from, at most
 
 
 class OtherBytes(Exception):
-    """The chunks do not add up to the file."""
+    """The bytes do not have the digest of the file."""
 
 
 class Fetch(Protocol):
-    """Yields verified chunks (digest, bytes), each once; of those asked for some may be missing."""
+    """Yields verified chunks (digest, bytes), each once; some of those requested may be missing."""
 
     def __call__(self, sizes: Mapping[bytes, int], /) -> Iterator[tuple[bytes, bytes]]: ...
 
 
 class KnownFile(NamedTuple):
-    """A file of this machine that may hold chunks. `open`: a descriptor for reading; raises OSError if it is
-    gone. `chunks`: what is known to be in it, given that descriptor; each is verified before it is used."""
+    """A file of this machine that may contain chunks. `open`: returns a descriptor for reading; raises
+    OSError if it is gone. `chunks`: returns its supposed chunks, given the descriptor; each is verified
+    before it is used."""
 
     open: Callable[[], int]
     chunks: Callable[[int], Iterable[ChunkPosition]]
 
 
 class Filled(NamedTuple):
-    """Bytes of the file by where they came from: fetched; copied from other files of this machine; in place
-    before. A chunk that repeats is fetched once and copied from then on."""
+    """Number of bytes of the file by their origin: fetched; copied from other files of this machine; in place
+    before. A repeated chunk is fetched once and copied for its other places."""
 
     fetched: int
     copied: int
@@ -53,15 +54,15 @@ def fill(
     fd: int,
     rows: Sequence[ChunkRow],
     digest: bytes,
-    known: Iterable[KnownFile],
+    sources: Iterable[KnownFile],
     fetch: Fetch,
     progress: Progress = silent,
     seen: Callable[[bytes], object] = lambda data: None,
 ) -> Filled:
-    """Make the file of descriptor `fd` the one with these chunks and this BLAKE3. `known` is read only as far
-    as chunks are missing; `seen` is called with all bytes of the file in order. Raises OtherBytes,
+    """Make the file of descriptor `fd` the one with these chunks and this BLAKE3. `sources` is read only as
+    far as chunks are missing; `seen` is called with all bytes of the file in order. Raises OtherBytes,
     ServerMisbehaved if chunks do not come, OSError."""
-    return _Filling(fd, rows, progress, seen).run(digest, known, fetch)
+    return _Filling(fd, rows, progress, seen).run(digest, sources, fetch)
 
 
 class _Filling:
@@ -82,9 +83,9 @@ class _Filling:
         self._done = 0  # chunks from the beginning that are in place and hashed
         self._fetched = self._copied = self._kept = 0
 
-    def run(self, digest: bytes, known: Iterable[KnownFile], fetch: Fetch) -> Filled:
+    def run(self, digest: bytes, sources: Iterable[KnownFile], fetch: Fetch) -> Filled:
         self._keep_what_is_in_place()
-        with _Copies(known, self._places) as copies:
+        with _Copies(sources, self._places) as copies:
             absent = {
                 name: self._rows[places[0]][1] for name, places in self._places.items() if name not in copies
             }
@@ -107,7 +108,7 @@ class _Filling:
         return Filled(self._fetched, self._copied, self._kept)
 
     def _keep_what_is_in_place(self) -> None:
-        """Note the chunks that an interrupted fill wrote, and the places of the others."""
+        """Find the chunks that an interrupted fill wrote, and the places of the others."""
         there = os.fstat(self._fd).st_size
         for number, (name, size) in enumerate(self._rows):
             if self._offsets[number] < there and blake3_digest(self._in_place(number)) == name:
@@ -120,7 +121,7 @@ class _Filling:
         return os.pread(self._fd, self._rows[number][1], self._offsets[number])
 
     def _arrive(self, name: bytes, size: int, source: Iterator[tuple[bytes, bytes]], fetch: Fetch) -> bytes:
-        """The chunk, when it has come and those before it in the stream are written."""
+        """The bytes of the chunk, once it and the chunks before it in the stream have been written."""
         for digest, data in source:
             self._put(digest, data, fetched=True)
             if digest == name:
@@ -147,7 +148,7 @@ class _Filling:
 
 
 class _Copies:
-    """Where files of this machine hold the chunks that are wanted."""
+    """Finds the missing chunks in files of this machine."""
 
     def __init__(self, files: Iterable[KnownFile], digests: Mapping[bytes, object]) -> None:
         self._found: dict[bytes, tuple[int, ChunkPosition]] = {}
@@ -173,7 +174,7 @@ class _Copies:
         return name in self._found
 
     def get(self, name: bytes) -> bytes | None:
-        """The chunk; None if no file has it, or not any more."""
+        """The bytes of the chunk; None if no file has it, or it was changed."""
         if name not in self._found:
             return None
         fd, position = self._found[name]

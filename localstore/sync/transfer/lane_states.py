@@ -1,4 +1,4 @@
-"""States of lanes, fetched in as many answers as they take."""
+"""Fetches states of lanes, in as many requests as needed."""
 
 from __future__ import annotations
 

@@ -46,9 +46,9 @@ KEPT_AT_ONCE = 32 * limits.MIB  # bytes of texts held until they are stored toge
 
 
 class Sent(msgspec.Struct):
-    """Paths by answer. `accepted`; `lost`: must be pulled before they are sent again; `moved`: those of them
-    whose text others changed; `costly`: edits that the relay refuses, so that the file must be sent as a new
-    version; `refused`: path → the relay's reason. `bytes`: uploaded."""
+    """Paths by answer. `accepted`. `lost`: must be pulled before they are sent again. `moved`: those of
+    `lost` whose text others changed. `costly`: edits that the relay refuses, so that the file must be sent as
+    a new version. `refused`: path → the relay's reason. `bytes`: number of uploaded bytes."""
 
     accepted: list[str] = msgspec.field(default_factory=list)
     lost: list[str] = msgspec.field(default_factory=list)
@@ -96,16 +96,16 @@ def record_answers(copy: WorkingCopy, updates: list[LiveUpdate], answers: Update
 
 
 def _flights(copy: WorkingCopy) -> list[tuple[LiveUpdate, int]]:
-    """Each update in flight with the bytes it takes, in the order in which they are sent."""
+    """Each update in flight with its size in bytes, in the order in which they are sent."""
     flights = [(msgspec.json.decode(body, type=LiveUpdate), len(body)) for _, body in copy.db.flights()]
     flights.sort(key=lambda flight: (flight[0].kind != "delete", flight[0].path != MANIFEST, flight[0].n))
     return flights if len(flights) <= limits.UPDATES_PER_BATCH else _pair_renames(copy, flights)
 
 
 def _pair_renames(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> list[tuple[LiveUpdate, int]]:
-    """The same with the two halves of each rename beside each other, so that nobody who edits the file sees
-    the removal in one batch and the new file in a later one. A text is made before it is removed at its old
-    name. Bytes are removed first, for the cap of their sum."""
+    """As `_flights`, with the two updates of each rename next to each other, so that the removal and the new
+    file are in one batch for those who edit the file. A text is created before it is removed at its old path.
+    Byte files are removed first, because of the cap on their sum."""
     created = {update.blake3 for update, _ in flights if update.kind in NEW_FILES}
     news = {update.path for update, _ in flights if update.kind in NEW_FILES}
     folders = {above for path in news for above in parents(path)}
@@ -126,7 +126,7 @@ def _pair_renames(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> l
 
 
 def _batches(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> Iterator[list[LiveUpdate]]:
-    """The updates in groups that one request takes: by number, by their bytes, and by the bytes of the texts
+    """Groups of updates, each fit for one request: by number, by their bytes, and by the bytes of the texts
     that the relay loads for them."""
     edited = copy.db.row_sizes(update.path for update, _ in flights if update.kind == "edit_text")
     batch: list[LiveUpdate] = []
@@ -313,7 +313,7 @@ def _replay_edit(copy: WorkingCopy, entry: PathRecord, ops: list[bytes]) -> Lane
 def _made(
     copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
 ) -> tuple[PathRecord, bytes | None]:
-    """The entry of a newly created file and its lane state, None if the lane is new."""
+    """The entry of a newly created file, and its lane state, None if the lane was not edited."""
     digest = unhex(update.blake3 or "")
     kind: Kind = "text" if update.kind == "create_text" else kind_of_bytes(update.size or 0, copy.repo_kind)
     entry = PathRecord(
@@ -347,10 +347,8 @@ def _keep_texts(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer
 
 
 def _adopted_states(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> dict[str, bytes]:
-    """Path → lane state of created files whose bytes the relay already had and whose lane others edited.
-
-    A lane that nobody edited has `seq` equal to `gen`.
-    """
+    """Path → lane state of created files whose bytes the relay had already and whose lane others have edited.
+    A lane that nobody edited has `seq` equal to `gen`."""
     names = [
         LaneName(path=update.path, gen=answer.gen)
         for update, answer in answered

@@ -68,5 +68,5 @@ class Transport(Protocol):
         """All files of a seal."""
 
     def proof(self, seal_id: str) -> bytes:
-        """The directories of a seal that are shown, not verified. What is asked for by digest from now on is
-        named by this seal."""
+        """The directories of a seal that the account may see, not verified. Later requests by digest refer to
+        this seal."""

@@ -1,1 +1,1 @@
-"""Statements on what people do together: issues, proposals, reviews, runs."""
+"""Statements on collaboration: issues, proposals, reviews, runs."""

@@ -1,4 +1,5 @@
-"""Statements on forks: what they take along, and what a base takes of a proposal from another repository."""
+"""Statements on forks: seals and objects that a fork takes from its parent, or a base from a proposal of
+another repository."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ SUBJECT = select(
 
 
 def of_word(name: str) -> Callable[[Any], ColumnElement[bool]]:
-    """The condition on a row of `subject_word` for the word that the parameter `name` holds."""
+    """The condition that a row of `subject_word` has the word in the parameter `name`."""
     return lambda link: link.c.word == bindparam(name)
 
 
@@ -76,14 +76,15 @@ AMOUNT = 1000  # rows beside which it does not matter which filter leads
 
 
 def amount_of(link: Table, *conditions: ColumnElement[bool]) -> Select[Any]:
-    """How many rows of the repository a filter has, counted up to AMOUNT."""
+    """The number of rows of the repository that match a filter, counted up to AMOUNT."""
     of_repo = select(link.c.number).where(link.c.repo_id == _REPO, *conditions)
     return select(func.count()).select_from(of_repo.limit(AMOUNT).subquery())
 
 
 @cache
 def amount(name: str, stated: bool) -> Select[Any]:
-    """How many issues a filter of LEADERS has; `stated`: in one state. Its parameters are those of `page`."""
+    """The number of issues that match a filter of LEADERS; `stated`: in one state. Its parameters are those
+    of `page`."""
     if name == "author":
         link, condition = subject, _FILTERS["author"]
     else:
@@ -110,7 +111,7 @@ def page(filters: frozenset[str], lead: str = "") -> Keyset:
 
 def _led_by(link: Table, whole: bool) -> Select[Any]:
     """Join the table of the leading filter so that the list walks its index. `whole`: kind and state are
-    fixed too. If they are not, keep SQLite from walking the primary key of everybody's rows instead."""
+    fixed too. If they are not, SQLite is kept from walking the primary key of all rows instead."""
     on = and_(subject.c.repo_id == _REPO, subject.c.number == link.c.number)
     of_repo = link.c.repo_id if whole or link is not part else link.c.repo_id + ""
     return (

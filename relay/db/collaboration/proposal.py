@@ -107,7 +107,7 @@ _NEWEST = and_(
 
 
 def _with_all(start: Any) -> Any:
-    """Proposals with their subjects, authors, newest versions and bases."""
+    """A query of proposals with their subjects, authors, newest versions and bases."""
     return (
         start.join(subject, _OF_SUBJECT)
         .join(account, account.c.id == subject.c.author_id)
@@ -165,8 +165,8 @@ LEADERS = ("search", "label", "reviewer", "assignee", "involves", "author")
 
 @cache
 def amount(name: str, stated: bool) -> Select[Any]:
-    """How many proposals a filter of LEADERS has; `stated`: in one state. Its parameters are those of
-    `page`."""
+    """The number of proposals that match a filter of LEADERS; `stated`: in one state. Its parameters are
+    those of `page`."""
     link, which = _LINKS[name]
     return issues.amount_of(link, which(link), *([link.c.state == _STATE] if stated else []))
 

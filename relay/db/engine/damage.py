@@ -1,4 +1,4 @@
-"""Whether an error says that the database's own files are damaged."""
+"""Recognises errors that say that the database's own files are damaged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _POSTGRES = ("XX001", "XX002")  # data corrupted, index corrupted
 
 
 def damage(error: BaseException | None) -> str | None:
-    """The database's message about its damage if this error, or one behind it, is about that; else None."""
+    """The database's message about damage, if this error or its cause is one; else None."""
     while error is not None:
         code = getattr(error, "sqlite_errorcode", None)
         if isinstance(code, int) and code & 0xFF in _SQLITE:

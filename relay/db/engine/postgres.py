@@ -158,9 +158,9 @@ class PostgresDatabase:
         )
 
     async def _renumber_foreign_stamps(self) -> None:
-        """Renumber all events below zero, in their order, with the followers' positions, and let listeners
-        resync, when the database is a dump of another cluster: stamps of its transactions may be ahead of
-        ours."""
+        """Renumber all events below zero, in their order, with the positions of followers, and let listeners
+        resync. Needed if the database is a dump of another cluster, whose stamps may be ahead of this
+        one's."""
         connection = await self._writers.acquire()
         try:
             if await connection.fetchval("SELECT to_regclass('cursor') IS NULL"):
@@ -256,7 +256,7 @@ class PostgresDatabase:
             connection.terminate()
 
     async def horizon(self, tx: Tx) -> int:
-        """The stamp below which every transaction has ended."""
+        """The stamp below which all transactions have ended."""
         oldest: int = await tx.value(_OLDEST)
         return oldest << STAMP_BITS
 

@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Pool:
-    """`size`: how many connections there are at most. `connect` makes one."""
+    """A pool of at most `size` connections. `connect` makes one."""
 
     def __init__(self, connect: Callable[[], Awaitable[Any]], size: int) -> None:
         self._connect = connect
@@ -32,7 +32,7 @@ class Pool:
             raise
 
     def release(self, connection: Any) -> None:
-        """Give a connection back. One that is still in a transaction is closed."""
+        """Return a connection to the pool. One that is still in a transaction is closed."""
         if connection.is_in_transaction():
             connection.terminate()
         if not connection.is_closed():

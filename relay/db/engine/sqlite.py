@@ -112,7 +112,8 @@ def _violation(error: sqlite3.IntegrityError) -> Exception:
 
 
 class LateViolation(Exception):
-    """A constraint refused a statement of `many`, which was sent with another one that is not to blame."""
+    """A constraint refused a statement of `many`, which was sent together with a later statement that is not
+    the cause."""
 
 
 class SqliteTx:
@@ -165,7 +166,7 @@ class SqliteTx:
         values = positions(rows, form.order, form.defaults)
         if values:
             self.waiting.append((form.sql, values))
-            self._bytes += sum([len(one) for row in values for one in row if type(one) is bytes])
+            self._bytes += sum([len(value) for row in values for value in row if type(value) is bytes])
             if self._bytes > WAITING_BYTES:
                 await self._carry_out("SELECT 1", ())
 

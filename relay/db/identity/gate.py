@@ -1,5 +1,5 @@
-"""The gate's one statement: the session of a token, and the repository of the path as its account sees it.
-And the statements with which a write transaction reads both again."""
+"""The statement of the gate: the session of a token, and the repository of the path as its account sees it;
+and the statements with which a write transaction reads both again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements on those who come over SSH."""
+"""Statements on accounts that connect over SSH."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class LaneRow(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def stand(self) -> tuple[int, bytes]:
-        """The position that a cached lane must match (see `relay.memory.lanes`)."""
+        """The position of the lane; a cached lane with another one is stale (see `relay.memory.lanes`)."""
         return self.ver, self.digest
 
     def other(self, by: int) -> int:

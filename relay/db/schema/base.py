@@ -1,4 +1,4 @@
-"""What every table is made of."""
+"""Columns that many tables have."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ BY_KEY: dict[str, Any] = {"sqlite_with_rowid": False}
 
 
 def at(name: str, nullable: bool = False) -> Column[int]:
-    """A column of a time: milliseconds since 1970, UTC."""
+    """A column with a time: milliseconds since 1970, UTC."""
     return Column(name, BigInteger, nullable=nullable)

@@ -1,4 +1,5 @@
-"""The table of what git was told, and must be told again."""
+"""The table of the names that accounts have in git commits. They stay as in the first export, because ids of
+commits depend on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of answers that are kept for requests sent again."""
+"""The table of stored answers, for requests that are repeated."""
 
 from __future__ import annotations
 

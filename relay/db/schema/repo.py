@@ -1,4 +1,4 @@
-"""Tables of repositories and who may use them."""
+"""Tables of repositories and of the roles in them."""
 
 from __future__ import annotations
 

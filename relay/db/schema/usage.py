@@ -1,8 +1,5 @@
-"""Tables of quotas and of what is counted against them.
-
-What is counted is counted in the transactions of its effects. These tables have no foreign keys, since the
-release before may serve this schema, and knows nothing of them.
-"""
+"""Tables of quotas and of usage. Usage is counted in the transactions that change it. These tables have no
+foreign keys, because the release before, which does not know them, may serve this schema."""
 
 from __future__ import annotations
 

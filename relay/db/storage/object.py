@@ -1,4 +1,4 @@
-"""Statements on packs, frames and objects. A `repo_object` row is what lets a repository reach an object."""
+"""Statements on packs, frames and objects. A row of `repo_object` gives a repository access to an object."""
 
 from __future__ import annotations
 

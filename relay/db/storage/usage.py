@@ -1,4 +1,5 @@
-"""Statements on what accounts and repositories use, and on how many accounts an address made."""
+"""Statements on the usage of accounts and repositories, and on the number of accounts created from an
+address."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from relay.db.schema.usage import account_usage, address_usage, created, heartbe
 
 
 class UsageRow(msgspec.Struct, frozen=True):
-    """What an account uses; `max_*`: limits of its own."""
+    """The usage of an account; `max_*`: limits set for this account alone."""
 
     account_id: str
     bytes: int

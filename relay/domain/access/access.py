@@ -1,4 +1,4 @@
-"""What invitations, requests and transfers have in common."""
+"""Rules that invitations, requests and transfers share."""
 
 from __future__ import annotations
 

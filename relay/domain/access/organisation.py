@@ -1,5 +1,5 @@
-"""Rules of organisations: an owner handle that several people act for. Others are answered as if
-there were none."""
+"""Rules of organisations: owners with a handle, for which several people act. For everybody but its members,
+an organisation does not exist."""
 
 from __future__ import annotations
 

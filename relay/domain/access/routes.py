@@ -11,112 +11,118 @@ from relay.domain.access import request as requests
 from relay.domain.access import transfer as transfers
 from relay.http.routing import REPOSITORIES, behind
 
-serves = behind(REPOSITORIES)
+serves_repositories = behind(REPOSITORIES)
 
-serves(access.COLLABORATORS, operation="collaborator.list", name="access.list_collaborators")(
+serves_repositories(access.COLLABORATORS, operation="collaborator.list", name="access.list_collaborators")(
     collaborator.page
 )
-serves(access.SET_ROLE, operation="collaborator.role", name="access.set_role", errors=(409,))(
+serves_repositories(access.SET_ROLE, operation="collaborator.role", name="access.set_role", errors=(409,))(
     collaborator.set_role
 )
-serves(access.REMOVE, operation="collaborator.remove", name="access.remove_collaborator", errors=(409,))(
-    collaborator.remove
+serves_repositories(
+    access.REMOVE, operation="collaborator.remove", name="access.remove_collaborator", errors=(409,)
+)(collaborator.remove)
+serves_repositories(access.INVITES, operation="invite.list", name="access.list_invites")(invites.page)
+serves_repositories(access.INVITE, operation="invite.create", name="access.create_invite", errors=(409,))(
+    invites.create
 )
-serves(access.INVITES, operation="invite.list", name="access.list_invites")(invites.page)
-serves(access.INVITE, operation="invite.create", name="access.create_invite", errors=(409,))(invites.create)
-serves(access.CANCEL_INVITE, operation="invite.cancel", name="access.cancel_invite", errors=(409, 410))(
-    invites.cancel
-)
-serves(access.MY_INVITES, operation="invite.mine", name="access.list_my_invites")(invites.mine)
-serves(
+serves_repositories(
+    access.CANCEL_INVITE, operation="invite.cancel", name="access.cancel_invite", errors=(409, 410)
+)(invites.cancel)
+serves_repositories(access.MY_INVITES, operation="invite.mine", name="access.list_my_invites")(invites.mine)
+serves_repositories(
     access.ACCEPT_INVITE,
     operation="invite.accept",
     name="access.accept_invite",
     errors=(409, 410),
 )(invites.accept)
-serves(
+serves_repositories(
     access.DECLINE_INVITE,
     operation="invite.decline",
     name="access.decline_invite",
     errors=(409, 410),
 )(invites.decline)
-serves(access.REQUEST, operation="access.request", name="access.create_request", errors=(409,))(
+serves_repositories(access.REQUEST, operation="access.request", name="access.create_request", errors=(409,))(
     requests.create
 )
-serves(access.REQUESTS, operation="access.list", name="access.list_requests")(requests.page)
-serves(access.GRANT, operation="access.grant", name="access.grant_request", errors=(409,))(requests.grant)
-serves(access.DECLINE_REQUEST, operation="access.decline", name="access.decline_request", errors=(409,))(
-    requests.decline
+serves_repositories(access.REQUESTS, operation="access.list", name="access.list_requests")(requests.page)
+serves_repositories(access.GRANT, operation="access.grant", name="access.grant_request", errors=(409,))(
+    requests.grant
 )
-serves(access.TRANSFER, operation="transfer.create", name="access.create_transfer", errors=(409,))(
-    transfers.create
-)
-serves(access.TRANSFERS, operation="transfer.list", name="access.list_transfers")(transfers.page)
-serves(
+serves_repositories(
+    access.DECLINE_REQUEST, operation="access.decline", name="access.decline_request", errors=(409,)
+)(requests.decline)
+serves_repositories(
+    access.TRANSFER, operation="transfer.create", name="access.create_transfer", errors=(409,)
+)(transfers.create)
+serves_repositories(access.TRANSFERS, operation="transfer.list", name="access.list_transfers")(transfers.page)
+serves_repositories(
     access.ACCEPT_TRANSFER,
     operation="transfer.accept",
     name="access.accept_transfer",
     errors=(409, 410),
 )(transfers.accept)
-serves(
+serves_repositories(
     access.DECLINE_TRANSFER,
     operation="transfer.decline",
     name="access.decline_transfer",
     errors=(409, 410),
 )(transfers.decline)
-serves(
+serves_repositories(
     access.CANCEL_TRANSFER,
     operation="transfer.cancel",
     name="access.cancel_transfer",
     errors=(409, 410),
 )(transfers.cancel)
-serves(organisation.LIST, operation="organisation.list")(organisations.page)
-serves(organisation.CREATE, operation="organisation.create", errors=(409,))(organisations.create)
-serves(organisation.GET, operation="organisation.get")(organisations.get)
-serves(organisation.UPDATE, operation="organisation.update", errors=(409,))(organisations.update)
+serves_repositories(organisation.LIST, operation="organisation.list")(organisations.page)
+serves_repositories(organisation.CREATE, operation="organisation.create", errors=(409,))(organisations.create)
+serves_repositories(organisation.GET, operation="organisation.get")(organisations.get)
+serves_repositories(organisation.UPDATE, operation="organisation.update", errors=(409,))(organisations.update)
 
-serves(
+serves_repositories(
     organisation.DELETE,
     operation="organisation.delete",
     name="organisation.delete_organisation",
     errors=(409,),
 )(organisations.delete)
-serves(organisation.MEMBERS, operation="member.list", name="organisation.list_members")(members.page)
-serves(
+serves_repositories(organisation.MEMBERS, operation="member.list", name="organisation.list_members")(
+    members.page
+)
+serves_repositories(
     organisation.INVITES,
     operation="member.invites",
     name="organisation.list_member_invites",
 )(members.invites)
-serves(
+serves_repositories(
     organisation.INVITE,
     operation="member.invite",
     name="organisation.invite_member",
     errors=(409,),
 )(members.invite)
-serves(
+serves_repositories(
     organisation.SET_ROLE,
     operation="member.role",
     name="organisation.set_member_role",
     errors=(409,),
 )(members.set_role)
-serves(
+serves_repositories(
     organisation.REMOVE,
     operation="member.remove",
     name="organisation.remove_member",
     errors=(409,),
 )(members.remove)
-serves(
+serves_repositories(
     organisation.MY_INVITES,
     operation="member.mine",
     name="organisation.list_my_member_invites",
 )(members.my_invites)
-serves(
+serves_repositories(
     organisation.ACCEPT,
     operation="member.accept",
     name="organisation.accept_member_invite",
     errors=(409, 410),
 )(members.accept)
-serves(
+serves_repositories(
     organisation.DECLINE,
     operation="member.decline",
     name="organisation.decline_member_invite",

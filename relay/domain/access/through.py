@@ -24,7 +24,7 @@ TRIES = 10  # times that an organisation may get a repository while its members 
 
 
 class _Moved(Exception):
-    """The organisation has a repository that the transaction does not lock."""
+    """Raised if the organisation owns a repository that the transaction has not locked."""
 
 
 async def write_all(caller: Caller, org_id: str, act: Callable[[Tx], Awaitable[T]], *names: str) -> T:
@@ -91,8 +91,8 @@ async def set_base(tx: Tx, org_id: str, role: str) -> None:
 
 
 async def given(tx: Tx, repo_id: str, who: str) -> str | None:
-    """Work out the role of an account again, after its row of collaborators was changed or deleted. Its role
-    as a member counts if it is higher. Returns the role that it has now."""
+    """Compute the role of an account again, after its row of collaborators was changed or deleted. Its role
+    as a member counts if it is higher. Returns the present role."""
     values = {"of_repo": repo_id, "who": who}
     await tx.run(roles.NOT_BY_ORG, **values)
     await _run_all(tx, roles.LIFT, **values, now=now_ms())
@@ -116,7 +116,8 @@ async def enter(tx: Tx, repo_id: str) -> None:
 
 
 async def leave(tx: Tx, repo_id: str) -> None:
-    """Remove the roles by the organisation that gives the repository away; roles of their own stay."""
+    """Remove the roles by the organisation that gives the repository away; the accounts keep roles of their
+    own."""
     await _run_all(tx, roles.LEAVE, of_repo=repo_id)
 
 

@@ -165,7 +165,8 @@ def _new_secret() -> str:
 
 
 def _hash(secret: str) -> bytes:
-    """What is stored of a secret: its 32 random bytes need no slow hash."""
+    """The hash under which a secret is stored. It may be a fast one, because the secret has 32 random
+    bytes."""
     return sha256(secret.encode()).digest()
 
 

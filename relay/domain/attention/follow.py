@@ -78,7 +78,8 @@ async def _notify_all(
 
 
 def _latest_for_everybody(loud: list[Logged]) -> list[Logged]:
-    """The newest event, preceded by the newest of another author, for the inbox of the first one's author."""
+    """The newest event, for everybody but its author, and before it the newest event by somebody else, for
+    that author."""
     newest = loud[-1]
     others = [event for event in loud if event.actor != newest.actor]
     return [*others[-1:], newest]

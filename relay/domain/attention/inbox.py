@@ -62,7 +62,7 @@ async def page(caller: Caller, query: InboxQuery) -> Page[InboxItem]:
 
 
 class _Marking(NamedTuple):
-    """Statements and parameters that read and mark one row."""
+    """The statements and parameters that read and mark one row."""
 
     one: Any
     mark: Any

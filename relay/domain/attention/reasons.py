@@ -1,4 +1,4 @@
-"""Which events reach which inboxes. To add a kind of event, add a row."""
+"""The table of rules by which events reach inboxes. To add a kind of event, add a row."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from localstore.core.model.collaboration.inbox import Reason
 
 
 class Rule(NamedTuple):
-    """`watchers`: accounts that watch the repository are notified; `parts`: so are the author, assignees and
-    participants. `text`: the text in which mentions count. `to`: the reason for the account named by
-    `account_id` or `account` of the event's data; `outside`: even if it cannot see the repository yet (an
-    offer, read in `relay.domain.attention.rows.inbox`); `clears`: remove that account's row of this reason
-    instead. `named`: the handles that an edit added, `mentions` of the data, are mentioned; `check`: it is
-    about a run, and the authors of open proposals of its seal hear where it failed; `asked`: the account
-    hears that it got what it asked for, where `asked` of the data says so. `tells`: the reason for the
-    account named by `told` of the data, which hears of an answer."""
+    """A rule for one kind of event. `watchers`: notify the accounts that watch the repository. `parts`:
+    notify author, assignees and participants. `text`: the text in which mentions count. `to`: the reason for
+    the account named by `account_id` or `account` of the event's data. `outside`: also if that account cannot
+    see the repository yet (an offer, read in `relay.domain.attention.rows.inbox`). `clears`: remove that
+    account's row with this reason instead. `named`: notify the handles that an edit added, `mentions` of the
+    data. `check`: the event is of a run; if it failed, notify the authors of open proposals of its seal.
+    `asked`: if `asked` of the data is true, the account learns that it got what it asked for. `tells`: the
+    reason for the account named by `told` of the data, which learns of an answer."""
 
     watchers: bool = False
     parts: bool = False

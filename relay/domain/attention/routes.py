@@ -8,32 +8,34 @@ from relay.domain.attention import inbox as inboxes
 from relay.domain.attention import social as socials
 from relay.http.routing import REPOSITORIES, behind
 
-serves = behind(REPOSITORIES)
+serves_repositories = behind(REPOSITORIES)
 
-serves(inbox.LIST, operation="inbox.list", name="inbox.list_inbox")(inboxes.page)
-serves(inbox.UPDATE, operation="inbox.update", name="inbox.update_inbox")(inboxes.update)
-serves(inbox.UPDATE_ALL, operation="inbox.update", name="inbox.update_whole_inbox")(inboxes.update_all)
+serves_repositories(inbox.LIST, operation="inbox.list", name="inbox.list_inbox")(inboxes.page)
+serves_repositories(inbox.UPDATE, operation="inbox.update", name="inbox.update_inbox")(inboxes.update)
+serves_repositories(inbox.UPDATE_ALL, operation="inbox.update", name="inbox.update_whole_inbox")(
+    inboxes.update_all
+)
 
 
-@serves(social.STAR, operation="star.set", name="social.star")
+@serves_repositories(social.STAR, operation="star.set", name="social.star")
 async def star(view: View) -> None:
     """Star a repository"""
     await socials.put(view, "star")
 
 
-@serves(social.UNSTAR, operation="star.clear", name="social.unstar")
+@serves_repositories(social.UNSTAR, operation="star.clear", name="social.unstar")
 async def unstar(view: View) -> None:
     """Remove the caller's star"""
     await socials.remove(view, "star")
 
 
-@serves(social.WATCH, operation="watch.set", name="social.watch")
+@serves_repositories(social.WATCH, operation="watch.set", name="social.watch")
 async def watch(view: View) -> None:
     """Watch a repository: changes of its issues and proposals come to the inbox"""
     await socials.put(view, "watch")
 
 
-@serves(social.UNWATCH, operation="watch.clear", name="social.unwatch")
+@serves_repositories(social.UNWATCH, operation="watch.clear", name="social.unwatch")
 async def unwatch(view: View) -> None:
     """Stop watching a repository"""
     await socials.remove(view, "watch")

@@ -1,1 +1,1 @@
-"""What accounts pay for. No payment provider is built in: every request is refused."""
+"""Plans and payments of accounts. No payment provider is built in: every request is refused."""

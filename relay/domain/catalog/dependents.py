@@ -1,8 +1,6 @@
-"""What the default branches of repositories depend on, kept so that it is found from the other end.
-
-A follower of the log asks for work when a head moved, and the work reads `depends` of .svc.yaml. Nobody who
-pushes waits for it.
-"""
+"""Dependencies of the default branches of repositories, stored so that a repository can list its dependents.
+A follower of the event log adds a job when a head moves; the job reads `depends` of .svc.yaml. Pushes do not
+wait for it."""
 
 from __future__ import annotations
 

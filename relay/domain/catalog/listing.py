@@ -1,4 +1,4 @@
-"""Rules of listings: one of a public repository, and its owner writes it."""
+"""Rules of listings: only public repositories have one, and their owners write it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of checks: which a repository knows, which are required, and their states on seals."""
+"""Rules of checks: those that a repository has, those that are required, and their states on seals."""
 
 from __future__ import annotations
 

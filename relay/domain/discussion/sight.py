@@ -1,4 +1,5 @@
-"""Who sees and hears of which thread: the one door for paths, for threads."""
+"""Decides who sees a thread and hears of it. All code about threads asks here, because paths may be
+hidden."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from relay.events.log import Audience
 
 
 def me(view: View) -> str:
-    """The caller's account; "" for nobody."""
+    """The id of the caller's account; "" for an anonymous caller."""
     return view.principal.account_id if view.principal else ""
 
 
@@ -48,7 +49,7 @@ async def counts(tx: Tx, view: View, numbers: Sequence[int]) -> dict[int, Thread
 
 
 async def audience(tx: Tx, view: View, thread: ThreadRow) -> Audience:
-    """Who may hear of the thread: writers if only they see its path, else readers."""
+    """Who may hear of the thread: only writers if its path is hidden from others, else all readers."""
     if view.repo.policy is None:
         return "reader"
     rules = await tx.all(repos.POLICY, repo_id=view.repo.id)
@@ -57,7 +58,7 @@ async def audience(tx: Tx, view: View, thread: ThreadRow) -> Audience:
 
 
 async def announce(tx: Tx, view: View, kind: str, number: int, thread: ThreadRow, **data: Any) -> None:
-    """Write the event for those who see the thread. For others the proposal does not change."""
+    """Write an event that only those who see the thread receive. For others the proposal does not change."""
     hearers = await audience(tx, view, thread)
     if hearers == "reader":
         await subject.touch(tx, view, kind, number, thread=thread.id, **data)

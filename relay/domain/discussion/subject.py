@@ -126,7 +126,7 @@ def _word_rows(view: View, of: Subject, title: str, body: str) -> list[dict[str,
 
 
 async def add_named_label(tx: Tx, view: View, of: Subject, name: str, create: bool) -> None:
-    """`create`: make the label if the repository lacks it."""
+    """Add one label. `create`: create it if the repository lacks it."""
     if create and await labels.find(tx, view, name) is None:
         require(view, "label.create")
         await labels.add(tx, view, validation.checked(LabelCreate(name=name)))

@@ -1,5 +1,5 @@
-"""Seals of another repository, with the objects that they name: what a fork begins with, and what a base
-takes of a proposal. Nothing is copied but rows.
+"""Takes over seals of another repository with the objects that they name: a fork when it is made, a base from
+a proposal. Only rows are copied.
 
     taken = await gather(node, source, target, heads)     # reads, outside of a transaction
     async with …: await acquire(tx, node, target, taken)     # a fork: its owner pays for what it reaches
@@ -82,7 +82,11 @@ async def gather(
             named |= {manifest, *(bytes.fromhex(chunk.blake3) for chunk in listed.chunks)}
         for lot in _lots(sorted(named)):
             located = await node.objects.locate(lot, source, tx)
-            taken.sizes |= {one.digest: one.size for one in located.values() if not one.directory}
+            taken.sizes |= {
+                known_object.digest: known_object.size
+                for known_object in located.values()
+                if not known_object.directory
+            }
     taken.trees.placed = await node.objects.place(taken.trees.written, None)
     return taken
 
@@ -144,13 +148,16 @@ async def hand_over(tx: Tx, repo_id: str) -> None:
 async def _insert_held(tx: Tx, target: str, taken: Taken) -> None:
     roots = taken.trees.roots
     await tx.many(
-        rows.HOLD, [{"repo_id": target, "seal_id": one, "root": roots.get(one)} for one in taken.seals]
+        rows.HOLD,
+        [{"repo_id": target, "seal_id": seal_id, "root": roots.get(seal_id)} for seal_id in taken.seals],
     )
     older = [row[0] for row in await tx.all(rows.LINEAGE, of_repo=taken.source)]
     related = {taken.source, *older} - {target}
-    await tx.many(rows.DESCEND, [{"repo_id": target, "of_id": one} for one in sorted(related)])
+    await tx.many(rows.DESCEND, [{"repo_id": target, "of_id": repo_id} for repo_id in sorted(related)])
     keys = await tx.all(repos.KEYS, repo_id=taken.source)
-    await tx.many(repos.KEEP_KEY, [{"repo_id": target, "id": one, "key": bytes(key)} for one, key in keys])
+    await tx.many(
+        repos.KEEP_KEY, [{"repo_id": target, "id": key_id, "key": bytes(key)} for key_id, key in keys]
+    )
     now = now_ms()
     await tx.many(
         large_files.INSERT,

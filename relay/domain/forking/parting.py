@@ -1,9 +1,8 @@
-"""The trees that a fork has where its maker does not see all of them (`localstore.core.tree.partial`).
+"""The trees of a fork whose maker does not see all paths (`localstore.core.tree.partial`).
 
-Each seal keeps its id, bytes and signature, and gets a tree for this fork, without the names, digests and
-sizes of what its maker does not see. Everything that reads a tree reads that one, whoever asks; so nothing
-has to be hidden at each answer, and later rules of the origin change nothing.
-"""
+Each seal keeps its id, bytes and signature, and gets a tree for this fork, without names, digests and sizes
+of what the maker does not see. Everything that reads trees reads this one, for every caller. So nothing has
+to be hidden in answers, and later path rules of the parent change nothing."""
 
 from __future__ import annotations
 
@@ -36,11 +35,11 @@ class Parts:
     placed: Sequence[FrameAt] = ()
 
     def load(self, stored: Load) -> Load:
-        """A function that loads directories, those in `written` included."""
+        """A function that loads directories, including those in `written`."""
 
         async def either(digests: list[bytes]) -> Mapping[bytes, bytes]:
-            in_memory = {one: self.written[one] for one in digests if one in self.written}
-            rest = [one for one in digests if one not in in_memory]
+            in_memory = {digest: self.written[digest] for digest in digests if digest in self.written}
+            rest = [digest for digest in digests if digest not in in_memory]
             return {**await stored(rest), **in_memory} if rest else in_memory
 
         return either
@@ -51,10 +50,10 @@ async def part(
 ) -> Parts:
     """The partial trees of these seals under `policy`; `roots`: (root in `source`, signed root) by
     seal. Raises TooLarge if they need too many new directories."""
-    parts = Parts({one: root for one, (root, signed) in roots.items() if root != signed})
+    parts = Parts({seal_id: root for seal_id, (root, signed) in roots.items() if root != signed})
     if policy is None:
         return parts
-    keys = {one: bytes(key) for one, key in await tx.all(repos.KEYS, repo_id=source)}
+    keys = {repo_id: bytes(key) for repo_id, key in await tx.all(repos.KEYS, repo_id=source)}
     parting = tree.Parting(policy)
     for ids in batches(list(roots), LOT, lambda _: 1):
         for seal_id, payload in await tx.all(rows.PAYLOADS, ids=ids):

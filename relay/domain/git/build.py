@@ -45,7 +45,8 @@ SECONDS = 150.0  # that one job builds; what is left is for the next one
 
 
 class Unfinished(Exception):
-    """The time of this run is over and seals are left to export; what was exported stays recorded."""
+    """The time of this run is over and seals are still to be exported; those exported so far stay
+    recorded."""
 
 
 async def refs_of(tx: Tx, view: View) -> list[Ref]:
@@ -91,7 +92,7 @@ def _join(cache: Cache, lock: int) -> None:
 
 @dataclass(slots=True)
 class _Seal:
-    """A seal to be exported: its parents in git, the tree that it changes, and what it changes there."""
+    """A seal to export: its parents in git, the tree that it changes, and its changes there."""
 
     row: SealRow
     payload: kernel.SealPayload
@@ -121,7 +122,7 @@ class _Builder:
         self._size = sum(await process.in_build(cache.pack_sizes))
         async with view.read(snapshot=True) as tx:
             refs = await refs_of(tx, view)
-            graph = await self._graph(tx, [one.head for one in refs])
+            graph = await self._graph(tx, [ref.head for ref in refs])
         order = list(_parents_first(graph))
         for at in range(0, len(order), LOT):
             await self._export(order[at : at + LOT], graph)
@@ -129,7 +130,7 @@ class _Builder:
                 await process.in_build(self._end_pack)
                 raise Unfinished(f"{len(order) - at - LOT} seals are left")
         await process.in_build(self._end_pack)
-        commits = [self._done[one.head].commit for one in refs]
+        commits = [self._done[ref.head].commit for ref in refs]
         await process.in_build(self._require_all, commits)
         branch = view.repo.default_branch
         await process.in_build(cache.show, branch, refs, commits, fingerprint(branch, refs))
@@ -148,14 +149,16 @@ class _Builder:
         queue = list(dict.fromkeys(heads))
         window = NEAR
         while queue:
-            part = [one for one in queue[:STARTS] if one not in graph and one not in self._done]
+            part = [
+                seal_id for seal_id in queue[:STARTS] if seal_id not in graph and seal_id not in self._done
+            ]
             queue = queue[STARTS:]
             if not part:
                 continue
             parents = await self._parents(tx, part, window)
             graph |= parents
             window = FAR
-            queue += [one for several in parents.values() for one in several if one not in graph]
+            queue += [parent for several in parents.values() for parent in several if parent not in graph]
         return graph
 
     async def _parents(self, tx: Tx, ids: list[str], window: int) -> dict[str, tuple[str, ...]]:
@@ -183,12 +186,14 @@ class _Builder:
             merge = kernel.decode(seals.row(row).payload).provenance.merge
             if merge is not None and merge.strategy in kernel.LINKED:
                 named[row[0]] = merge.sources
-        every = sorted({one for sources in named.values() for one in sources})
+        every = sorted({source for sources in named.values() for source in sources})
         if not every:
             return
         held = {row[0] for row in await tx.all(seals.HEADS, repo_id=self._view.repo.id, ids=every)}
         for seal_id, sources in named.items():
-            parents_of[seal_id] += [one for one in sources if one in held and one not in parents_of[seal_id]]
+            parents_of[seal_id] += [
+                source for source in sources if source in held and source not in parents_of[seal_id]
+            ]
 
     # --- exporting
 
@@ -384,7 +389,9 @@ def _parents_first(graph: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
         stack = [(start, iter(graph[start]))]
         while stack:
             seal_id, parents = stack[-1]
-            parent = next((one for one in parents if one in graph and one not in done), None)
+            parent = next(
+                (candidate for candidate in parents if candidate in graph and candidate not in done), None
+            )
             if parent is not None:
                 stack.append((parent, iter(graph[parent])))
                 continue

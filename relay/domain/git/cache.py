@@ -1,4 +1,4 @@
-"""The bare repositories that git reads: a folder for each repository below `git/` of the data folder.
+"""The bare repositories that git reads: one folder for each repository below `git/` of the data folder.
 
     REPO.git/           HEAD, config, packed-refs, objects/pack/ as git has them
     REPO.git/seals      records of seal id, commit and tree: those whose objects are all in the packs
@@ -57,7 +57,7 @@ class Ref(NamedTuple):
 
 def fingerprint(default_branch: str, refs: Iterable[Ref]) -> str:
     """A digest of the refs of a repository."""
-    lines = [default_branch, *(f"{one.full_name} {one.head}" for one in refs)]
+    lines = [default_branch, *(f"{ref.full_name} {ref.head}" for ref in refs)]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -79,7 +79,7 @@ class Cache:
         return _text(self.folder / "current")
 
     def refusal(self) -> str | None:
-        """Why it cannot be built, if that was recorded within a day."""
+        """The reason why it cannot be built, if one was recorded within the last day; else None."""
         path = self.root / f"{self.repo_id}.refused"
         with contextlib.suppress(FileNotFoundError):
             if path.stat().st_mtime > time.time() - _REFUSAL_SECONDS:
@@ -170,13 +170,15 @@ class Cache:
         path = self.folder / "seals"
         with path.open("ab") as file:
             file.truncate(file.tell() - file.tell() % _RECORD)
-            file.write(b"".join(bytes.fromhex(seal) + one.commit + one.tree for seal, one in records))
+            file.write(
+                b"".join(bytes.fromhex(seal) + exported.commit + exported.tree for seal, exported in records)
+            )
             file.flush()
             os.fsync(file.fileno())
 
     def show(self, default_branch: str, refs: Sequence[Ref], commits: Sequence[bytes], digest: str) -> None:
         """Write the refs: they lead to these commits, whose objects are all in the packs."""
-        named = sorted((one.full_name, commit.hex()) for one, commit in zip(refs, commits, strict=True))
+        named = sorted((ref.full_name, commit.hex()) for ref, commit in zip(refs, commits, strict=True))
         lines = [
             "# pack-refs with: peeled fully-peeled sorted ",
             *(f"{commit} {name}" for name, commit in named),

@@ -1,8 +1,6 @@
-"""Processes of git, which see nothing of the machine but the repository they work on.
-
-They get an environment of their own, no configuration but ours, no hooks, little memory, and only the
-processor time that others leave.
-"""
+"""Processes of git, which can read nothing of the machine but their repository. They get their own
+environment, only the relay's configuration, no hooks, little memory, and only processor time that others
+leave."""
 
 from __future__ import annotations
 

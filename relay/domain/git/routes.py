@@ -104,4 +104,4 @@ def _refusal(status: int, sentence: str, headers: dict[str, str] | None = None) 
 def _protocol(request: Request) -> str:
     """The version of the protocol that git asks for. Nothing else of the header is passed on."""
     versions = request.headers.get("git-protocol", "").split(":")
-    return next((one for one in VERSIONS if one in versions), "")
+    return next((version for version in VERSIONS if version in versions), "")

@@ -1,4 +1,4 @@
-"""What git may read, and when it is ready: rules, jobs, and what is deleted again."""
+"""Decides what git may read; builds the bare repositories for it, and deletes them again."""
 
 from __future__ import annotations
 
@@ -60,10 +60,15 @@ def register(node: Node) -> None:
     async def follow(tx: Tx, events: Sequence[Logged]) -> None:
         """Follow the log: build on the caches of repositories that grow, and delete those of repositories
         that git may not read any more."""
-        for repo_id in sorted({one.repo_id for one in events if one.kind == "seal.create" and one.repo_id}):
+        for repo_id in sorted(
+            {event.repo_id for event in events if event.kind == "seal.create" and event.repo_id}
+        ):
             if _cache(node, repo_id).exists():
                 await node.jobs.add(tx, BUILD, {"repo_id": repo_id}, lane=repo_id)
-        if any(one.changes_access and one.repo_id and _cache(node, one.repo_id).exists() for one in events):
+        if any(
+            event.changes_access and event.repo_id and _cache(node, event.repo_id).exists()
+            for event in events
+        ):
             await node.jobs.add(tx, SWEEP, {})
 
     node.jobs.register(BUILD, build_job, Pace(slots=2, deadline=DEADLINE, each=1))
@@ -153,8 +158,8 @@ async def _is_current(view: View, cache: Cache) -> bool:
 
 
 async def carry_on(node: Node, repo_id: str) -> None:
-    """Build what the cache of a repository lacks; nothing if git may not read it. What is not finished in
-    time is left to another job."""
+    """Build the missing part of a repository's cache; does nothing if git may not read it. If time runs out,
+    another job continues."""
     cache = _cache(node, repo_id)
     try:
         view = await whole_view(node, repo_id)
@@ -171,8 +176,8 @@ async def carry_on(node: Node, repo_id: str) -> None:
 
 
 async def whole_view(node: Node, repo_id: str) -> View:
-    """The repository as the relay itself may export it; readers are checked at each request. Raises
-    NotFound for one that nobody may read with git."""
+    """The repository as the relay itself may export it; readers are checked in each request. Raises NotFound
+    if nobody may read it with git."""
     row = await node.db.lookup(repos.ALIVE_ONE, id=repo_id, account="")
     if row is None:
         raise NotFound
@@ -182,9 +187,9 @@ async def whole_view(node: Node, repo_id: str) -> View:
 
 
 async def sweep(node: Node) -> None:
-    """Delete caches of repositories that git may not read any more, then the least recently read ones until
-    all together are within the limit."""
-    by_repo = {one.repo_id: one for one in await process.in_build(caches, node.config.data)}
+    """Delete caches of repositories that git may no longer read, then the least recently read ones until the
+    total size is within the limit."""
+    by_repo = {cache.repo_id: cache for cache in await process.in_build(caches, node.config.data)}
     async with node.db.read() as tx:
         readable = {row[0] for row in await tx.all(rows.READABLE, ids=list(by_repo))} if by_repo else set()
     for repo_id in by_repo.keys() - readable:
@@ -194,7 +199,8 @@ async def sweep(node: Node) -> None:
 
 
 def _make_room(node: Node, but: str) -> None:
-    """Delete the least recently read caches until all together are within the limit; that of `but` stays."""
+    """Delete the least recently read caches until the total size is within the limit; the cache of `but`
+    stays."""
     listed = caches(node.config.data)
     sizes = {cache.repo_id: size_of(cache) for cache in listed}
     total = sum(sizes.values())

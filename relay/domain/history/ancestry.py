@@ -39,7 +39,7 @@ class Graph:
         return self._generation[seal_id]
 
     async def parents(self, seal_id: str) -> list[str]:
-        """In order; none for a root."""
+        """The parents in order; [] for a root."""
         if seal_id not in self._parents:
             await self._load(seal_id)
         return self._parents[seal_id]

@@ -59,8 +59,8 @@ class _Spent:
 
 @dataclass(slots=True)
 class _Work:
-    """The progress on one path. `owners`: by the seal of the version, for some versions. `unkept`: steps
-    since owners were last cached in the database. `first_parent`: merges own what they brought."""
+    """The progress on one path. `owners`: of some versions, by their seal. `unkept`: steps since owners were
+    last cached in the database. `first_parent`: lines that a merge brought belong to the merge."""
 
     view: View
     path: str
@@ -223,13 +223,13 @@ async def _find_known(work: _Work, versions: list[_Version]) -> int | None:
 
 
 async def _has_file(work: _Work, seal_id: str) -> bool:
-    """Whether the path is a file of the seal's tree."""
+    """Whether the seal's tree has a file at the path."""
     seal = await sealed.seal(work.view, seal_id)
     return work.path in await sealed.entries(work.view, seal.root, [work.path])
 
 
 def _take_batch(ahead: Sequence[_Version]) -> Sequence[_Version]:
-    """The first versions, as many as are read together."""
+    """The first of the versions, as many as are read together."""
     size, count = 0, 0
     for version in ahead[:AT_ONCE]:
         size += version.size
@@ -267,7 +267,7 @@ async def _resolve_batch(work: _Work, batch: Sequence[_Version], older: _Version
 async def _carry_owners(
     work: _Work, plain: Sequence[_Version], older: _Version | None, texts: Mapping[bytes, bytes]
 ) -> _Version | None:
-    """Carry owners from version to version up to the newest."""
+    """Compute owners from version to version, up to the newest."""
     if older is None or not plain:
         return older
     ways = [(version.seal_id, texts[version.digest]) for version in plain]

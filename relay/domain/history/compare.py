@@ -63,7 +63,7 @@ async def compare(view: View, query: CompareQuery) -> Compare:
 
 
 def _read_cursor(query: CompareQuery) -> tuple[str | None, str, int]:
-    """The seals and the index in the cursor. Raises Invalid for a cursor of another question."""
+    """The seals and the index in the cursor. Raises Invalid for a cursor of another query."""
     base, head, index = Cursor.read(query.cursor, "", "", 0)
     at = int(index)
     if at < 0 or bool(base) != (query.base is not None):
@@ -76,8 +76,8 @@ def _cursor(base: str | None, head: str, page: Files) -> str | None:
 
 
 async def _bases(tx: Tx, related: Relation, base: str, head: str) -> list[str]:
-    """The nearest common ancestors. The walk of parents finds the only one, unless merge seals are
-    involved."""
+    """The nearest common ancestors. A walk along parents finds the only one, unless the histories have merge
+    seals."""
     if related.merge_base in (base, head):
         return [related.merge_base]
     return (await merge_base.merge_bases(tx, base, head)).bases
@@ -107,7 +107,7 @@ async def _end(view: View, tx: Tx, name: str) -> tuple[str, bytes]:
 
 
 async def _page(view: View, start: bytes | None, head: bytes, limit: int, at: int) -> Files:
-    """The changed files from the index `at` on, as many as one answer holds."""
+    """The changed files from index `at` on, as many as fit into one answer."""
     sealed.require_plaintext(view)
     if limit == 0:
         return Files([], None)
@@ -168,8 +168,8 @@ async def _files(view: View, pairs: list[Pair], at: int, limit: int) -> Files:
 
 
 def _take_batch(pairs: list[Pair], unread: int) -> list[Pair]:
-    """The first pairs, as many as fit into one turn and into the `unread` bytes that the page may still
-    read."""
+    """The first of the pairs, as many as fit into one turn and into the `unread` bytes that the page may
+    still read."""
     room = min(unread, TURN_BYTES)
     for count, pair in enumerate(pairs):
         room -= _weight(pair)
@@ -188,7 +188,7 @@ def _weight(pair: Pair) -> int:
 
 
 async def _patches(view: View, pairs: list[Pair], characters: int) -> list[Patch]:
-    """The patches of the first pairs, until they have so many characters; an empty one where texts are not
+    """The patches of the first pairs, at most `characters` in total; "" for files whose texts are not
     compared."""
     texts = [pair for pair in pairs if _is_comparable(pair)]
     if not texts:

@@ -1,4 +1,4 @@
-"""Objects of a repository, as the live frontier and seals need them."""
+"""Objects of a repository, for the live frontier and seals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, 
 
 
 async def kept(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """As `held`, and protect the objects from the collector for another day, because something is about to
+    """As `held`; also protects the objects from the collector for another day, because something is about to
     refer to them."""
     if not digests:
         return {}
@@ -45,9 +45,9 @@ async def kept(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]) -> 
 async def read(
     node: Node, tx: Tx | None, repo_id: str, digests: Iterable[bytes], *, cache: bool = False
 ) -> Mapping[bytes, bytes]:
-    """The bytes of objects of the repository. `cache`: keep their frames, because somebody is about to ask
-    for these again. Without `tx` it reads in transactions of its own. PayloadMissing lists those it does not
-    hold."""
+    """The bytes of objects of the repository. `cache`: keep their frames in memory, because they will be
+    needed again. Without `tx` it reads in transactions of its own. Raises PayloadMissing with those that the
+    repository lacks."""
     distinct = sorted(set(digests))
     if not distinct:
         return {}
@@ -58,7 +58,7 @@ async def read(
 
 
 async def require(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """Sizes of objects that the repository must hold. PayloadMissing lists those it does not."""
+    """Sizes of objects that the repository must hold. Raises PayloadMissing with those that it lacks."""
     sizes = await held(tx, repo_id, digests)
     _require_all(digests, sizes)
     return sizes
@@ -85,17 +85,17 @@ async def require_files(node: Node, tx: Tx, repo_id: str, files: Collection[File
 
 
 async def rests(node: Node, tx: Tx, repo_id: str, files: Collection[FileEntry]) -> bool:
-    """Whether the repository holds all these files, none of them in chunks, and the collector will leave them
-    alone for hours."""
+    """Whether the repository holds all these files, none of them as chunks, and the collector will not delete
+    them for hours."""
     rows = await tx.all(objects.HELD, repo_id=repo_id, digests={digest for _, digest, _ in files})
     sizes = {bytes(digest): size for digest, size, seen in rows if not node.objects.stale(seen)}
     return all(kind != "chunked" and sizes.get(digest) == size for kind, digest, size in files)
 
 
 async def texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) -> set[bytes]:
-    """Which of these held objects (digest → size in bytes) are text. Each is read once; at most
-    `READ_AT_ONCE` bytes and one object are in memory. Raises Unavailable if the collector took one
-    meanwhile."""
+    """The digests of those of the held objects (digest → size in bytes) that are text. Each is read once; at
+    most `READ_AT_ONCE` bytes and one object are in memory. Raises Unavailable if the collector has deleted
+    one."""
     text_digests: set[bytes] = set()
     for part in batches(sizes, READ_AT_ONCE, sizes.__getitem__):
         try:

@@ -19,7 +19,7 @@ NAMES_MAX = 100  # of one file that a page goes through
 
 
 class _Way(NamedTuple):
-    """The position of the walk: `skip` candidates from the seal `at` back, following the file at `path`."""
+    """A position of the walk: `skip` candidates back from the seal `at`, following the file at `path`."""
 
     at: str
     skip: int
@@ -50,7 +50,7 @@ async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
 
 
 async def _find_start(view: View, name: str | None, path: str, cursor: str | None) -> _Way | None:
-    """Where the walk begins. Returns None for a branch without a seal."""
+    """The start of the walk. Returns None for a branch without a seal."""
     if cursor is not None:
         at, skip, then = cast("tuple[str, int, str]", Cursor.read(cursor, "", 0, ""))
         if not is_hex_digest(at) or not 0 <= skip < history.PAGE_SKIP_MAX:
@@ -81,8 +81,8 @@ async def _add_seals(
 
 
 async def _find_source(view: View, seal_id: str, path: str, *, first_parent: bool) -> _Way | None:
-    """Where to continue if the seal moved the file from another path. A merge moved no file that one of its
-    sides has: the walk comes to the seal that did."""
+    """Where the walk continues if the seal moved the file from another path; else None. A merge does not
+    count as moving a file that one of its sides has: the walk reaches the seal that moved it."""
     async with view.read() as tx:
         parents = (await seals.parents(tx, [seal_id]))[seal_id]
         sources = await seals.held_sources(tx, view.repo.id, [seal_id])

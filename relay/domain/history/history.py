@@ -65,8 +65,8 @@ async def commits(
     *,
     first_parent: bool = False,
 ) -> Page[SealSummary]:
-    """Seals from a ref or seal back, each before all that it came from; with `path` those that changed it or
-    something below. `first_parent`: without what was merged."""
+    """Seals from a ref or seal back, each before all its ancestors; with `path` those that changed it or
+    something below. `first_parent`: without merged seals."""
     if ref is not None and sha is not None:
         raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
     if sha is not None and not is_hex_digest(sha):
@@ -78,7 +78,7 @@ async def commits(
 
 
 async def apart(view: View, query: CommitsQuery) -> Page[SealSummary]:
-    """Seals from the ref or seal of the query back, but for all that `without` came from. The cursor names
+    """Seals from the ref or seal of the query back, without `without` and its ancestors. The cursor names
     both ends, so that pages fit together while refs move."""
     if query.ref is not None and query.sha is not None:
         raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
@@ -247,8 +247,9 @@ async def touching(
 
 
 async def _sides(view: View, path: str, ids: list[str]) -> dict[str, list[bytes]]:
-    """By seal that joined histories, the roots of the trees that it joined to that of its first parent.
-    Returns {} where part of the path is hidden, because what a merge took of it is not revealed."""
+    """For each seal that joined histories, the roots of the trees that it merged into that of its first
+    parent. Returns {} where part of the path is hidden, because what a merge took of it must not be
+    revealed."""
     if view.repo.partial or (view.policy is not None and not view.policy.sees_all_below(path)):
         return {}
     async with view.read() as tx:
@@ -270,7 +271,7 @@ async def _sides(view: View, path: str, ids: list[str]) -> dict[str, list[bytes]
 
 
 async def _is_taken_over(view: View, root: bytes, sides: list[bytes], path: str) -> bool:
-    """Whether a merge has at the path exactly what one of the trees that it joined has there."""
+    """Whether a merge has at the path exactly the content of one of the trees that it joined."""
     if not sides:
         return False
     has = await sealed.at(view, root, path)
@@ -433,7 +434,7 @@ def caching(view: View) -> str:
 
 
 def tag(view: View, name: str) -> str:
-    """An etag of `name` for this caller. It differs for callers who see other paths."""
+    """An ETag of `name` for this caller. It differs between callers who see different paths."""
     if view.repo.policy is None:
         return f'"{name}"'
     return f'"{name}-{view.repo.policy}-{"whole" if view.policy is None else "filtered"}"'

@@ -60,7 +60,7 @@ class _Manifest:
     leased: int = LEASED
 
     async def lease(self, view: View) -> None:
-        """Reserve the memory of some more files."""
+        """Reserve memory for more files."""
         await view.lease.wait(LEASED * BLOB_BYTES)
         self.leased += LEASED
 
@@ -118,10 +118,10 @@ async def _manifest(view: View, rows: list[SealRow], before: SealRow | None) -> 
         if rows:
             await _write_first_line(view, manifest, rows[0], before)
         enough = manifest.size + HISTORY_PACK_LINES
-        for older, row in itertools.pairwise(rows):
+        for before_it, row in itertools.pairwise(rows):
             if manifest.size > enough:
                 break  # side branches with large trees take turns in the walk: each line may change all files
-            await _write_line(view, manifest, row, older)
+            await _write_line(view, manifest, row, before_it)
         await manifest.flush()
     except BaseException:
         manifest.file.close()
@@ -149,8 +149,8 @@ async def _write_first_line(view: View, manifest: _Manifest, row: SealRow, befor
 async def _write_files(
     view: View, manifest: _Manifest, files: AsyncIterator[tuple[str, TreeEntry]], named: bool
 ) -> bool:
-    """Write the next files of the whole tree, as many as fit into one turn. `named`: their bytes are sent
-    too. Returns False at the end."""
+    """Write the next files of the whole tree, as many as fit into one turn. `named`: send their bytes too.
+    Returns False at the end."""
     count = 0
     async with view.node.streams.turn(view.payer) as step:
         async for path, file in files:
@@ -168,8 +168,8 @@ async def _write_files(
     return count > 0
 
 
-async def _write_line(view: View, manifest: _Manifest, row: SealRow, above: SealRow) -> None:
-    changed = await sealed.changes_in_turn(view, above.root, row.root)
+async def _write_line(view: View, manifest: _Manifest, row: SealRow, before: SealRow) -> None:
+    changed = await sealed.changes_in_turn(view, before.root, row.root)
     brought = {path: file for path, (_, file) in changed.items()}
     for file in brought.values():
         _add_blob(manifest, file)
@@ -177,7 +177,7 @@ async def _write_line(view: View, manifest: _Manifest, row: SealRow, above: Seal
         await manifest.lease(view)
     listed = await apart(_changes, brought) if len(brought) > MANY else _changes(brought)
     members = _view_members(view)
-    if sealed.shows_all(view) and _key_id(row) != _key_id(above):
+    if sealed.shows_all(view) and _key_id(row) != _key_id(before):
         members |= await _key(view, row)
     await manifest.write(_open_line(view, row, members) + b',"changes":' + listed + b"}\n")
     manifest.lines += 1
@@ -216,7 +216,7 @@ def _head(file: TreeEntry) -> bytes:
 
 
 def _open_line(view: View, row: SealRow, more: dict[str, object]) -> bytes:
-    """The members of the seal and `more`, without the closing brace."""
+    """The seal and the members `more` as JSON, without the closing brace."""
     return _ENCODER.encode(to_wire(row, view.repo.id))[:-1] + b"," + _ENCODER.encode(more)[1:-1]
 
 

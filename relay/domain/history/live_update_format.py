@@ -22,8 +22,7 @@ _LEVEL = 1
 
 
 class Change(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One update: its number on the branch, what it did to which path, and when it was accepted
-    (milliseconds)."""
+    """One update: its number on the branch, its kind and path, and when it was accepted (milliseconds)."""
 
     seq: int
     kind: UpdateKind

@@ -80,7 +80,7 @@ async def keep(
 
 
 async def drop_unsealed(tx: Tx, ref: RefRow) -> None:
-    """Delete the updates that no seal took in, because the branch is deleted."""
+    """Delete the updates that are in no seal, because the branch is deleted."""
     size = await tx.value(rows.UNSEALED_BYTES, branch_id=ref.id, sealed=ref.sealed_seq)
     if size:
         await tx.run(rows.DROP_UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
@@ -97,7 +97,7 @@ async def sealed_up_to(tx: Tx, node: Node, ref: RefRow, seal_id: str, at: int) -
 
 
 async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) -> Page[SealUpdate]:
-    """The updates that the seal took in, in order. A page of long ones ends early."""
+    """The updates that the seal contains, in order. A page ends early if they are long."""
     view.require_whole()
     size = page_size(limit)
     (after,) = (int(part) for part in Cursor.read(cursor, 0))

@@ -14,8 +14,8 @@ WINDOW = 256  # generations read at once
 
 
 class _Seal(Node, frozen=True):
-    """`parents` and `merged`: those of `above` that stand in its history, in a repository. `order_at`: its
-    time in the order of history."""
+    """A seal while common ancestors are searched. `parents` and `merged`: those of `above` that are its
+    ancestors, in a repository. `order_at`: its time in the order of history."""
 
     parents: Sequence[str]
     merged: Sequence[str]

@@ -1,4 +1,5 @@
-"""What a filtered view sees of a sealed tree: proven to it, and by digest."""
+"""Sealed trees for callers with hidden paths: proofs of them, and the question which digests they may
+read."""
 
 from __future__ import annotations
 
@@ -66,8 +67,8 @@ async def proof(view: View, sha: str) -> Reply:
 
 
 async def _visible(view: View, root: bytes) -> Callable[[str, Kind], bool]:
-    """A function that tells whether the caller sees a path of this tree. Only whole views see a directory
-    that consists of entry digests: whoever seals the next tree computes it from all of them."""
+    """A function that tells whether the caller sees a path of this tree. A directory known by entry digests
+    only is visible in whole views alone: its digests are needed to compute the digest of the next tree."""
     if view.policy is None:
         return lambda path, kind: True
     files = {path async for path, _ in sealed.files(view, root)}
@@ -107,8 +108,8 @@ async def require_named(view: View, at: str | None, digests: Collection[bytes]) 
 
 
 async def _collect_named(view: View, key: Key, digests: Collection[bytes]) -> tuple[Named, set[bytes]]:
-    """The digests that the caller's view of a tree names, and those of `digests` that are none of its files.
-    The former are remembered for the next request unless the tree is very large."""
+    """The digests that the caller's view of a tree names, and those of `digests` that are not among its
+    files. The former are cached for the next request unless the tree is very large."""
     unnamed, large = set(digests), set()
     names: list[bytes] | None = []
     held = 0

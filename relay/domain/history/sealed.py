@@ -58,7 +58,7 @@ async def seal(view: View, seal_id: str, tx: Tx | None = None) -> SealRow:
 
 def shows_all(view: View) -> bool:
     """Whether the caller sees all of every tree. Otherwise a tree is verified by its proof, and its key is
-    not revealed: with it, hidden names could be guessed from their digests."""
+    not revealed, because hidden names could be guessed from their digests with it."""
     return view.policy is None and not view.repo.partial
 
 
@@ -95,7 +95,8 @@ async def of_proposal(view: View, tx: Tx, name: str) -> str | None:
 
 
 def require_plaintext(view: View) -> None:
-    """End-to-end encrypted repositories have seals, but no trees that a server reads."""
+    """Raise NotFound for an end-to-end encrypted repository: it has seals, but no trees that a server can
+    read."""
     if view.repo.class_ == "private_e2ee":
         raise NotFound
 
@@ -256,7 +257,8 @@ def _list_reversed(raw: bytes) -> list[Child]:
 
 
 def _path_order(child: Child) -> str:
-    """Files and directories of one parent in the order of the full paths: `a.txt` before `a/b`."""
+    """The sort key by which files and directories of one parent are in the order of full paths: `a.txt`
+    before `a/b`."""
     return child.name + "/" if child.kind == "dir" else child.name
 
 

@@ -1,1 +1,1 @@
-"""Who somebody is: accounts, sessions, device keys, pairing, tokens."""
+"""Accounts, sessions, device keys, pairing and tokens."""

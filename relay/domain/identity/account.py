@@ -158,7 +158,7 @@ async def _leave_aliases(tx: Tx, account_id: str, old_handle: str) -> None:
 
 
 async def _find_by_handle(caller: Caller, name: str) -> tuple[AccountRow | None, bool]:
-    """The account, and whether it signed in from this network recently."""
+    """The account with this handle, and whether it signed in from this network recently."""
     async with caller.read() as tx:
         row = await tx.one(rows.BY_HANDLE, handle=name)
         known_network = await is_known(tx, caller, name)

@@ -179,12 +179,12 @@ async def claim(caller: Caller, body: TokenRequest) -> SealedSession:
 
 
 def fingerprint(row: DeviceCodeRow) -> str:
-    """The fingerprint that the person compares with the terminal's."""
+    """The fingerprint that the person compares with the one in the terminal."""
     return device_grant.fingerprint(row.x25519, row.ed25519)
 
 
 def approver(caller: Caller) -> Principal:
-    """The signed-in browser that approves. A terminal approved by a guest is a guest."""
+    """Raise unless a signed-in browser approves. A terminal that a guest approves gets a guest session."""
     me = caller.me
     if me.via != "cookie":
         raise Forbidden("this decision is taken in a browser session, not with a token")

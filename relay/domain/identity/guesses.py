@@ -22,8 +22,8 @@ PLACE_SECONDS = 600
 
 
 class Guesses:
-    """A limit of `strangers` failed tries for one handle from all unknown networks together, refilled within
-    `seconds`."""
+    """The limit for one handle: `strangers` failed tries from all unknown networks together, which refills
+    within `seconds`."""
 
     def __init__(self, name: str, strangers: int, seconds: int) -> None:
         self._place = Attempts(f"{name}.place", PER_PLACE, PLACE_SECONDS)

@@ -35,7 +35,7 @@ from relay.pages import HTML, redirect, visit
 
 
 class ReturnQuery(Model, frozen=True):
-    """`return_to`: a path of this node. `own`: the step before this one was a page of ours."""
+    """`return_to`: a path of this node. `own`: the request came from a page of this node."""
 
     return_to: str = "/"
     own: bool = False
@@ -142,7 +142,7 @@ serves(auth.REVOKE, operation="session.revoke", name="auth.revoke_session")(sess
 
 
 def signed_in(caller: Caller, session: Made) -> tuple[str, str]:
-    """The cookies of a browser that has just signed in."""
+    """The cookies for a browser that has just signed in."""
     config = caller.node.config
     return cookies.session(config, session.token), cookies.refresh(config, session.refresh)
 
@@ -160,7 +160,7 @@ async def _sign_out(caller: Caller, request: Request) -> Reply:
 
 
 def _is_from_form(request: Request) -> bool:
-    """Whether a form of our pages sent this, and a person waits for the next page."""
+    """Whether a form of the node's pages sent the request, so that a person waits for the next page."""
     return (request.headers.get("content-type") or "").startswith(FORM)
 
 

@@ -48,7 +48,7 @@ _REFRESH_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A new session with its secrets, which are shown only now. `token` and `refresh` are text, times
+    """A new session with its secrets, which are shown only now. `token` and `refresh`: text; times in
     milliseconds."""
 
     id: str
@@ -112,7 +112,8 @@ async def plan(
     parent_id: str | None = None,
     token_until: int | None = None,
 ) -> Plan:
-    """A session with its token. `token_until`: the token ends before the session, which is refreshed."""
+    """A session to be created, with its token. `token_until`: the end of the token, before that of the
+    session, which can be refreshed."""
     session_id, caps = new_id(), tuple(sorted(caps))
     token = await mint(node, account_id, session_id, caps, token_until or expires_at, bound_key)
     return Plan(session_id, account_id, kind, label, caps, expires_at, token, bound_key, parent_id)
@@ -217,7 +218,8 @@ async def refresh(caller: Caller, token: str | None) -> Made:
 
 
 def due(me: Principal) -> bool:
-    """Whether a page should refresh first: the access token ends soon and the session does not."""
+    """Whether a page should refresh the session first: its access token ends soon and the session does
+    not."""
     soon = me.expires_at - now_ms() <= limits.REFRESH_LEAD * 1000
     return soon and me.session_kind == "browser" and me.session_ends - me.expires_at >= 1000
 

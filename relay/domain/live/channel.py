@@ -41,7 +41,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Door(Protocol):
-    """Runs `work` on a repository by the rules of a request for this operation."""
+    """Runs `work` on a repository under the same rules as a request for this operation."""
 
     async def __call__(self, operation: str, repo_id: str, work: Callable[[View], Awaitable[T]]) -> T: ...
 
@@ -118,7 +118,7 @@ async def _catch_up(
 
 
 async def answer_updates(door: Door, peer: Peer, body: Updates) -> bytes:
-    """The answers to a batch of updates, or why none of it was taken."""
+    """The answers to a batch of updates, or the reason why none was accepted."""
     try:
         channel = _channel(peer, body.channel)
         if (body.batch.replica, body.batch.device_key_id) != (channel.replica, channel.device_key_id):
@@ -136,7 +136,7 @@ async def _accept(channel: Channel, batch: UpdateBatch, view: View) -> UpdateAns
 
 
 def here(peer: Peer, people: presence.People, body: Here) -> bytes | None:
-    """Where the channel's user is; None, or why it is refused."""
+    """Set where the channel's user is. Returns None, or the reason of a refusal."""
     try:
         people.here(_channel(peer, body.channel), _check_place(body))
     except SvcError as error:
@@ -160,7 +160,7 @@ def _channel(peer: Peer, number: int) -> Channel:
 
 
 def refused(number: int, error: SvcError, id: int | None = None) -> bytes:
-    """The message that refuses a client's message; `id`: of its updates."""
+    """The message that refuses a client's message. `id`: that of its updates."""
     extra: Mapping[str, object] = error.extra
     wait = extra.get("retry_after")
     message = Refused(

@@ -16,8 +16,8 @@ IDLE = 30_000  # milliseconds without an update after which a branch gets a chec
 
 
 async def when_idle(tx: Tx, node: Node, branch_id: str) -> None:
-    """Queue a check whether this branch has been quiet for `IDLE`: one job for all updates of the same half
-    minute, run when the last of them is old enough."""
+    """Queue a job that checks whether this branch has been quiet for `IDLE`: one job for all updates of the
+    same half minute, run when the last of them is old enough."""
     window = now_ms() // IDLE
     await node.jobs.add(
         tx,
@@ -29,7 +29,7 @@ async def when_idle(tx: Tx, node: Node, branch_id: str) -> None:
 
 
 async def turn(tx: Tx, branch_id: str, seq: int, turn_id: str | None) -> bool:
-    """A checkpoint when the turn changes. `turn_id`: the agent's name for its turn."""
+    """Add a checkpoint if the turn is another one than before. `turn_id`: name of an agent's turn."""
     if turn_id is None:
         return False
     last = await tx.one(rows.LAST_CHECKPOINT, branch_id=branch_id)
@@ -40,7 +40,7 @@ async def turn(tx: Tx, branch_id: str, seq: int, turn_id: str | None) -> bool:
 
 
 async def if_idle(node: Node, branch_id: str) -> bool:
-    """Add a checkpoint if the branch changed and was quiet for `IDLE`. Run as a job."""
+    """Add a checkpoint if the branch changed and has been quiet for `IDLE` since. Run as a job."""
     async with node.db.write(f"idle checkpoint {branch_id}") as tx:
         seq = await tx.value(rows.QUIET, branch_id=branch_id, before=now_ms() - IDLE)
         if seq is not None:

@@ -34,7 +34,8 @@ Wanted = list[tuple[LaneKey, LaneRow]]
 
 
 class Texts(NamedTuple):
-    """Texts to make reachable from a repository, by digest, and the places of those that were written new."""
+    """Texts that are to become reachable from a repository, by digest, and the places of those that were
+    newly written."""
 
     digests: Sequence[bytes] = ()
     placed: Sequence[FrameAt] = ()
@@ -99,8 +100,8 @@ def _select_fitting(edited: list[LaneRow]) -> Iterable[LaneRow]:
 
 
 async def states(view: View, lacking: NotWorkedOut) -> States:
-    """Compute the states of the `lacking` lanes, some in each turn of the account. Raises RateLimited when
-    its budget of work on texts does not suffice."""
+    """Compute the states of the `lacking` lanes, some in each turn of the account. Raises RateLimited if its
+    budget of work on texts is used up."""
     computed: States = {}
     for part in batches(lacking.rows, PORTION, _size):
         async with view.read(snapshot=True) as tx:
@@ -139,7 +140,7 @@ async def begin(tx: Tx, node: Node, branch_id: str, ends: Ending) -> None:
 
 
 class Ends(NamedTuple):
-    """The ends of older epochs: those stored as states, and the sources of the others."""
+    """The ends of older epochs: stored states, and for the others the sources to compute them from."""
 
     known: Finals
     logs: dict[LaneKey, tuple[bytes, Source]]  # digest of the genesis, and the source
@@ -219,7 +220,7 @@ def _read_texts(lanes: Wanted, desk: Desk) -> dict[bytes, bytes]:
 
 
 def _compute_states(pending: Wanted, desk: Desk, computed: States, seconds: float) -> bool:
-    """Compute states for `seconds` seconds. Returns whether all are computed."""
+    """Compute states for at most `seconds`. Returns whether all are computed."""
     until = time.monotonic() + seconds
     while pending:
         key, row = pending.pop()

@@ -56,8 +56,8 @@ class NotWorkedOut(Exception):
 
 @dataclass(slots=True, frozen=True)
 class Worked:
-    """A computed landing. `given`: the frontier before it; `asked`: the paths that were loaded, with what
-    their `base` said."""
+    """A computed landing. `given`: the frontier that it was computed for. `asked`: the paths that were
+    loaded, and what `base` has at them."""
 
     roots: tuple[bytes | None, bytes]
     asked: set[str]
@@ -168,7 +168,7 @@ class Landing:
         self._left = [(path, changes[path]) for path in ordered]
 
     def go_on(self, seconds: float) -> bool:
-        """Land changes for so many seconds. Returns whether all have landed."""
+        """Land changes for at most `seconds`. Returns whether all have landed."""
         until = time.monotonic() + seconds
         while self._left:
             path, (old, new) = self._left.pop()
@@ -193,8 +193,8 @@ class Landing:
         self.frontier.create(path, new.kind, new.digest, new.size, self.replica)
 
     def _merge_text(self, row: LaneRow, old: TreeEntry | None, new: TreeEntry | None) -> bool:
-        """Apply the seal's change to the lane. False if the live text cannot be merged with it or the change
-        is too large for one update."""
+        """Apply the seal's change to the lane. Returns False if it conflicts with the live text, or is too
+        large for one update."""
         if old is None or new is None:
             return False
         key = frontier.key_of(self.frontier.branch_id, row)
@@ -214,7 +214,7 @@ class Landing:
         return True
 
     def _find_losers(self, path: str, row: LaneRow | None) -> list[LaneRow]:
-        """Unsealed versions in the way of the seal's file: at its path, below it, above it."""
+        """Unsealed versions that are in the way of the seal's file: at its path, below it or above it."""
         losers = [row] if row is not None else []
         if self.frontier.holds(path):
             losers += filter(None, map(self.frontier.living, self._list_below(path)))
@@ -222,7 +222,7 @@ class Landing:
         return losers + [loser for loser in above if loser is not None]
 
     def _list_below(self, path: str) -> list[str]:
-        """Loaded paths below this one; landing adds none there."""
+        """The loaded paths below this one. Landing adds none there."""
         first, last = (bisect_left(self._sorted, path + end) for end in "/0")  # "0" comes behind "/"
         return self._sorted[first:last]
 

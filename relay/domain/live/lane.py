@@ -1,4 +1,4 @@
-"""States of lanes, for devices that carry their edits onto them."""
+"""States of lanes, for devices that carry their edits over to new epochs."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _state(row: LaneRow, state: bytes | None, ends: dict[str, FinalState], asker
 
 
 def _since(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None) -> dict[str, FinalState]:
-    """The kept ends of the lane's older epochs from this one on."""
+    """The stored ends of the lane's older epochs, from this one on."""
     if epoch is None:
         return {}
     keys = (
@@ -122,7 +122,7 @@ def _since(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None) -> dict[s
 
 @dataclass(slots=True)
 class _Reading:
-    """Computes full states one by one. `lanes` and `logs`: what is left to do."""
+    """Computes full states one by one. `lanes` and `logs`: those still to do."""
 
     branch_id: str
     lanes: list[LaneRow]
@@ -152,7 +152,7 @@ class _Reading:
         self._read.append((row, lane))
 
     def give_back(self, lanes: Lanes) -> None:
-        """Keep the lanes that were read: they stand where their rows do."""
+        """Return lanes that were read to memory; they are at the positions of their rows."""
         for row, lane in self._read:
             lanes.give_back(frontier.key_of(self.branch_id, row), row.stand, lane, row.size)
 

@@ -29,12 +29,12 @@ SMALL = 50_000  # steps of a batch that is computed in the transaction: about 5 
 
 
 class NotWorkedOut(Exception):
-    """A lane does not stand where the work on it began."""
+    """Raised if a lane is not at the position at which the work on it began."""
 
 
 class Edit(NamedTuple):
-    """The result of an edit: digest and size of the text, and the encoded state vector. The text itself only
-    for a manifest."""
+    """The result of an edit: digest and size of the text, and the encoded state vector. `text` is set for a
+    manifest only."""
 
     digest: bytes
     size: int
@@ -46,7 +46,8 @@ class Workbench(Protocol):
     """Computes the edits of a batch, in the order of the batch."""
 
     def edit(self, key: LaneKey, row: LaneRow, n: int, operations: Sequence[bytes], replica: int) -> Edit:
-        """What update `n` of `replica` makes of the lane `key`, which stands at `row`. Raises SvcError."""
+        """The result of applying update `n` of `replica` to the lane `key`, which is at the position of
+        `row`. Raises SvcError."""
 
 
 @dataclass(slots=True)
@@ -139,7 +140,8 @@ class Replay:
 
 
 def keep(lanes: Lanes, bench: Workbench, rows: Mapping[LaneKey, LaneRow]) -> None:
-    """Put the lanes of a bench into memory, where the transaction that has just committed left them."""
+    """Put the lanes of a bench into memory, at the positions at which the transaction that has just committed
+    left them."""
     replay = bench if isinstance(bench, Replay) else None
     worked = replay.bench if replay else bench
     if not isinstance(worked, Bench):

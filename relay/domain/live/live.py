@@ -212,7 +212,7 @@ async def _take(
 
 
 class _Known(NamedTuple):
-    """What was computed: the input of the rules, and the batch that applied its updates to it."""
+    """A computed result: the input of the rules, and the batch with its updates applied to it."""
 
     given: Batch
     taken: Batch
@@ -250,8 +250,8 @@ async def _decide(tx: Tx, view: View, work: Batch, requested: list[Asked], compu
 
 
 async def _compute(view: View, work: Batch, requested: list[Asked]) -> _Known:
-    """Compute the edits of the batch on the lanes as `work` knows them, outside of transactions, in slices.
-    Raises RateLimited when the account's budget does not suffice."""
+    """Compute the edits of the batch on the lanes as `work` has them, outside of transactions, in slices.
+    Raises RateLimited if the account's budget is used up."""
     async with view.read(snapshot=True) as tx:
         bench = await _make_bench(tx, view, work, _edits(work, requested))
     trial = _begin(work, bench)
@@ -283,8 +283,8 @@ def _rows_by_lane(after: Frontier) -> dict[LaneKey, LaneRow]:
 
 
 async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -> dict[bytes, bytes]:
-    """The manifests that the frontier has, or may have after an update of this batch, by digest. {} unless a
-    file of the batch is over the common cap and a manifest can raise that."""
+    """The manifests that the frontier has, or may have after an update of this batch: digest → bytes. {}
+    unless a file of the batch is over the common cap and a manifest could raise that."""
     if not _may_raise_cap(view, batch):
         return {}
     named = {
@@ -336,7 +336,7 @@ async def _remember(tx: Tx, replica: ReplicaRow, done: Batch) -> None:
 
 
 def _check_shape(batch: UpdateBatch) -> list[bytes]:
-    """Check the limits of a batch. Returns the decoded signatures."""
+    """Check the limits of a batch. Returns the decoded signatures. Raises Invalid, TooLarge."""
     if len(batch.updates) > limits.UPDATES_PER_BATCH:
         raise TooLarge(f"a batch holds at most {limits.UPDATES_PER_BATCH} updates")
     if batch.turn_id is not None and (
@@ -367,7 +367,7 @@ def _verify_updates(
 
 
 async def _find_texts(tx: Tx, view: View, batch: UpdateBatch) -> frozenset[bytes]:
-    """Which blobs named by `create_text` are text."""
+    """Digests of the blobs named by `create_text` that are text."""
     named = {bytes.fromhex(u.blake3 or "") for u in batch.updates if u.kind == "create_text"}
     cached = view.node.lanes.texts.among(named)
     sizes = await content.held(tx, view.repo.id, named - cached)
@@ -378,7 +378,7 @@ async def _find_texts(tx: Tx, view: View, batch: UpdateBatch) -> frozenset[bytes
 
 
 def stored_answer(raw: bytes) -> UpdateAnswer:
-    """An answer as the database keeps it."""
+    """An answer in the form in which the database stores it."""
     return UpdateAnswer(*_ANSWER.decode(raw))
 
 

@@ -1,8 +1,7 @@
-"""What the relay answers to one live update: the order of checks of the lane protocol, without I/O.
+"""Decides the answer to one live update: the order of checks of the lane protocol, without I/O.
 
 A `Batch` holds the rows, directories, objects and lanes that its updates may need, takes the updates one
-after the other and collects what is to be written.
-"""
+after the other, and collects what is to be written."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ def over_cap(path: str, size: int, cap: int, kind: str) -> str:
 
 
 class Refusal(Exception):
-    """The update is answered with `result` and changes nothing."""
+    """The update is answered with `result`, and changes nothing."""
 
     def __init__(self, result: str, code: str = "", detail: str = "") -> None:
         super().__init__(result)
@@ -55,7 +54,7 @@ class Refusal(Exception):
 
 
 class Operation(NamedTuple):
-    """One line of a lane's log."""
+    """One entry of a lane's log."""
 
     seq: int
     part: int
@@ -115,7 +114,7 @@ class Frontier:
         self.taken = frozenset((*self.taken, *more.taken))
 
     def renumbered(self, began: int, by: int) -> Frontier:
-        """The same changes, counted from `began` + `by` instead of `began`."""
+        """The same changes, with numbers counted from `began` + `by` instead of `began`."""
         if not by:
             return self
 
@@ -201,7 +200,7 @@ class Batch:
     done: list[UpdateAnswer] = field(default_factory=list)
 
     def run(self, updates: Sequence[Asked], seconds: float = math.inf) -> bool:
-        """Answer updates for so many seconds. Returns whether all are answered."""
+        """Answer updates for at most `seconds`. Returns whether all are answered."""
         until = time.monotonic() + seconds
         for update, operations in updates[len(self.done) :]:
             self.done.append(self.answer(update, operations))
@@ -297,7 +296,7 @@ class Batch:
                 raise Refusal("refused", "not_text", f"{update.path} is not UTF-8 text")
 
     def _file_cap(self) -> int:
-        """The largest binary in bytes; the manifest on the frontier of an app may raise it."""
+        """The size limit of a binary in bytes. For an app, the manifest on the frontier may raise it."""
         row = self.frontier.living(MANIFEST)
         text = self.manifests.get(row.digest) if row is not None and row.kind == "text" else None
         return file_cap(text, self.repo_kind)

@@ -63,7 +63,7 @@ Receive = Callable[[], Awaitable[str | bytes | None]]
 
 
 async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
-    """Events of the repositories the caller may see."""
+    """Events of the repositories that the caller may see. Returns at once."""
     repo_ids, most = [repo_id for repo_id in body.repos if _is_possible_id(repo_id)], _most(caller)
     heard = await caller.node.hub.heard_by(_account(caller), repo_ids)
     levels = {repo_id: min(audience, most, key=LEVEL.__getitem__) for repo_id, audience in heard.items()}
@@ -211,7 +211,7 @@ async def _open(body: Open, peer: Peer, door: Door) -> list[bytes]:
 
 
 async def _pause(caller: Caller) -> None:
-    """Wait if the caller subscribes or opens very often."""
+    """Wait, if the caller subscribes or opens channels very often."""
     session = caller.principal.session_id if caller.principal else ""
     await asyncio.sleep(caller.node.limiter.frames(session, caller.network, SUBSCRIBE))
 
@@ -235,7 +235,7 @@ def _is_possible_id(repo_id: str) -> bool:
 
 
 def _most(caller: Caller) -> Audience:
-    """The highest level that the credential allows: a token that only reads makes a reader."""
+    """The highest level that the credential allows; a token for reading only allows that of a reader."""
     caps = caller.principal.caps if caller.principal else frozenset()
     return "owner" if "admin" in caps else "writer" if "write" in caps else "reader"
 

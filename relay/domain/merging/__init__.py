@@ -1,1 +1,1 @@
-"""Merges of sealed trees: worked out when they are prepared, landed when they are signed."""
+"""Merges of sealed trees: computed when they are prepared, landed when they are signed."""

@@ -64,7 +64,7 @@ _PRINCIPAL = msgspec.json.Decoder(Principal)
 
 
 def register(node: Node) -> None:
-    """Before the node's jobs and followers start."""
+    """Register the job and the follower. Call it before the node's jobs and followers start."""
 
     async def act(data: dict[str, Any]) -> None:
         await land_all(node, data["repo_id"])

@@ -1,8 +1,6 @@
-"""The second half of a merge: what was prepared and is signed lands, all of it in one transaction or nothing.
-
-Beside the seals that are: the base's live edits carried over, the state of the proposal, what was based on
-its branch, the issues that it closes, and, if asked for, the deletion of its branch.
-"""
+"""The second half of a merge: the prepared and signed seals land, all of them in one transaction or none. The
+transaction also carries the base's live edits over, sets the state of the proposal, retargets proposals that
+are based on its branch, closes issues, and deletes the branch if requested."""
 
 from __future__ import annotations
 
@@ -153,7 +151,7 @@ async def _land_guarded(view: View, body: MergeRequest, worked: landing.Worked |
 async def _find_landed(
     tx: Tx, view: View, prepare_id: str, device_key_id: str, act: Act, number: int
 ) -> shapes.Seal | None:
-    """The seal, if this was finalized before by the same caller."""
+    """The landed seal, if the same caller has finalized this before; else None."""
     seal_rows = await seal.find(tx, view.repo.id, [prepare_id])
     if not seal_rows:
         return None
@@ -177,7 +175,7 @@ async def prepared_for(
 async def signed(
     tx: Tx, view: View, onto: RefRow, prepare_id: str, device_key_id: str, signatures: list[str]
 ) -> tuple[KeyRow, list[SealDraft]]:
-    """The caller's key, and the seals that it signed."""
+    """The caller's key, and the seals with the signatures that it made."""
     prepared = await seal.take_prepared("merge", tx, view, onto, prepare_id, device_key_id)
     key = await seal.signing_key(tx, view, device_key_id)
     drafts = _DRAFTS.decode(prepared.seals)

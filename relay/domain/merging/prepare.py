@@ -1,4 +1,4 @@
-"""The first half of a merge: fix the trees and the bytes to sign. Nothing of it holds up a writer."""
+"""The first half of a merge: compute the trees and the bytes to sign. It does not make writers wait."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ THREE = "--squash, --rebase or --merge"
 
 @dataclass(slots=True, frozen=True)
 class _Task:
-    """`onto`: the branch that gets the seals; `number`: of the proposal, None without one."""
+    """A merge to prepare. `onto`: the branch that gets the seals. `number`: of the proposal, None without
+    one."""
 
     way: Way
     onto: RefRow
@@ -237,7 +238,8 @@ async def _drafts(
 
 
 async def _rebase(task: _Task, chain: Chain, work: Working, root: bytes) -> tuple[list[SealDraft], Worked]:
-    """Each seal of the branch again, with its own message; those that would change nothing are left out."""
+    """The seals of the branch made again on the base, with their messages; those that would change nothing
+    are left out."""
     require_few(task.sides.line)
     drafts: list[SealDraft] = []
     merged: set[str] = set()

@@ -1,4 +1,4 @@
-"""What a merge that waits for its signature is about, as it is kept beside it."""
+"""The subject of a merge that waits for its signature; it is stored with the merge."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ ACTS: tuple[Act, ...] = ("merge", "update", "preview")
 
 @dataclass(slots=True, frozen=True)
 class About:
-    """`merge`: a proposal into its base; `update`: its base into its branch; `preview`: a seal into a branch,
-    without a proposal (`number` 0). `theirs`: the seal that comes in; `way`: how."""
+    """What a merge joins. `merge`: a proposal into its base; `update`: its base into its branch; `preview`: a
+    seal into a branch, without a proposal (`number` 0). `theirs`: the seal that is merged. `way`: the
+    strategy."""
 
     act: Act
     number: int

@@ -1,10 +1,9 @@
-"""Trial merges: whether an open proposal whose base has moved on would conflict, and in which files.
+"""Trial merges: tell whether an open proposal whose base has moved would conflict, and in which files.
 
-What a trial came to is kept for its head and its base. It is worked out by the first who asks for the
-proposal, on the budget of who asks: that reads the trees of both. After the commit that moved the base a job
-does it for branches of this repository; what a stranger proposes, from a fork, costs nothing until somebody
-looks.
-"""
+The result is stored for a pair of head and base. It is computed for the first caller who asks for the
+proposal, on that caller's budget, because it reads the trees of both. For branches of this repository a job
+computes it after the commit that moved the base; a proposal of a stranger, from a fork, costs nothing until
+somebody looks at it."""
 
 from __future__ import annotations
 
@@ -69,8 +68,8 @@ async def job(node: Node, data: dict[str, Any]) -> None:
 
 
 async def _try_merge(node: Node, repo_id: str, number: int, head: str, base: str, who: str) -> None:
-    """Store the conflicts of the merge, unless a branch has moved meanwhile. Stores nothing for a merge that
-    is too large, or whose merge base cannot be read."""
+    """Compute and store the conflicts of the merge, unless a branch has moved meanwhile. Stores nothing for a
+    merge that is too large, or whose merge base cannot be read."""
     try:
         async with node.db.read(snapshot=True) as tx:
             work = Working(node, tx, repo_id, who, partial(node.objects.read_many, tx=tx))

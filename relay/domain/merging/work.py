@@ -1,4 +1,4 @@
-"""What a merge makes of trees: three-way, over the nearest common seals, without the repository's lock."""
+"""Computes merges of trees: three-way, over the nearest common seals, without the repository's lock."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ T = TypeVar("T")
 
 @dataclass(slots=True, frozen=True)
 class Sides:
-    """Two seals to merge. `bases`: their nearest common ancestors; `line`: the seals of theirs that ours
-    lacks, along first parents, the oldest first; `joined`: the line begins at ours."""
+    """Two seals to merge. `bases`: their nearest common ancestors. `line`: the seals of theirs that ours
+    lacks, along first parents, oldest first. `joined`: the line begins at ours."""
 
     ours: str
     theirs: str
@@ -60,7 +60,8 @@ class Sides:
 
 @dataclass(slots=True)
 class Worked:
-    """`changes` to ours; `merged`: paths of joined texts, `texts`: their bytes by digest."""
+    """The result of a merge. `changes`: to ours. `merged`: paths of texts that were merged; `texts`: digest →
+    bytes of these."""
 
     changes: Mapping[str, TreeEntry | None]
     merged: list[str]
@@ -84,7 +85,7 @@ Ready = dict[Key, Outcome]
 
 
 class ToWorkOut(Exception):
-    """Raised inside a transaction for a merge that is to be worked out outside of it."""
+    """Raised inside a transaction: the merge must be computed outside of it."""
 
     def __init__(self, key: Key) -> None:
         super().__init__(key)
@@ -92,9 +93,8 @@ class ToWorkOut(Exception):
 
 
 async def outside(node: Node, who: str, attempt: Callable[[Ready], Awaitable[T]]) -> T:
-    """The result of `attempt`, which opens a transaction. What it lacks is computed between two attempts on
-    the budget of `who`: a merge may wait for its turn and its budget for seconds, and readers would wait for
-    the transaction."""
+    """The result of `attempt`, which opens a transaction. A merge that it lacks is computed between two
+    attempts, on the budget of `who`: this may wait for seconds, and must not keep the transaction open."""
     ready: Ready = {}
     while True:
         try:
@@ -115,10 +115,10 @@ async def worked_out(node: Node, who: str, key: Key) -> Outcome:
 
 
 class Working:
-    """Merges one after the other, of directories that `load` answers. What is joined is kept for the next;
-    the directories and texts that a merge read serve its own tree. The node keeps directories and outcomes
-    for other merges. The work on texts counts on the budget of `who`. `ready`: for a transaction, what was
-    worked out before it; anything else raises ToWorkOut. None: it is worked out."""
+    """Computes merges one after the other, of directories that `load` returns. Directories and texts that a
+    merge reads are reused for its own tree and by the next merge; the node keeps directories and outcomes for
+    other merges. Work on texts counts on the budget of `who`. `ready`: results computed before, for use in a
+    transaction, where anything else raises ToWorkOut. None: compute."""
 
     def __init__(
         self, node: Node, tx: Tx | None, repo_id: str, who: str, load: Load, ready: Ready | None = None
@@ -133,7 +133,7 @@ class Working:
 
     @classmethod
     def onto(cls, chain: Chain, ready: Ready | None = None) -> Working:
-        """For the caller, onto a chain of trees."""
+        """A `Working` for the caller, on a chain of trees."""
         view = chain.view
         return cls(view.node, chain.tx, view.repo.id, view.me.account_id, chain.load, ready)
 
@@ -148,8 +148,8 @@ class Working:
     async def merge(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, way_out: str, apart: bool = False
     ) -> Worked:
-        """The changes that bring `theirs` into `ours` (roots). `apart`: only of files that one side changed.
-        MergeConflict."""
+        """The changes that merge `theirs` into `ours` (roots). `apart`: only of files that one side changed.
+        Raises MergeConflict; `way_out`: the command that its message names."""
         merged = await self.outcome(bases, ours, theirs, apart)
         if merged.conflicts:
             raise MergeConflict(merged.conflicts, way_out)
@@ -215,7 +215,7 @@ class Working:
         """The changes of each side. Directories of `theirs` are remembered, since the merged tree has many of
         them."""
         steps, directories = tree.diffs(base, [ours, theirs], self._known), self._node.directories
-        mine, other = await trees.drive(steps, self._load, known=self._known, kept=directories)
+        mine, other = await trees.drive(steps, self._load, cached=self._known, directories=directories)
         directories.learn(self._known)
         self._alike = {**self._alike, **other.directories}
         return mine.changes, other.changes

@@ -1,4 +1,4 @@
-"""What landing a seal of suggestions means for their threads."""
+"""Resolves threads when a seal of their suggestions lands."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ SUBJECT = "suggestions"
 
 
 async def landed(tx: Tx, view: View, subject: str, seal: str) -> None:
-    """In the transaction that moves the head: the threads that were prepared are resolved, and name the
-    seal."""
+    """Resolve the threads whose suggestions the seal contains, and record the seal in them. Called in the
+    transaction that moves the head."""
     what, *rest = subject.split(" ")
     if what != SUBJECT:
         return

@@ -33,7 +33,7 @@ def register(node: Node) -> None:
 
 
 async def moved(tx: Tx, view: View, branch_id: str, head: str) -> None:
-    """The head of this branch is `head` from now on."""
+    """Record that the head of this branch is `head` now."""
     await auto.base_moved(tx, view, branch_id)
     if await tx.one(rows.ANY_OPEN_OF_BASE, branch_id=branch_id) is not None:
         await view.node.jobs.add(tx, TRIALS, {"repo_id": view.repo.id, "branch_id": branch_id})
@@ -49,7 +49,7 @@ async def moved(tx: Tx, view: View, branch_id: str, head: str) -> None:
 
 
 async def deleted(tx: Tx, view: View, branch_id: str) -> None:
-    """This branch was deleted."""
+    """Record that this branch was deleted."""
     for repo_id, number, *_ in await tx.all(rows.OPEN_OF_HEAD, branch_id=branch_id):
         if repo_id != view.repo.id:
             await elsewhere.recheck_later(tx, view.node, repo_id, number, view.me.account_id)
@@ -68,7 +68,8 @@ async def deleted(tx: Tx, view: View, branch_id: str) -> None:
 
 
 async def retarget(tx: Tx, view: View, row: ProposalRow, base: RefRow) -> None:
-    """Propose the same head for another base, which has a seal. That is another change: another version."""
+    """Give the proposal another base, which has a seal. This makes a new version, because it changes
+    something else then."""
     of = {"of_repo": view.repo.id, "of_number": row.number}
     await auto.drop(tx, view.node.hub, view.repo.id, row.number, "retargeted")
     await tx.run(rows.SET_BASE, **of, new_base=base.name, new_base_id=base.id)
@@ -77,7 +78,7 @@ async def retarget(tx: Tx, view: View, row: ProposalRow, base: RefRow) -> None:
 
 
 async def revive(tx: Tx, view: View, row: ProposalRow) -> None:
-    """Before a proposal is opened again: find its branches, or others that stand for them.
+    """Find the branches of a proposal that is to be opened again, or branches that replaced them. Raises
     ProposalBranchGone."""
     of = {"of_repo": view.repo.id, "of_number": row.number}
     base = await _find_living(tx, view, row.base_id) or await _find_named(tx, view, row.base)

@@ -42,9 +42,9 @@ class Head:
 
 
 async def find(tx: Tx, view: View, typed: str) -> Head | None:
-    """The branch that OWNER:BRANCH, or OWNER/NAME:BRANCH, names; None for one of this repository. Invalid for
-    what is not there, or hidden, in one sentence; Forbidden for a branch that is not the caller's to
-    propose."""
+    """The branch that OWNER:BRANCH, or OWNER/NAME:BRANCH, names; None if it is one of this repository. Raises
+    Invalid, with the same sentence, for a missing and for a hidden branch, and Forbidden for a branch that
+    the caller may not propose."""
     owner, _, name = typed.rpartition(":")
     owner, _, repo = owner.partition("/")
     me = view.principal.account_id if view.principal else ""
@@ -95,18 +95,19 @@ async def branch_of(tx: Tx, view: View, row: ProposalRow) -> RefRow | None:
 
 
 async def recheck_later(tx: Tx, node: Node, repo_id: str, number: int, by: str) -> None:
-    """Look at the head of this proposal after the commit: it moved, or is gone."""
+    """Check the head of this proposal after the commit, because it has moved or is gone."""
     await node.jobs.add(tx, JOB, {"repo_id": repo_id, "number": number, "by": by})
 
 
 async def repository_gone(tx: Tx, view: View) -> None:
-    """Queue a recheck of all that branches of this repository propose elsewhere, because it was deleted."""
+    """Queue a check of all proposals in other repositories from branches of this one, which was deleted."""
     for repo_id, number in await tx.all(proposals.OPEN_FROM_REPO, of_repo=view.repo.id):
         await recheck_later(tx, view.node, repo_id, number, view.me.account_id)
 
 
 async def follow(node: Node, data: dict[str, Any]) -> None:
-    """The job: a new version where the branch moved, closed where it is gone. It may run twice."""
+    """The job: makes a new version if the branch has moved, closes the proposal if it is gone. It may run
+    twice."""
     repo_id, number, by = data["repo_id"], data["number"], data["by"]
     for _ in range(ATTEMPTS):
         async with node.db.read() as tx:

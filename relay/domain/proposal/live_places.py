@@ -1,8 +1,8 @@
-"""Where the lines of threads are on the live frontier of the head: what was typed since the newest version
-moves them before it is sealed.
+"""The places of threads' lines on the live frontier of the head: typed edits move them before they are
+sealed.
 
-Worked out for whoever asks and may write, from the sealed text and the live one; nothing of it is stored. It
-counts against the asker's budget of work on texts."""
+They are computed for callers with the role write, from the sealed and the live text, and not stored. The work
+counts against the caller's budget for texts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def of(view: View, proposal: ProposalRow, threads: Sequence[ThreadRow]) ->
 
 
 async def _begin_work(tx: Tx, view: View, branch: RefRow, threads: Sequence[ThreadRow]) -> _Work:
-    """The comparisons to make: the threads whose file changed, with the live texts."""
+    """The comparisons to make: threads whose file changed, with the live texts."""
     stored = await tx.all(
         lanes.BY_PATH, branch_id=branch.id, paths=sorted({thread.at_path for thread in threads})
     )
@@ -100,7 +100,8 @@ async def _read_texts(tx: Tx, view: View, branch_id: str, rows: Sequence[LaneRow
 
 @dataclass(slots=True)
 class _Work:
-    """`live`: texts by path; `others`: those of them that are searched for lines whose file is gone."""
+    """Comparisons to make. `live`: texts by path. `others`: those texts in which lines of deleted files are
+    searched."""
 
     todo: list[ThreadRow]
     live: dict[str, bytes]
@@ -116,7 +117,7 @@ class _Work:
             self.sealed[path] = await sealed.content(view, file)
 
     def go_on(self, seconds: float) -> bool:
-        """Place as many threads as the time allows. Returns whether all are placed."""
+        """Place threads for at most `seconds`. Returns whether all are placed."""
         until = time.monotonic() + seconds
         while self.todo and time.monotonic() < until:
             thread = self.todo.pop()

@@ -1,4 +1,4 @@
-"""Whether a proposal may be merged now: asked when a merge is prepared, and again in the transaction that
+"""Checks whether a proposal may be merged now: when a merge is prepared, and again in the transaction that
 lands it."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def require_open(row: ProposalRow) -> None:
 
 
 async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
-    """Raise ProposalMerged, Draft, NotMergeable."""
+    """Raise ProposalMerged, Draft or NotMergeable unless the proposal may be merged."""
     require_open(row)
     if row.draft:
         raise Draft(f"#{row.number} is a draft; when it is ready, run: svc pr ready {row.number}")
@@ -46,7 +46,7 @@ async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
 
 
 async def proposals_of(tx: Tx, view: View, base: RefRow, head: str) -> list[ProposalRow]:
-    """Open proposals of this very seal for this branch."""
+    """Open proposals of exactly this seal for this branch."""
     of = {"of_repo": view.repo.id, "branch_id": base.id, "seal": head}
     numbers = sorted(number for (number,) in await tx.all(proposals.OPEN_OF_SEAL, **of))
     return [await states.find(tx, view, number) for number in numbers]
@@ -64,8 +64,9 @@ async def blocked_of(tx: Tx, view: View, base: RefRow, head: str) -> list[str]:
 
 
 async def branches_of(tx: Tx, view: View, row: ProposalRow) -> tuple[RefRow, RefRow]:
-    """(base, head), both living, with seals; the head may be of another repository. ProposalBranchGone;
-    HeadMoved while the newest seal of such a head is not a version yet."""
+    """The branches (base, head) of a proposal, both existing and with seals; the head may be of another
+    repository. Raises ProposalBranchGone; HeadMoved if the newest seal of a head elsewhere is not a version
+    yet."""
     base = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=row.base_id)
     head = await elsewhere.branch_of(tx, view, row)
     if head is not None and row.head_repo_id is not None and head.head not in (None, row.head_seal):
@@ -81,7 +82,7 @@ def _with_seal(ref: RefRow | None, name: str) -> RefRow:
 
 
 def head_of(ref: RefRow) -> str:
-    """The head of a branch that `branches_of` answered."""
+    """The head of a branch that `branches_of` returned."""
     assert ref.head is not None  # noqa: S101 - it refuses one without
     return ref.head
 
@@ -95,7 +96,8 @@ def require_base(row: ProposalRow, base: RefRow, prepared_onto: str) -> None:
 def require_heads(
     row: ProposalRow, base: RefRow, head: RefRow, wanted_base: str | None, wanted_head: str | None
 ) -> None:
-    """BaseMoved or HeadMoved unless the branches stand where the caller saw them. None: anywhere."""
+    """Raise BaseMoved or HeadMoved unless the branches are at the seals that the caller has seen. None: any
+    seal."""
     if wanted_head is not None and head.head != wanted_head:
         raise HeadMoved(row.number, head_of(head))
     if wanted_base is not None and base.head != wanted_base:

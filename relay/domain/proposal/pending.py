@@ -1,4 +1,4 @@
-"""Comments on lines that wait for the review of their author, and go out with it."""
+"""Draft comments on lines: they wait for the review of their author, and are published with it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from relay.domain.discussion.rows import thread as rows
 
 
 async def waiting(tx: Tx, view: View, number: int) -> bool:
-    """Whether comments of the caller wait."""
+    """Whether the caller has pending comments on the proposal."""
     of = {"of_repo": view.repo.id, "of_number": number, "me": view.me.account_id}
     return bool(await tx.all(comments.PENDING, **of))
 
 
 async def send(tx: Tx, view: View, number: int, review: str) -> None:
-    """Send all pending comments of the caller on this proposal with this review. One event announces them;
+    """Publish all pending comments of the caller on this proposal with this review. One event announces them;
     comments that only writers see have events of their own, for writers."""
     of = {"of_repo": view.repo.id, "of_number": number}
     mine = {**of, "me": view.me.account_id}

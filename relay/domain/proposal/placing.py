@@ -1,8 +1,8 @@
-"""Where the lines of threads are in the newest version.
+"""Finds the lines of threads in the newest version.
 
-Worked out after the commit that moved the head, by a job or by whoever reads first, because it reads files:
-from the seal where the lines were found last along its descendants, or, where the new head is none of them (a
-rebase), at once. Files are followed through renames as blame does it."""
+It is done after the commit that moved the head, by a job or for the first reader, because it reads files. It
+goes from the seal where the lines were last found along its descendants; if the new head is not one of them
+(after a rebase), it compares with that directly. Files are followed through renames as in blame."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def settle_job(node: Node, data: dict[str, Any]) -> None:
 
 
 async def carried(node: Node, repo_id: str, threads: Sequence[ThreadRow], end: str) -> list[ThreadRow]:
-    """The threads with their places in the seal `end`; "": in none."""
+    """The threads with their places in the seal `end`; if `end` is "", they have none."""
     placed_threads: list[ThreadRow] = []
     for start in {thread.at_seal for thread in threads}:
         group = [thread for thread in threads if thread.at_seal == start]
@@ -97,7 +97,7 @@ async def carried(node: Node, repo_id: str, threads: Sequence[ThreadRow], end: s
 
 
 def placed(thread: ThreadRow, text: bytes, path: str, span: Span, seal: str) -> ThreadRow:
-    """The thread with its lines at these bytes of `text`."""
+    """The thread, placed at these bytes of `text`."""
     first, last = anchors.lines_of(text, span)
     same = span.start < span.end or thread.quote == digest(b"")
     same = same and digest(anchors.content(text, first, last)) == thread.quote
@@ -121,8 +121,8 @@ def _how_carried(thread: ThreadRow) -> Any:
 
 
 async def _read_line(node: Node, start: str, end: str) -> list[str]:
-    """The seals after `start` up to `end` along first parents; `end` alone where that leads elsewhere or
-    far."""
+    """The seals after `start` up to `end` along first parents; only `end` if that path does not exist or is
+    long."""
     line = [end]
     if start == end:
         return []
@@ -159,7 +159,7 @@ class _Files:
         return await self.node.objects.read(file.digest, self.repo_id)
 
     async def renamed(self) -> dict[str, str]:
-        """Old path → new path of the files that moved."""
+        """Old path → new path of moved files."""
         changes = await self.changes()
         removed = {path: _file(old) for path, (old, new) in changes.items() if old and not new}
         added = {path: _file(new) for path, (old, new) in changes.items() if new and not old}
@@ -175,7 +175,7 @@ class _Files:
         return {rename.old: rename.new for rename in moved}
 
     async def searched(self, but: str) -> dict[str, bytes]:
-        """Texts that are new or changed, smallest first, as many as are worth a search."""
+        """New and changed texts, smallest first, as many as are searched."""
         texts: dict[str, bytes] = {}
         room = SEARCHED
         sides = [(path, new) for path, (_, new) in (await self.changes()).items() if new and path != but]

@@ -65,8 +65,8 @@ async def page(view: View, query: ProposalQuery) -> Page[Proposal]:
 async def _read_rows(
     tx: Tx, view: View, filters: dict[str, Any], cursor: str | None, limit: int
 ) -> list[Row]:
-    """Rows of a page. The index of a filter has the state before the number, so that filters without a state
-    take a statement for each state; only the index of words has it behind."""
+    """The rows of a page. The index of a filter has the state before the number, so a query without a state
+    takes a statement for each state; only the index of words has it behind."""
     parted = filters and not filters.keys() & {"state", *subjects.SEARCHES}
     page_rows: list[Row] = []
     for some in [{**filters, "state": state} for state in rows.STATES] if parted else [filters]:
@@ -159,11 +159,11 @@ async def _create(
 
 
 class _Moved(Exception):
-    """The branch of another repository moved since its seals were read."""
+    """Raised if the branch of another repository has moved since its seals were read."""
 
 
 def _local(head: str) -> str:
-    """The branch that OWNER:BRANCH names where OWNER has this very repository."""
+    """The branch in OWNER:BRANCH if OWNER owns this very repository; else None."""
     return head.rpartition(":")[2]
 
 
@@ -201,7 +201,7 @@ async def update(view: View, number: str, patch: ProposalPatch) -> Proposal:
 
 
 async def add_label(view: View, number: str, name: str, create: bool) -> Proposal:
-    """`create`: make the label if the repository lacks it."""
+    """Add one label. `create`: create it if the repository lacks it."""
     async with view.write() as tx:
         old = states.subject_of(await states.find(tx, view, number))
         await subject.add_named_label(tx, view, old, name, create)
@@ -258,7 +258,7 @@ async def _edit(tx: Tx, view: View, old: ProposalRow, patch: ProposalPatch) -> N
 
 
 async def _note_closes(tx: Tx, view: View, number: int, body: str) -> None:
-    """`closes #12` in the text, as people write it elsewhere."""
+    """Record the issues that the text closes: `closes #12` and the like."""
     issues = sorted({int(digits) for digits in _CLOSES.findall(body)} - {number})[: limits.CLOSES]
     await tx.many(
         rows.CLOSING, [{"repo_id": view.repo.id, "number": number, "issue": issue} for issue in issues]
@@ -301,7 +301,7 @@ async def _require_news(tx: Tx, view: View, body: ProposalCreate, other: Head | 
 
 
 async def _branch(tx: Tx, view: View, name: str, pointer: str) -> tuple[RefRow, str]:
-    """A living branch and its head. Invalid for one that is missing or has no seal."""
+    """An existing branch and its head. Raises Invalid if it is missing or has no seal."""
     row = await tx.one(refs.ONE, repo_id=view.repo.id, type="branch", name=name)
     if row is None:
         raise Invalid(

@@ -77,7 +77,7 @@ async def create(view: View, number: str, body: ReviewCreate) -> Review:
 
 
 async def dismiss(view: View, number: str, review: str) -> Review:
-    """The verdict counts no longer; what was said stays."""
+    """Dismiss the verdict, which then no longer counts; the text stays."""
     async with view.write() as tx:
         row = await states.find(tx, view, number)
         of = {"of_repo": view.repo.id, "of_number": row.number, "review": review}
@@ -93,7 +93,8 @@ async def dismiss(view: View, number: str, review: str) -> Review:
 
 
 async def request(tx: Tx, view: View, of: Subject, handles: list[str]) -> None:
-    """Whoever has a role in the repository can be asked, but for the author."""
+    """Request reviews of these people. Raises Invalid for somebody without a role in the repository, and for
+    the author."""
     for handle in handles:
         who = await subject.member(tx, view, handle, "/reviewers")
         if who == of.author_id:

@@ -1,4 +1,4 @@
-"""A proposal's row, and its state wherever that stands."""
+"""Finds proposals and sets their state in all rows that contain it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def subject_of(row: ProposalRow) -> Subject:
 
 
 async def put(tx: Tx, view: View, number: int, state: State, kind: str, **data: Any) -> None:
-    """Set the state; `kind` and `data` are of the event that says so. Rules are the caller's."""
+    """Set the state. `kind` and `data`: of the event. The caller has checked the rules."""
     await put_in(tx, view.node, view.repo.id, number, state, kind, **data)
 
 

@@ -1,5 +1,5 @@
-"""Suggestions of threads become one seal of the head branch: worked out here, signed by the device that
-asked."""
+"""Makes one seal of the head branch from suggestions of threads: computed here, signed by the device of the
+caller."""
 
 from __future__ import annotations
 

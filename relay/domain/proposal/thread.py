@@ -162,7 +162,8 @@ async def update(view: View, number: str, thread: str, patch: ThreadPatch) -> Th
 
 
 async def _find_seal(tx: Tx, view: View, newest: ProposalRow, body: ThreadCreate) -> str:
-    """The seal whose lines are meant: that of the version that was looked at, or its merge base."""
+    """The seal that the lines belong to: the head of the version that the caller has seen, or its merge
+    base."""
     of = {"of_repo": view.repo.id, "of_number": newest.number}
     version_row = await tx.one(rows.VERSION_OF, **of, head=body.seal_id)
     if version_row is None and not await _is_on_line(tx, newest, body.seal_id):
@@ -191,7 +192,7 @@ async def _is_on_line(tx: Tx, newest: ProposalRow, seal_id: str) -> bool:
 
 
 async def _begin(view: View, body: ThreadCreate, at: str) -> ThreadRow:
-    """The thread as it begins, in the seal `at`."""
+    """A new thread, in the seal `at`."""
     sealed.require_plaintext(view)
     try:
         root = (await sealed.seal(view, at)).root

@@ -1,4 +1,4 @@
-"""What keeps a proposal from being merged, and how it stands to its base."""
+"""Computes what blocks the merge of a proposal, and how the proposal relates to its base."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def merge_state(
     base_now: str | None,
     trial: Collection[str] | None,
 ) -> MergeState:
-    """What stands in the way first: conflicts need work on the files, a draft its author, the rest waits for
-    others. `base_now`: head of the base branch; `trial`: files in which the merge would conflict, None while
-    it was not tried."""
+    """The state to show, which is the first obstacle: conflicts need work on the files, a draft needs its
+    author, the rest waits for others. `base_now`: head of the base branch. `trial`: files in which the merge
+    would conflict, None if it was not tried."""
     if state != "open" or base_now is None:
         return "unknown"
     if trial:

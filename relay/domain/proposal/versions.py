@@ -46,12 +46,12 @@ async def page(view: View, number: str, query: PageQuery) -> Page[Version]:
 
 
 async def add(tx: Tx, view: View, number: int, n: int, head: str, base: str) -> None:
-    """Version `n` by the caller, the newest of the proposal from now on."""
+    """Add version `n`, by the caller; it is the newest of the proposal then."""
     await put(tx, view.node, (view.repo.id, number), n, head, base, view.me.account_id)
 
 
 async def put(tx: Tx, node: Node, of: tuple[str, int], n: int, head: str, base: str, by: str) -> None:
-    """As `add`, for a repository and an account given by their ids."""
+    """As `add`, for a repository and an account given by id."""
     repo_id, number = of
     await tx.run(
         rows.INSERT_VERSION,
@@ -131,7 +131,8 @@ async def _read_bytes(node: Node, repo_id: str, side: TreeEntry | None, content:
 
 
 def _to_wire(view: View, row: Row) -> Version:
-    """A change id would let a reader test guesses about what is hidden."""
+    """A version as readers see it. Its change id is left out where paths are hidden, because it would let a
+    reader test guesses about them."""
     n, head, base, merge_base, change, _, who, handle, kind, created = row
     return Version(
         n=n,

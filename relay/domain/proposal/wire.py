@@ -105,7 +105,7 @@ async def proposals(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) ->
 def _conflicts(
     view: View, row: ProposalRow, base_now: str | None, tried: Sequence[str] | None
 ) -> list[str] | None:
-    """The files that the caller sees of those in which a merge would conflict; None if it was not tried."""
+    """The files with conflicts that the caller sees; None if the merge was not tried."""
     if tried is None or tried[:2] != [row.head_seal, base_now]:
         return None
     paths: list[str] = msgspec.json.decode(tried[2])
@@ -120,7 +120,7 @@ def _auto(columns: Sequence[Any] | None) -> AutoMerge | None:
 
 
 async def _others(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) -> dict[str | None, HeadRepo]:
-    """Repositories of head branches, by the column that names them: those that the caller sees."""
+    """Repositories of head branches that the caller sees, by the column that names them."""
     repositories: dict[str | None, HeadRepo] = {
         None: HeadRepo(id=view.repo.id, full_name=view.repo.full_name)
     }

@@ -1,1 +1,1 @@
-"""Rules of branches."""
+"""Protection of branches by rules."""

@@ -1,1 +1,1 @@
-"""Releases, their assets, and what is signed of them."""
+"""Releases, their assets and signatures."""

@@ -1,4 +1,5 @@
-"""Rules of signed publications: a writer signs what a release hands out, and a change of that ends it."""
+"""Rules of signed publications: a writer signs a release with its assets, and any change of these ends the
+signature."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ async def create(view: View, body: PublicationCreate) -> Release:
                 f"release {release.version} has no files; "
                 f"run: svc repo release upload {release.version} FILES"
             )
-        assets = [(one.name, one.blake3, one.size) for one in release.assets]
+        assets = [(asset.name, asset.blake3, asset.size) for asset in release.assets]
         raw = publication.payload(view.repo.id, release.version, release.seal_id, assets)
         signature = unb64u(body.signature, keys.SIGNATURE_BYTES)
         if not keys.verify(key.ed25519, raw, signature):

@@ -1,4 +1,4 @@
-"""What the pages of differences show: a comparison, a seal, a proposal with its threads, blame."""
+"""Data of the pages that show differences: a comparison, a seal, a proposal with its threads, blame."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Kind = Literal["ins", "del", "hunk", "same", "note"]
 
 @dataclass(slots=True)
 class RenderedThread:
-    """A thread with the texts of its first comments. `more`: how many further ones it has."""
+    """A thread with the texts of its first comments. `more`: the number of further ones."""
 
     thread: Thread
     comments: list[tuple[Comment, Text]]
@@ -40,7 +40,7 @@ class RenderedThread:
 
 @dataclass(slots=True)
 class DiffLine:
-    """One line of a difference. `old`, `new`: its number on that side, None where it does not stand there."""
+    """One line of a difference. `old`, `new`: its line number on each side, None if that side lacks it."""
 
     kind: Kind
     text: str
@@ -51,7 +51,7 @@ class DiffLine:
 
 @dataclass(slots=True)
 class Difference:
-    """A file that changed. `rows` is empty where `file.patch` is None."""
+    """A changed file. `rows` is empty if `file.patch` is None."""
 
     file: ChangedFile
     rows: list[DiffLine]
@@ -59,7 +59,7 @@ class Difference:
 
 @dataclass(slots=True)
 class Comparison:
-    """`reason`: why there is none, in words; empty if there is one."""
+    """A comparison. `reason`: why it cannot be shown, "" if it can."""
 
     changes: Compare | None = None
     files: list[Difference] = field(default_factory=list)
@@ -67,19 +67,19 @@ class Comparison:
 
     @property
     def added(self) -> int:
-        """The lines that these files gained."""
+        """The number of lines that these files gained."""
         return sum(difference.file.additions or 0 for difference in self.files)
 
     @property
     def removed(self) -> int:
-        """The lines that these files lost."""
+        """The number of lines that these files lost."""
         return sum(difference.file.deletions or 0 for difference in self.files)
 
 
 @dataclass(slots=True)
 class ProposalFiles:
-    """What a proposal changes. `elsewhere`: threads whose lines this page does not show; `more`: there are
-    threads beyond these."""
+    """The changes of a proposal. `elsewhere`: threads whose lines are not on this page. `more`: there are
+    further threads."""
 
     comparison: Comparison
     elsewhere: list[RenderedThread] = field(default_factory=list)
@@ -120,7 +120,7 @@ def diff_lines(patch: str) -> list[DiffLine]:
 
 
 async def comparison(place: Place, query: CompareQuery) -> Comparison:
-    """The comparison, or why this reader has none."""
+    """The comparison, or the reason why this reader cannot have it."""
     if not place.may("history.compare"):
         return Comparison(reason=REFUSED)
     return await _compare(place, query)
@@ -145,8 +145,8 @@ async def _compare(place: Place, query: CompareQuery) -> Comparison:
 
 
 async def of_proposal(place: Place, proposal: Proposal, cursor: str | None) -> ProposalFiles:
-    """What the newest version of a proposal changes, each open thread below its lines. A reader without the
-    comparison has the threads from the API."""
+    """The changes of the newest version of a proposal, each open thread below its lines. A reader who may not
+    see the comparison gets the threads only."""
     query = CompareQuery(base=proposal.base_seal, head=proposal.head_seal, cursor=cursor)
     result = await comparison(place, query)
     if result.changes is None:
@@ -163,7 +163,8 @@ async def _render_thread(place: Place, thread: Thread) -> RenderedThread:
 
 
 def _place_threads(files: Sequence[Difference], threads: Sequence[RenderedThread]) -> list[RenderedThread]:
-    """Put each thread below the last of its lines. Returns those whose line stands in none of the files."""
+    """Put each thread below the last of its lines. Returns the threads whose lines are in none of the
+    files."""
     lines: dict[tuple[str, str, int], DiffLine] = {}
     for difference in files:
         for row in difference.rows:
@@ -183,8 +184,8 @@ def _place_threads(files: Sequence[Difference], threads: Sequence[RenderedThread
 
 
 async def blame(position: Position) -> tuple[list[BlamedLine], str]:
-    """The lines of a file with the seals that they come from, or why this reader has none. Raises NotFound
-    where there is no file."""
+    """The lines of a file with the seals that they come from, or the reason why this reader cannot have them.
+    Raises NotFound if there is no file."""
     view = position.place.view
     if not position.place.may("history.blame"):
         seal = await sealed.seal(view, position.seal)

@@ -1,4 +1,4 @@
-"""What the pages of files show: a folder, a file, the history of a path."""
+"""Data of the pages that show files: a folder, a file, the history of a path."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Shape = Literal["text", "markdown", "picture", "bytes"]
 
 @dataclass(slots=True)
 class Position:
-    """What a page of files shows: `at` as the address names it, its `seal` now, and the `path`."""
+    """What a page of files shows: `at` as in the address, the `seal` that it is now, and the `path`."""
 
     place: Place
     at: str
@@ -50,7 +50,8 @@ class Position:
 
 @dataclass(slots=True)
 class File:
-    """`lines`: pieces of HTML of a text; `html`: of rendered Markdown; both empty for other files."""
+    """A file. `lines`: a text as pieces of HTML. `html`: rendered Markdown. Both are empty for other
+    files."""
 
     name: str
     size: int
@@ -89,7 +90,7 @@ async def readme(position: Position, entries: list[TreeFile]) -> File | None:
 
 
 async def file(position: Position, path: str, plain: bool = False, lines: str = "") -> File:
-    """A file at the seal. `plain`: the source of Markdown too. `lines`: N or N-M, which are marked. Raises
+    """A file at the seal. `plain`: show the source of Markdown too. `lines`: N or N-M, lines to mark. Raises
     NotFound."""
     try:
         blob = await history.blob(position.place.view, position.seal, path)
@@ -118,7 +119,7 @@ async def file(position: Position, path: str, plain: bool = False, lines: str = 
 
 
 def marked(lines: str, count: int) -> range:
-    """The lines that `N` or `N-M` names, from 1 on; empty for anything else."""
+    """The line numbers, from 1, that `N` or `N-M` names; none for other text."""
     match = _LINES.fullmatch(lines)
     if match is None:
         return range(0)
@@ -138,7 +139,7 @@ async def seals(position: Position, cursor: str | None) -> tuple[list[SealSummar
 
 
 def size_of(size: int) -> str:
-    """A number of bytes as people read it: `1.4 MiB`."""
+    """A number of bytes for people: `1.4 MiB`."""
     amount, unit = float(size), "bytes"
     for larger in ("KiB", "MiB", "GiB"):
         if amount < 1024:

@@ -36,7 +36,7 @@ async def page(view: View, query: PageQuery) -> Page[Repo]:
             tx, rows.LIST, query, lambda row: repos.shown_row(view, row), of_repo=view.repo.id, account=me
         )
         items = await social.of_several(tx, view, forks.items)
-    return replace(forks, items=[replace(one, parent=parent) for one in items])
+    return replace(forks, items=[replace(fork, parent=parent) for fork in items])
 
 
 async def create(view: View, body: ForkCreate) -> Repo:
@@ -79,7 +79,7 @@ async def create(view: View, body: ForkCreate) -> Repo:
 
 
 def _fork_row(view: View, owner_id: str, owner: str, name: str | None) -> RepoRow:
-    """The row of a fork, named `name` or as the origin."""
+    """The row of a fork. `name`: its name, None for that of the parent."""
     now, parent = now_ms(), view.repo
     return RepoRow(
         id=new_repo_id(),

@@ -24,8 +24,8 @@ _READS = OPERATIONS["history.tree"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`view`: for reading files. `page`: its address without the node's, `node`. `images`: whether
-    texts show the images of the repository."""
+    """A repository and how its pages show it. `view`: for reading files. `page`: address of its page, without
+    that of the node. `images`: whether texts show images of the repository."""
 
     view: View
     repo: Repo
@@ -38,7 +38,7 @@ class Place:
         return f"{self.page}/dev"
 
     def tab(self, tab: str, **query: str | int | None) -> str:
-        """The address of a tab; members that are None or empty are left out."""
+        """The address of a tab; members that are None or "" are left out."""
         given = {name: str(value) for name, value in query.items() if value not in (None, "")}
         return f"{self.dev}?{urlencode({'tab': tab, **given}, quote_via=quote, safe='/')}"
 
@@ -51,7 +51,7 @@ class Place:
         return f"/api/v1/repos/{self.repo.id}/raw/{seal}/{quote(path)}"
 
     def links(self, seal: str, folder: str) -> Links:
-        """The targets of relative links in a text of this folder."""
+        """Tells where relative links in a text of this folder lead."""
         return Links(
             folder=folder,
             page=f"{self.tab('code', at=seal)}&path=",
@@ -60,13 +60,13 @@ class Place:
         )
 
     def offers(self, operation: str) -> bool:
-        """Whether the node offers this operation of the API: its flag is on, its edition has it."""
+        """Whether the node offers this operation of the API: its flag is on, and the edition has it."""
         flag = next(route.flag for route in TABLE if route.operation.name == operation)
         on = flag is None or self.view.node.config.flags.on(flag)
         return on and OPERATIONS[operation].in_edition(EDITION)
 
     def may(self, operation: str) -> bool:
-        """Whether the reader may use this operation of the API, and the node offers it."""
+        """Whether the node offers this operation of the API and the reader may use it."""
         if not self.offers(operation):
             return False
         try:

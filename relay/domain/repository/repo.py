@@ -46,7 +46,7 @@ ALIAS_MS = limits.ALIAS * 1000
 
 
 async def create(caller: Caller, body: RepoCreate) -> Repo:
-    """A repository with its default branch, which has no seal yet, and a new tree key."""
+    """Create a repository with its default branch, which has no seal yet, and a new tree key."""
     me = caller.me
     if me.handle is None:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
@@ -62,7 +62,7 @@ async def create(caller: Caller, body: RepoCreate) -> Repo:
 
 
 async def insert(tx: Tx, caller: Caller, new: RepoRow) -> None:
-    """A new repository of the caller or their organisation, without branches. Raises NameTaken and
+    """Insert a new repository of the caller or their organisation, without branches. Raises NameTaken and
     QuotaExceeded."""
     await _claim_name(tx, new)
     try:
@@ -203,7 +203,7 @@ async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, 
 
 
 def shown_row(caller: Caller, row: Row) -> Repo:
-    """The wire form of a row of a list; a fork's parent is named where one repository is read."""
+    """A row of a list as readers see it. A fork's parent is named only where one repository is read."""
     return to_wire(caller, rows.row(row), caller.role_of(row))
 
 
@@ -211,7 +211,8 @@ def shown_row(caller: Caller, row: Row) -> Repo:
 
 
 async def owner_of(caller: Caller, named: str) -> tuple[str, str]:
-    """Id and handle of the caller or an organisation of theirs. NotFound for strangers to it."""
+    """Id and handle of the caller, or of the organisation `named` that they act for. Raises NotFound for
+    strangers to it."""
     if named.removeprefix("@").lower() in ("me", caller.me.handle):
         return caller.me.account_id, str(caller.me.handle)
     async with caller.read() as tx:
@@ -315,7 +316,7 @@ async def _insert_branch(tx: Tx, new: RepoRow) -> None:
 
 
 def _names_changed(patch: RepoPatch) -> list[str]:
-    """The names of the settings that a patch gives."""
+    """The names of the settings that a patch changes."""
     return [name for name in patch.__struct_fields__ if getattr(patch, name) is not None]
 
 
@@ -415,7 +416,8 @@ def to_wire(caller: Caller, row: RepoRow, role: Role | None, *, parent: ParentRe
 
 
 def clone_url(node: Node, row: RepoRow, role: Role | None) -> str | None:
-    """Where git clones the repository; None where this role does not see all of it, or git nothing."""
+    """The address from which git clones the repository; None if git may not, or if this role does not see all
+    of it."""
     whole = not row.partial and (row.policy is None or RANK[role] >= RANK["write"])
     readable = whole and row.class_ != "private_e2ee" and row.state in ("active", "archived")
     if not readable or git.program() is None:

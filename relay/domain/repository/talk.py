@@ -1,4 +1,4 @@
-"""What the pages of issues, proposals, runs and releases show."""
+"""Data of the pages of issues, proposals, runs and releases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMENTS, REVIEWS = 100, 50  # of one page
 
 @dataclass(slots=True)
 class Text:
-    """A text of a person. `html`: rendered; None where the text is shown as it was written."""
+    """A text that somebody wrote. `html`: rendered; None if the text is shown as it is."""
 
     raw: str
     html: str | None
@@ -30,7 +30,7 @@ class Text:
 
 @dataclass(slots=True)
 class Talk:
-    """An issue or a proposal with what was said about it. `more`: there are further comments."""
+    """An issue or proposal with its comments. `more`: there are further comments."""
 
     subject: Issue | Proposal
     body: Text

@@ -29,7 +29,7 @@ from relay.domain.storage import chunked
 
 
 class Wish(Protocol):
-    """The caller's input for a seal."""
+    """What a caller asks for in a seal."""
 
     @property
     def message(self) -> str: ...
@@ -63,8 +63,8 @@ def capability(view: View) -> str:
 
 
 def require_same_capability(view: View, seal_draft: SealDraft) -> None:
-    """Raise PrepareExpired unless the caller signs under what the prepared bytes say, and the tree has the
-    key that the repository has now."""
+    """Raise PrepareExpired unless the caller signs with the capability in the prepared bytes, and the
+    repository still has the tree key that the tree was made with."""
     payload = seals.decode(seal_draft.payload)
     if payload.tree_key_id != view.repo.tree_key_id:
         raise PrepareExpired("a path became private since this was prepared; nothing was sealed, push again")
@@ -84,7 +84,7 @@ def draft(
     git: GitOrigin | None = None,
     merge: MergeOrigin | None = None,
 ) -> SealDraft:
-    """The exact bytes to sign for a tree of this root."""
+    """The exact bytes to sign for a tree with this root."""
     now = now_ms()
     payload = SealPayload(
         repo_id=view.repo.id,
@@ -114,7 +114,7 @@ def draft(
 
 async def bytes_rest(view: View, prepare_id: str) -> bool:
     """Whether all objects of a large prepared seal are stored and safe from the collector, so that the
-    landing transaction need not check them. False for small seals, where checking twice would cost more."""
+    landing transaction need not check them. False for small seals, for which two checks would cost more."""
     size = await view.node.db.lookup(rows.PREPARED_BYTES, prepare_id=prepare_id)
     if size is None or size[0] < LARGE:
         return False

@@ -71,7 +71,7 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
         _require_head(ref, body)
         parent = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
         lane_rows = await tx.all(lanes.SINCE, branch_id=ref.id, since=ref.sealed_seq)
-        changed = [lanes.row(one) for one in lane_rows]
+        changed = [lanes.row(row) for row in lane_rows]
         load, directories = trees.stored(view.node.objects, tx), dict[bytes, tree.Directory]()
         changes = await _changes_of(load, parent, changed, directories)
         if not changes and not body.merged:
@@ -176,7 +176,7 @@ async def signing_key(tx: Tx, view: View, key_id: str) -> KeyRow:
 async def take_prepared(
     purpose: Purpose, tx: Tx, view: View, ref: RefRow, prepare_id: str, device_key_id: str
 ) -> PrepareRow:
-    """What was prepared under this id for this purpose by this caller and key, if not expired. A prepare for
+    """What this caller and key prepared under this id for this purpose, if it has not expired. A prepare for
     another purpose counts as unknown."""
     prepared = await prepared_for(purpose, tx, prepare_id)
     if prepared.account_id != view.me.account_id or prepared.branch_id != ref.id:
@@ -223,11 +223,11 @@ async def move(tx: Tx, view: View, ref: RefRow, expected: str | None, head: str,
 async def find(tx: Tx, repo_id: str, ids: list[str]) -> list[SealRow]:
     """Seals of the repository by id, in the given order; unknown ones are left out."""
     by_id = {row.id: row for row in map(rows.row, await tx.all(rows.MANY, repo_id=repo_id, ids=ids))}
-    return [by_id[one] for one in ids if one in by_id]
+    return [by_id[seal_id] for seal_id in ids if seal_id in by_id]
 
 
 def require_same(view: View, row: SealRow, device_key_id: str) -> None:
-    """Raise unless the caller and key are those of the successful finalize."""
+    """Raise unless caller and key are the same as in the successful finalize."""
     if row.account_id != view.me.account_id:
         raise NotFound
     if row.device_key_id != device_key_id:
@@ -282,11 +282,11 @@ async def _require_budget(tx: Tx, load: trees.Load, view: View, ref: RefRow, bui
         return
 
     async def either(digests: list[bytes]) -> dict[bytes, bytes]:
-        in_memory = {one: built.directories[one] for one in digests if one in built.directories}
-        return {**await load([one for one in digests if one not in in_memory]), **in_memory}
+        in_memory = {digest: built.directories[digest] for digest in digests if digest in built.directories}
+        return {**await load([digest for digest in digests if digest not in in_memory]), **in_memory}
 
     entries = await trees.drive(tree.walk(built.root), either)
-    require_budget(view, len(entries), sum(one.size for one in entries.values() if one.kind != "text"))
+    require_budget(view, len(entries), sum(entry.size for entry in entries.values() if entry.kind != "text"))
 
 
 def require_budget(view: View, files: int, blobs: int) -> None:

@@ -62,7 +62,7 @@ _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 
 @dataclass(slots=True, frozen=True)
 class Said:
-    """The caller's input for a seal."""
+    """What a caller asks for in a seal."""
 
     message: str
     device_key_id: str
@@ -82,12 +82,12 @@ class Chain:
         self,
         root: bytes | None,
         changes: dict[str, TreeEntry | None],
-        known: tree.Known | None = None,
+        cached: tree.Known | None = None,
         alike: Mapping[str, bytes] = _NONE,
     ) -> bytes:
-        """The root of the tree with these changes. `known` and `alike`: as of `tree.update`."""
+        """The root of the tree with these changes. `cached` and `alike`: as of `tree.update`."""
         key, cache = self.view.repo.tree_key, self.view.node.directories
-        built: Built = await trees.update(root, changes, key, self.load, known, alike, cache)
+        built: Built = await trees.update(root, changes, key, self.load, cached, alike, cache)
         self.size += sum(map(len, built.directories.values()))
         if self.size > DIRECTORIES_AT_ONCE:
             most = limits.in_words(DIRECTORIES_AT_ONCE)
@@ -148,15 +148,15 @@ async def _finalize(view: View, body: FinalizeSealsRequest, worked: landing.Work
             await seal.require_landed_by("seals", tx, existing[0])
             drafts = await _read_drafts(tx, body.prepare_id)
             seal.require_same(view, existing[0], body.device_key_id)
-            landed = await seal.find(tx, view.repo.id, [one.id for one in drafts]) or existing
-            return Page(items=[to_wire(one) for one in landed])
+            landed = await seal.find(tx, view.repo.id, [draft.id for draft in drafts]) or existing
+            return Page(items=[to_wire(landed_seal) for landed_seal in landed])
         ref = await _prepared_branch(tx, view, body.prepare_id)
         prepared = await seal.take_prepared("seals", tx, view, ref, body.prepare_id, body.device_key_id)
         key = await seal.signing_key(tx, view, body.device_key_id)
         drafts = _DRAFTS.decode(prepared.seals)
         if len(drafts) != len(body.signatures):
             raise Invalid(f"{len(drafts)} seals were prepared, {len(body.signatures)} signatures came")
-        signatures = [unb64u(one, 64) for one in body.signatures]
+        signatures = [unb64u(signature, 64) for signature in body.signatures]
         require_same_capability(view, drafts[0])
         for seal_draft, signature in zip(drafts, signatures, strict=True):
             require_parents(view, seal_draft.parents)
@@ -171,8 +171,8 @@ async def _finalize(view: View, body: FinalizeSealsRequest, worked: landing.Work
             await record(tx, view, ref, seal_draft, signature, key)
         await heard.announce(tx, view, ref, drafts[-1].id, prepared.expected_head)
         await view.node.landings.landed(tx, view, prepared.subject, drafts[-1].id)
-        landed = await seal.find(tx, view.repo.id, [one.id for one in drafts])
-        return Page(items=[to_wire(one) for one in landed])
+        landed = await seal.find(tx, view.repo.id, [draft.id for draft in drafts])
+        return Page(items=[to_wire(landed_seal) for landed_seal in landed])
 
 
 async def _draft_seals(
@@ -188,7 +188,7 @@ async def _draft_seals(
         git = GitOrigin(delta.git_id, delta.git_raw) if delta.git_id and delta.git_raw else None
         merge = MergeOrigin("git" if git else "merge", list(delta.parents)) if delta.parents else None
         # A pushed git merge keeps its parents in provenance; a merge made here has them as parents.
-        others = [] if git else [one for one in delta.parents if one != parent]
+        others = [] if git else [parent_id for parent_id in delta.parents if parent_id != parent]
         parents = ([parent] if parent else []) + others
         require_parents(chain.view, parents)
         drafts.append(draft(chain.view, ref.name, parents, root, wish, changes, git, merge))
@@ -303,7 +303,7 @@ async def require_budget(chain: Chain, root: bytes) -> None:
 
 
 async def _prepared_branch(tx: Tx, view: View, prepare_id: str) -> RefRow:
-    """The branch for which this was prepared."""
+    """The branch for which this id was prepared."""
     prepared = await seal.prepared_for("seals", tx, prepare_id)
     branch = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=prepared.branch_id)
     if branch is None:

@@ -1,1 +1,1 @@
-"""Objects of repositories by digest: single, in packs, in chunks; what collects them."""
+"""Objects of repositories by digest: single, in packs, in chunks; and the collector of unreferenced ones."""

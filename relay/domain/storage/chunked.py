@@ -80,7 +80,7 @@ async def manifest(view: View, name: str) -> bytes:
 
 
 async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """The sizes in bytes of those files that the repository holds as chunks, by digest."""
+    """Digest → size in bytes of those files that the repository holds as chunks."""
     if not digests:
         return {}
     sizes = await tx.all(rows.SIZES, repo_id=repo_id, digests=sorted(digests))
@@ -100,8 +100,8 @@ async def touch(tx: Tx, repo_id: str, digests: Collection[bytes]) -> None:
 
 
 async def listed(db: Database, objects: ObjectStore) -> AsyncIterator[list[bytes]]:
-    """For each manifest, its digest and those of the chunks that it lists. The collector keeps these objects
-    for the files that have a row."""
+    """The digests of each manifest and of the chunks that it lists. The collector keeps these objects for
+    files that have a row."""
     async with db.read() as tx:
         manifests = [bytes(name) for (name,) in await tx.all(rows.MANIFESTS)]
     for name in manifests:
@@ -113,8 +113,8 @@ async def listed(db: Database, objects: ObjectStore) -> AsyncIterator[list[bytes
 
 
 async def admit(view: View, chunk_manifest: ChunkManifest, raw: bytes) -> None:
-    """Read all chunks, compare, then make the file known, if the caller may by then; the request itself may
-    have ended meanwhile. `raw`: the canonical bytes of `chunk_manifest`."""
+    """Read and compare all chunks of a file, then record the file, if the caller may by then; the request
+    itself may have ended meanwhile. `raw`: the canonical bytes of `chunk_manifest`."""
     node, repo_id = view.node, view.repo.id
     whole = blake3()
     for part in _portions(chunk_manifest.chunks, CHECKED_CHUNKS):
@@ -148,11 +148,11 @@ async def _locate_chunks(node: Node, repo_id: str, part: Sequence[ChunkRow]) -> 
     for one of another size than the manifest says."""
     sizes = {bytes.fromhex(chunk.blake3): chunk.size for chunk in part}
     located = await node.objects.locate(list(sizes), repo_id)
-    missing = [one for one in sizes if one not in located or located[one].directory]
+    missing = [chunk for chunk in sizes if chunk not in located or located[chunk].directory]
     if missing:
         raise PayloadMissing(
             "the repository does not hold all chunks of this file; send them first",
-            missing=[one.hex() for one in missing[:MISSING_TOLD]],
+            missing=[chunk.hex() for chunk in missing[:MISSING_TOLD]],
         )
     for chunk in part:
         stored = located[bytes.fromhex(chunk.blake3)].size

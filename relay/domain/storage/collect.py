@@ -32,7 +32,7 @@ Say = Callable[[str], None]
 
 @dataclass(slots=True)
 class Unreferenced:
-    """Unreferenced objects and their bytes before compression."""
+    """The unreferenced objects: their number, and their bytes before compression."""
 
     marked: int = 0
     objects: int = 0
@@ -89,13 +89,13 @@ async def _drop_scopes(db: Database, marks: Marks, cutoff: int) -> None:
         if not page:
             return
         repo_id, digest = str(page[-1][0]), bytes(page[-1][1])
-        living = await marks.among(bytes(one[1]) for one in page)
-        for of, group in groupby(page, key=lambda one: str(one[0])):
-            dead = {name: int(one[2]) for one in group if (name := bytes(one[1])) not in living}
+        living = await marks.among(bytes(row[1]) for row in page)
+        for of, group in groupby(page, key=lambda row: str(row[0])):
+            dead = {name: int(row[2]) for row in group if (name := bytes(row[1])) not in living}
             if dead:
                 async with db.write(repo_name(of)) as tx:
                     dropped = await tx.all(rows.DROP_SCOPES, repo_id=of, digests=sorted(dead), cutoff=cutoff)
-                    size = sum(dead[bytes(one[0])] for one in dropped)
+                    size = sum(dead[bytes(row[0])] for row in dropped)
                     await quota.count(tx, of, -len(dropped), -size, None)
 
 
@@ -111,9 +111,9 @@ async def _drop_large(db: Database, marks: Marks, cutoff: int, dry_run: bool) ->
         if not page:
             return gone
         repo_id, digest = str(page[-1][0]), bytes(page[-1][1])
-        living = await marks.among(bytes(one[1]) for one in page)
-        for of, group in groupby(page, key=lambda one: str(one[0])):
-            dead = [name for one in group if (name := bytes(one[1])) not in living]
+        living = await marks.among(bytes(row[1]) for row in page)
+        for of, group in groupby(page, key=lambda row: str(row[0])):
+            dead = [name for row in group if (name := bytes(row[1])) not in living]
             if dry_run:
                 gone += len(dead)
             elif dead:
@@ -129,8 +129,8 @@ async def _drop_objects(db: Database, marks: Marks, cutoff: int, counts: Unrefer
         if not page:
             return
         after = bytes(page[-1][0])
-        living = await marks.among(bytes(one[0]) for one in page)
-        dead = {name: size for one, size in page if (name := bytes(one)) not in living}
+        living = await marks.among(bytes(row[0]) for row in page)
+        dead = {name: size for raw, size in page if (name := bytes(raw)) not in living}
         if not dead:
             continue
         gone = len(dead)

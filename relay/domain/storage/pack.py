@@ -41,12 +41,12 @@ async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
     await view.lease.wait(len(digests) * DIGEST_BYTES)
     async with _wait_turn(view, digests), view.write() as tx:
         missing = await view.node.objects.missing(tx, view.repo.id, digests)
-        await view.node.objects.touch(tx, [one for one in digests if one not in missing])
+        await view.node.objects.touch(tx, [digest for digest in digests if digest not in missing])
         if missing and await chunked.any_held(tx, view.repo.id):
             files = await chunked.held(tx, view.repo.id, missing)
             await chunked.touch(tx, view.repo.id, files)
             missing -= files.keys()
-    return HaveAnswer(missing=[index for index, one in enumerate(digests) if one in missing])
+    return HaveAnswer(missing=[index for index, digest in enumerate(digests) if digest in missing])
 
 
 async def store(view: View, upload: Upload) -> PackStored:
@@ -67,22 +67,22 @@ async def store(view: View, upload: Upload) -> PackStored:
 
 
 async def fetch(view: View, digests: Sequence[bytes], require_named: RequireNamed) -> Export:
-    """One pack with as many of these, from the first on, as it can hold. Raises PayloadMissing if the
-    repository lacks one. Tree directories name files that the caller may not see, so they are never handed
-    out here; nor is anything to a caller from whom paths are hidden that `require_named` refuses."""
+    """One pack with as many of these objects, from the first on, as fit. Raises PayloadMissing if the
+    repository lacks one. It never contains directories of trees, because they name files that the caller may
+    not see; to a caller with hidden paths it contains only what `require_named` allows."""
     require_plaintext(view)
     held = await view.lease.wait(len(digests) * PLACE_BYTES)
     async with _wait_turn(view, digests):
         await require_named(digests)
         distinct = list(dict.fromkeys(digests))
         located = await view.node.objects.locate(distinct, view.repo.id)
-        missing = [one for one in distinct if one not in located or located[one].directory]
+        missing = [digest for digest in distinct if digest not in located or located[digest].directory]
         if missing:
             raise PayloadMissing(
                 f"{view.repo.full_name} holds no object {missing[0].hex()[:12]}",
-                missing=[one.hex() for one in missing[:100]],
+                missing=[digest.hex() for digest in missing[:100]],
             )
-        pack = await export(view.node.objects, [located[one] for one in distinct], view.lease)
+        pack = await export(view.node.objects, [located[digest] for digest in distinct], view.lease)
     view.lease.give_back(held)
     return pack
 
@@ -93,7 +93,7 @@ def _wait_turn(view: View, digests: Sequence[bytes]) -> AbstractAsyncContextMana
 
 
 async def read_digests(upload: Upload) -> list[bytes]:
-    """A body of 32 bytes a digest, at most HAVE_DIGESTS of them."""
+    """The digests in a body of 32 bytes each, at most HAVE_DIGESTS."""
     body = await upload.whole()
     await upload.finish()
     if len(body) % DIGEST_SIZE or not body:
@@ -130,7 +130,7 @@ class _Intake:
             upload.promise(msgspec.msgpack.encode(self.reader.toc))  # canonical: the bytes that arrived
             self._promised = True
         for frame in frames:
-            self.digests += [one.digest for one in frame.row.objects]
+            self.digests += [row.digest for row in frame.row.objects]
             self.stored_bytes += frame.row.stored_len
         fresh = await self._unknown_frames(frames)
         self._placed += await self._store.append(fresh, sync=False)
@@ -150,14 +150,14 @@ class _Intake:
                     f"a frame that several objects share unpacks to at most {FRAME_SHARED_MAX} bytes, "
                     f"this one to {row.raw_len}; a larger object has a frame of its own"
                 )
-        sizes = [(one.digest, one.size) for row in table for one in row.objects]
+        sizes = [(each.digest, each.size) for row in table for each in row.objects]
         self._held += await self._view.lease.wait(len(sizes) * ROW_BYTES, BEGUN_PATIENCE)
         async with self._view.read() as tx:
             await quota.require(tx, self._view.repo.id, sizes, self._view.node.config.quota)
 
     async def index(self) -> None:
-        """Make it durable, then reachable: some objects at a time, so that nobody who writes waits for all of
-        a large pack. All of it was verified."""
+        """Make the pack durable, then its objects reachable: some objects at a time, so that writers need not
+        wait for a large pack. Everything was verified before."""
         await self._store.sync(self._placed)
         for placed, digests in self._portions():
             async with self._view.write() as tx:
@@ -171,13 +171,13 @@ class _Intake:
         new: set[bytes] = set()
         for frame in self._placed:
             placed.append(frame)
-            digests += [one.digest for one in frame.row.objects]
+            digests += [row.digest for row in frame.row.objects]
             if len(digests) >= OBJECTS_AT_ONCE:
                 yield placed, digests
                 new.update(digests)
                 placed, digests = [], []
         new.update(digests)
-        rest = [one for one in self.digests if one not in new]
+        rest = [digest for digest in self.digests if digest not in new]
         room = max(OBJECTS_AT_ONCE - len(digests), 0)
         if placed or not new or rest[:room]:
             yield placed, digests + rest[:room]
@@ -187,10 +187,10 @@ class _Intake:
     async def _unknown_frames(self, frames: list[Frame]) -> list[Frame]:
         """Frames with an object that this repository does not hold yet. Other repositories are not
         considered: the time of the upload would reveal what they hold (see `ObjectStore.place`)."""
-        digests = [one.digest for frame in frames for one in frame.row.objects]
+        digests = [row.digest for frame in frames for row in frame.row.objects]
         async with self._view.read() as tx:
             missing = await self._store.missing(tx, self._view.repo.id, digests)
-        return [frame for frame in frames if any(one.digest in missing for one in frame.row.objects)]
+        return [frame for frame in frames if any(row.digest in missing for row in frame.row.objects)]
 
     def _verify_frames(self, step: Sequence[bytes]) -> tuple[list[Frame], list[bytes]]:
         """Verify the complete frames. Returns them and the digests of their text objects, which updates will

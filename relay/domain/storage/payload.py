@@ -35,8 +35,9 @@ async def put(view: View, name: str, upload: Upload) -> tuple[PayloadStored, boo
 
 
 async def get(view: View, name: str, require_named: RequireNamed) -> Reply:
-    """The payload's bytes. Raises NotFound for a payload of other repositories only. A digest does not say
-    which path it belongs to, so `require_named` refuses a filtered view that no seal shows the payload."""
+    """The payload's bytes. Raises NotFound if only other repositories have it. A digest does not say at which
+    path its file is, so for a caller with hidden paths `require_named` refuses payloads that no seal shows to
+    the caller."""
     require_plaintext(view)
     digest = unhex(name)
     await require_named([digest])

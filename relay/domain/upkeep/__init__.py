@@ -1,1 +1,1 @@
-"""Work of the node beside requests, what it says of itself, and verification."""
+"""The node itself: periodic work, health and version, verification of what is stored."""

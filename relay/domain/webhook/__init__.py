@@ -1,1 +1,1 @@
-"""Webhooks: who is told, what, and how it gets there."""
+"""Webhooks: addresses that receive messages about events, the messages, and their delivery."""

@@ -1,10 +1,9 @@
-"""One attempt after the other to deliver a message, as jobs: at least once, always under the id of its event.
+"""Delivers messages as jobs, one attempt after the other: at least once, always under the id of its event.
 
-A delivery is a row; a job carries its id and the number of the attempt. The outcome and the job of the next
-attempt are written together, so that whatever dies, the attempt is made again and no other one. What hangs
-holds up nobody else: of one host so many are asked at once, of one webhook one, and webhooks whose last
-attempt failed, or lasts, have slots of their own.
-"""
+A delivery is a row; a job has its id and the number of the attempt. The outcome and the job of the next
+attempt are written together, so that after a crash exactly this attempt is repeated. A slow address delays no
+others: the number of requests at a time is limited for each host, one webhook sends one at a time, and
+webhooks whose last attempt failed, or takes long, have slots of their own."""
 
 from __future__ import annotations
 
@@ -114,8 +113,8 @@ async def queue(
     failing: bool = False,
     redelivery: bool = False,
 ) -> str:
-    """Queue a delivery of a stored message, due at once. Returns its id. A webhook that fails and has too
-    many waiting deliveries is not sent this one."""
+    """Queue a delivery of a stored message, due at once. Returns its id. None is queued for a failing webhook
+    with too many waiting deliveries."""
     delivery_id, now = new_id(), now_ms()
     full = failing and await tx.value(rows.COUNT_WAITING, of_hook=hook_id) >= WEBHOOK_WAITING
     blank = dict.fromkeys(
@@ -141,7 +140,7 @@ async def queue(
 
 
 def _job(delivery: str, hook_id: str, host: str, attempt: int) -> dict[str, Any]:
-    """The data of the job of one attempt. `attempt`: how many there were before."""
+    """The data of the job of one attempt. `attempt`: the number of attempts before it."""
     return {"delivery": delivery, "hook": hook_id, "host": host, "attempt": attempt}
 
 
@@ -194,7 +193,7 @@ def sign(key: bytes, id_: str, timestamp: int, body: bytes) -> str:
 
 
 class _Outcome(msgspec.Struct):
-    """What came of an attempt. `reason`: why it failed, None if the message was accepted; `took`:
+    """The result of an attempt. `reason`: why it failed, None if the message was accepted. `took`:
     milliseconds."""
 
     sent: dict[str, str]

@@ -1,5 +1,5 @@
-"""The follower that turns events into deliveries: each webhook that asked for them is told, and nobody who
-writes waits for it."""
+"""The follower that turns events into deliveries to the webhooks that want them, so that writers do not wait
+for it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ KINDS = tuple(sorted(message.TYPES))
 
 
 def follower(node: Node) -> Follow:
-    """The follower that queues deliveries, for the jobs of this node."""
+    """The follower that queues deliveries for the jobs of this node."""
 
     async def follow(tx: Tx, events: Sequence[Logged]) -> None:
         """Queue deliveries of events for every reader; events for writers or the owner are never sent."""
-        heard = [(one.repo_id, one) for one in events if one.audience == "reader" and one.repo_id]
+        heard = [(event.repo_id, event) for event in events if event.audience == "reader" and event.repo_id]
         by_repo: dict[str, list[Row]] = defaultdict(list)
         for hook in await tx.all(rows.HOOKS, repos=sorted({repo_id for repo_id, _ in heard})):
             by_repo[hook[1]].append(hook)

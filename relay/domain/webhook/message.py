@@ -1,5 +1,5 @@
-"""What a webhook is sent about an event: what every reader of the repository may see, and no path of a
-file."""
+"""Messages of webhooks about events: only what every reader of the repository may see, and no paths of
+files."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ async def encode(
 
 
 async def _push(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
-    """The message of a moved branch or a new ref. `seals`: the newest that it has and had not before, along
+    """The message of a moved branch or a new ref. `seals`: the newest that it did not have before, along
     first parents, oldest first."""
     after, before = data.get("head"), data.get("before")
     message: Data = {
@@ -117,7 +117,7 @@ async def _push(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
 
 
 async def _seals(tx: Tx, repo_id: str, before: str | None, after: str) -> tuple[list[Data], bool]:
-    """The newest seals from `before` to `after`, oldest first, and whether there are more."""
+    """The newest seals from `before` (exclusive) to `after`, oldest first, and whether there are more."""
     base = await _seal(tx, repo_id, before)
     floor = base[1] if base is not None else 0
     listed: list[Data] = []

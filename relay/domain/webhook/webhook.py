@@ -1,4 +1,5 @@
-"""Rules of webhooks: they are the owner's, so many of a repository, and go nowhere inside."""
+"""Rules of webhooks: only the owner has access to them, their number is limited, and their addresses must be
+public."""
 
 from __future__ import annotations
 
@@ -134,8 +135,8 @@ async def delete(view: View, hook: str) -> None:
 
 
 async def switch_off_all(tx: Tx, repo_id: str) -> None:
-    """Switch off all webhooks of a repository that gets another owner: what the old owner set up hears no
-    more."""
+    """Switch off all webhooks of a repository that gets another owner, so that addresses of the old owner
+    receive nothing more."""
     await tx.run(rows.DISABLE_ALL, of_repo=repo_id, why="transferred", now=now_ms())
 
 

@@ -40,7 +40,7 @@ def named(
     """
     every = list(items)
     word = typed.removeprefix("@").lower()
-    matching = [one for one in every if not word or _is_named(word, names(one))]
+    matching = [item for item in every if not word or _is_named(word, names(item))]
     if len(matching) == 1:
         return matching[0]
     if not matching:

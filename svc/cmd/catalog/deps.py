@@ -15,7 +15,9 @@ from svc.console import Column, answers
 
 
 def _advisories(record: dict[str, Any]) -> str:
-    return ", ".join(one["id"] if one["certain"] else f"{one['id']}?" for one in record["advisories"])
+    return ", ".join(
+        advisory["id"] if advisory["certain"] else f"{advisory['id']}?" for advisory in record["advisories"]
+    )
 
 
 COLUMNS = (

@@ -66,7 +66,7 @@ def listing(
     """
     ctx.obj.set_repository(repository)
     changes = [name, category, screenshot, readme_images]
-    changing = no_screenshots or any(one is not None for one in changes)
+    changing = no_screenshots or any(change is not None for change in changes)
     if remove and changing:
         raise UsageError("--remove takes the listing away; omit the other options")
     if no_screenshots and screenshot:
@@ -97,7 +97,7 @@ def listing(
     if readme_images is not None:
         now["readme_images"] = readme_images
     body = checked(
-        ListingSet(**{key: one for key, one in now.items() if key in ListingSet.__struct_fields__})
+        ListingSet(**{key: value for key, value in now.items() if key in ListingSet.__struct_fields__})
     )
     record = ctx.api.send(endpoints.SET, body, id=repo.id)
     ctx.out.done(f"Listed {repo.full_name} as {record.name}", record, COLUMNS, Listing, value=record.id)

@@ -50,7 +50,7 @@ def _field(param: Any) -> Field:
         param.nargs == -1 or bool(getattr(param, "multiple", False)),
         bool(getattr(param, "is_flag", False)),
         tuple(sorted(param.opts, key=lambda text: text[:2] != "--")) if option else (),
-        tuple(str(getattr(one, "value", one)) for one in choices),
+        tuple(str(getattr(choice, "value", choice)) for choice in choices),
     )
 
 

@@ -21,7 +21,7 @@ def subject(message: str) -> str:
 def heading(seal: SealSummary, out: Out) -> str:
     """Id, author, time and message of a seal; of a merge also what it joined."""
     who = seal.provenance.author or seal.provenance.who.handle or seal.provenance.who.id
-    joined = " ".join(one[:12] for one in (*seal.parents[:1], *seal.merged))
+    joined = " ".join(seal_id[:12] for seal_id in (*seal.parents[:1], *seal.merged))
     lines = [f"seal {seal.id}", *([f"Merge:  {joined}"] if seal.merged else [])]
     lines += [f"Author: {terminal_safe(who)}", f"Date:   {out.moment(seal.created_at)}", ""]
     lines += [f"    {terminal_safe(line)}".rstrip() for line in seal.message.strip().splitlines()]

@@ -110,7 +110,7 @@ def _long_spellings(param: Any) -> list[str]:
 def _values(path: str, param: Any, environment: Mapping[str, str], folder: Path) -> Iterator[tuple[str, str]]:
     choices = getattr(param.type, "choices", None)
     if choices:
-        yield from ((getattr(one, "value", one), "") for one in choices)
+        yield from ((getattr(choice, "value", choice), "") for choice in choices)
         return
     name = f"{path} {param.name}"
     yield from ((word, "") for word in WORDS.get(name, ()))
@@ -149,7 +149,7 @@ def _subjects(
         stored = recall(home, stored.base)
     of_kind = stored.subjects if numbers else stored.labels
     names = sorted(of_kind, key=int, reverse=True) if numbers else sorted(of_kind)
-    yield from ((one, terminal_safe(of_kind[one])) for one in names if one == terminal_safe(one))
+    yield from ((word, terminal_safe(of_kind[word])) for word in names if word == terminal_safe(word))
 
 
 def _repository(folder: Path) -> Iterator[tuple[str, str]]:

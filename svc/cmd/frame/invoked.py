@@ -165,7 +165,7 @@ def _global(given: Mapping[str, Any], server: str | None, data: bool) -> list[st
     for name in ("repo", "server"):
         value = given.get(name, server if name == "server" else None)
         if value is not None:
-            words += [f"--{name}={one}" for one in _texts(name, value, False)]
+            words += [f"--{name}={text}" for text in _texts(name, value, False)]
     if _is_set("yes", given.get("yes", False)):
         words.append("--yes")
     fields = _texts("json", given.get("json", []), True)

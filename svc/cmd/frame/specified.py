@@ -52,7 +52,9 @@ def not_built(group: str, words: list[str]) -> str | None:
     path, specified = group, None
     for word in words:
         path = f"{path} {word}".strip()
-        if path in COMMANDS or not any(one == path or one.startswith(f"{path} ") for one in absent):
+        if path in COMMANDS or not any(
+            known_path == path or known_path.startswith(f"{path} ") for known_path in absent
+        ):
             break
         specified = None if path in GROUPS else path
     return specified

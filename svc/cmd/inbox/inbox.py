@@ -20,7 +20,7 @@ from localstore.core.model.collaboration.inbox import (
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
-from svc.flows.inbox_words import said
+from svc.flows.inbox_words import describe
 from svc.flows.place.where import read_address
 
 Mark = Literal["done", "read", "unread"]
@@ -39,7 +39,7 @@ def item(record: dict[str, Any]) -> str:
 
 def title(record: dict[str, Any]) -> str:
     """Of an issue or proposal its title, else who did what."""
-    return said(msgspec.convert(record, InboxItem))
+    return describe(msgspec.convert(record, InboxItem))
 
 
 def mark(record: dict[str, Any]) -> str:
@@ -121,7 +121,7 @@ def _ids(ctx: Ctx, typed: str) -> list[str]:
     if "/" not in typed and "#" not in typed:
         invited = ctx.api.items(endpoints.LIST, InboxQuery(reason="invited", all=True))
         name = typed.removeprefix("@").lower()
-        if of_org := [one.id for one in invited if one.repo is None and one.subject.title == name]:
+        if of_org := [row.id for row in invited if row.repo is None and row.subject.title == name]:
             return of_org
     match = _NAMED.fullmatch(typed)
     if match is None or not (match["repo"] or match["number"]):

@@ -143,7 +143,9 @@ def add_label(
             for name in names:
                 query = LabelAddQuery(create="1")
                 issue = ctx.api.send(issues.ADD_LABEL, query=query, id=repo.id, n=n, name=name)
-    _print_done(ctx, f"Labelled issue {titled(issue)}: {', '.join(one.name for one in issue.labels)}", issue)
+    _print_done(
+        ctx, f"Labelled issue {titled(issue)}: {', '.join(label.name for label in issue.labels)}", issue
+    )
 
 
 @answers(COLUMNS, Issue)
@@ -157,14 +159,14 @@ def remove_label(ctx: Ctx, number: Number, labels: Names) -> None:
     checked(IssuePatch(remove_labels=names))
     repo = ctx.repo
     with known_issue(ctx, repo, n):
-        on = {one.name.casefold() for one in ctx.api.send(issues.GET, id=repo.id, n=n).labels}
+        on = {label.name.casefold() for label in ctx.api.send(issues.GET, id=repo.id, n=n).labels}
     for name in names:
         if name.casefold() not in on:
             raise NotFound(f"issue #{n} of {repo.full_name} has no label {name}")
     for name in names:
         with explained_not_found(repo, f"label {name} on issue #{n}", "svc label list"):
             issue = ctx.api.send(issues.REMOVE_LABEL, id=repo.id, n=n, name=name)
-    remaining = ", ".join(one.name for one in issue.labels) or "none are left"
+    remaining = ", ".join(label.name for label in issue.labels) or "none are left"
     _print_done(ctx, f"Took {', '.join(names)} off issue {titled(issue)}; labels: {remaining}", issue)
 
 

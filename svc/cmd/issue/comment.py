@@ -62,10 +62,10 @@ def comment(
     svc issue comment 12 --edit-last -b "It happens on Linux too"
     """
     n, text = number_of(number), body_of(body, body_file)
-    said(ctx, lambda: (ctx.repo, n), text, edit_last, delete_last)
+    comment_on(ctx, lambda: (ctx.repo, n), text, edit_last, delete_last)
 
 
-def said(
+def comment_on(
     ctx: Ctx,
     subject: Callable[[], tuple[Repo, str]],
     text: str | None,

@@ -41,11 +41,11 @@ def author(record: dict[str, Any]) -> str:
 
 
 def label_names(record: dict[str, Any]) -> list[str]:
-    return [str(one["name"]) for one in record["labels"]]
+    return [str(label["name"]) for label in record["labels"]]
 
 
 def assigned(record: dict[str, Any]) -> list[str]:
-    return [str(one.get("handle") or one["id"]) for one in record["assignees"]]
+    return [str(assignee.get("handle") or assignee["id"]) for assignee in record["assignees"]]
 
 
 def reacted(record: dict[str, Any]) -> str:
@@ -90,7 +90,7 @@ def names_of(typed: list[str] | None) -> list[str]:
     """Names of an option that can be given several times, and with commas; one that has a comma is quoted,
     as in CSV. Raises UsageError."""
     try:
-        rows = [row for one in typed or [] for row in csv.reader([one], skipinitialspace=True)]
+        rows = [row for text in typed or [] for row in csv.reader([text], skipinitialspace=True)]
     except csv.Error:
         raise UsageError("names are separated by commas, on one line") from None
     return [name for row in rows for part in row if (name := part.strip())]

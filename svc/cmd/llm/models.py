@@ -160,7 +160,7 @@ def list_models(ctx: Ctx) -> None:
     svc llm list
     svc llm list --json name,size
     """
-    rows = [_model(one) for one in models_of(ctx).all()]
+    rows = [_model(model) for model in models_of(ctx).all()]
     ctx.out.rows(rows, COLUMNS, Model, empty="no models; svc llm pull FILE.gguf takes one in")
 
 

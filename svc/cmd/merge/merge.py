@@ -168,6 +168,6 @@ def _record(done: Merging) -> dict[str, object]:
         "written": done.written,
         "removed": done.removed,
         "merged": done.merged,
-        "conflicts": [conflict_record(one) for one in done.conflicts],
+        "conflicts": [conflict_record(conflict) for conflict in done.conflicts],
         "trash": str(done.trash) if done.trash else None,
     }

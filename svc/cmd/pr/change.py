@@ -145,7 +145,7 @@ def add_label(
                 proposal = ctx.api.send(proposals.ADD_LABEL, query=query, id=repo.id, n=n, name=name)
     _print_done(
         ctx,
-        f"Labelled proposal {titled(proposal)}: {', '.join(one.name for one in proposal.labels)}",
+        f"Labelled proposal {titled(proposal)}: {', '.join(label.name for label in proposal.labels)}",
         proposal,
     )
 
@@ -165,7 +165,7 @@ def remove_label(
     names = names_of(labels)
     checked(ProposalPatch(remove_labels=names))
     repo, proposal = find(ctx, number)
-    on = {one.name.casefold() for one in proposal.labels}
+    on = {label.name.casefold() for label in proposal.labels}
     for name in names:
         if name.casefold() not in on:
             raise NotFound(f"proposal #{proposal.number} has no label {name}")
@@ -173,7 +173,7 @@ def remove_label(
     with known(ctx.api, repo, n):
         for name in names:
             changed = ctx.api.send(proposals.REMOVE_LABEL, id=repo.id, n=n, name=name)
-    remaining = ", ".join(one.name for one in changed.labels) or "none are left"
+    remaining = ", ".join(label.name for label in changed.labels) or "none are left"
     _print_done(ctx, f"Took {', '.join(names)} off proposal {titled(changed)}; labels: {remaining}", changed)
 
 

@@ -124,7 +124,7 @@ def _from_seals(ctx: Ctx, repo: Repo, base: str, head: str) -> tuple[str, str]:
     walk = ctx.api.items(
         history.COMMITS, CommitsQuery(ref=head, first_parent=True), limit=min(ahead, PAGE_MAX), id=repo.id
     )
-    return _title_and_text([one.message.strip() for one in walk], head)
+    return _title_and_text([seal.message.strip() for seal in walk], head)
 
 
 def _from_fork(ctx: Ctx, repo: Repo, base: str, head: str) -> list[str]:
@@ -133,11 +133,11 @@ def _from_fork(ctx: Ctx, repo: Repo, base: str, head: str) -> list[str]:
     owner, _, name = place.partition("/")
     fork = ctx.api.repo.find(owner, name or repo.name)
     there = ctx.api.items(history.COMMITS, CommitsQuery(ref=base), limit=PAGE_MAX, id=repo.id)
-    base_ids = {one.id for one in there}
+    base_ids = {seal.id for seal in there}
     walk = ctx.api.items(
         history.COMMITS, CommitsQuery(ref=branch, first_parent=True), limit=PAGE_MAX, id=fork.id
     )
-    messages = [one.message.strip() for one in walk if one.id not in base_ids]
+    messages = [seal.message.strip() for seal in walk if seal.id not in base_ids]
     if not messages:
         raise NothingProposed(f"{base} has every seal of {head}, so there is nothing to propose")
     return messages
@@ -148,7 +148,9 @@ def _title_and_text(messages: list[str], head: str) -> tuple[str, str]:
         title, _, text = messages[0].partition("\n")
         return title[:ISSUE_TITLE_CHARS], text.strip()
     name = head.rpartition(":")[2].rpartition("/")[2].replace("-", " ").replace("_", " ")
-    return name[:1].upper() + name[1:], "\n".join(f"- {changes.subject(one)}" for one in messages[::-1])
+    return name[:1].upper() + name[1:], "\n".join(
+        f"- {changes.subject(message)}" for message in messages[::-1]
+    )
 
 
 def _create_in_editor(ctx: Ctx, text: str, send: Callable[[str, str], Proposal]) -> Proposal:

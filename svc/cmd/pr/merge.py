@@ -213,7 +213,7 @@ def _report_deletion(ctx: Ctx, repo: Repo, proposal: Proposal, way_back: str) ->
 
 
 def _changed_paths(prepared: PreparedMerge) -> list[str]:
-    return sorted({change.path for one in prepared.seals for change in one.changes})
+    return sorted({change.path for seal in prepared.seals for change in seal.changes})
 
 
 def _record(
@@ -224,7 +224,7 @@ def _record(
         "strategy": prepared.strategy,
         "base": proposal.base,
         "seal": seal,
-        "seals": [one.digest for one in prepared.seals],
+        "seals": [prepared_seal.digest for prepared_seal in prepared.seals],
         "changed": _changed_paths(prepared),
         "merged": prepared.merged,
         "branch_deleted": deleted,

@@ -23,7 +23,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.markdown import markdown
 from svc.cmd.frame.options import Limit
 from svc.cmd.issue.words import Web, label_of, note_qualifier
-from svc.cmd.pr.threads import told
+from svc.cmd.pr.threads import thread_texts
 from svc.cmd.pr.words import CHECKED, COLUMNS, ONE, Number, find, person, place_of, say_place
 from svc.console import Column, answers
 from svc.flows.place.known_subjects import listing
@@ -163,20 +163,20 @@ def view(
             *ctx.reader.items(issues.COMMENTS, PageQuery(), id=repo.id, n=n),
             *ctx.reader.items(reviews.LIST, PageQuery(), id=repo.id, n=n),
         ]
-        thread.sort(key=lambda one: one.created_at)
+        thread.sort(key=lambda entry: entry.created_at)
     record = {
         **msgspec.to_builtins(proposal),
         "thread": msgspec.to_builtins(thread) if comments else None,
         "line_threads": msgspec.to_builtins(on_lines) if comments else None,
     }
     parts = [markdown(ctx.out, proposal.body)] if proposal.body.strip() else []
-    parts += [_thread_entry(ctx, one) for one in thread]
-    parts += told(ctx, repo, on_lines)
+    parts += [_thread_entry(ctx, entry) for entry in thread]
+    parts += thread_texts(ctx, repo, on_lines)
     columns = THREAD[: None if comments else -2]
     if ctx.out.terminal and not ctx.out.format.as_data:
         columns = (*ONE[:6], CHECKED, *ONE[6:])
     if proposal.state != "open" and not ctx.out.format.as_data:
-        columns = tuple(one for one in columns if one.name != "merge_state")
+        columns = tuple(column for column in columns if column.name != "merge_state")
     ctx.out.record(record, columns, Proposal, body="\n\n".join(parts), drawn=True)
 
 

@@ -97,7 +97,7 @@ def review(
 
 
 def _dismiss(ctx: Ctx, repo: Repo, proposal: Proposal, handle: str) -> None:
-    standing = next((one for one in proposal.reviews if one.reviewer.handle == handle.lower()), None)
+    standing = next((review for review in proposal.reviews if review.reviewer.handle == handle.lower()), None)
     if standing is None:
         raise NotFound(
             f"no verdict of {handle} stands on #{proposal.number}; see: svc pr view {proposal.number}"

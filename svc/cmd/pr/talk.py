@@ -61,7 +61,9 @@ def comment(
         return
     on_lines = bool(path or line or thread or draft or suggest is not None)
     if not on_lines:
-        on_issue.said(ctx, lambda: number_of(ctx, number), body_of(body, body_file), edit_last, delete_last)
+        on_issue.comment_on(
+            ctx, lambda: number_of(ctx, number), body_of(body, body_file), edit_last, delete_last
+        )
         return
     if edit_last or delete_last:
         raise UsageError("--edit-last and --delete-last are for comments on the proposal itself")

@@ -156,7 +156,7 @@ def apply(
     key = signing_key(ctx.api, ctx.obj.sessions)
     text = message.strip() or None
     body = SuggestionsPrepareRequest(
-        threads=[one.id for one in some],
+        threads=[thread.id for thread in some],
         device_key_id=key.id,
         message=text,
         expected_head=proposal.head_seal,
@@ -167,11 +167,11 @@ def apply(
     signed = signature(ctx.api, repo.id, proposal, some, text, prepared, key, me)
     done = FinalizeSealsRequest(prepare_id=prepared.prepare_id, device_key_id=key.id, signatures=[signed])
     (seal,) = ctx.api.send(seals.FINALIZE_SEALS, done, id=repo.id).items
-    paths = sorted({one.place.path for one in some if one.place is not None})
+    paths = sorted({thread.place.path for thread in some if thread.place is not None})
     record = {
         "number": proposal.number,
         "seal": seal.id,
-        "threads": [one.id for one in some],
+        "threads": [thread.id for thread in some],
         "paths": paths,
     }
     what = "a suggestion" if len(some) == 1 else f"{len(some)} suggestions"
@@ -215,7 +215,7 @@ def answer(ctx: Ctx, repo: Repo, proposal: Proposal, thread: str, text: str, dra
 def waiting(ctx: Ctx, repo: Repo, proposal: Proposal) -> list[Comment]:
     """The caller's comments on lines that wait for their review."""
     every = ctx.api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(proposal.number))
-    return [comment for one in every for comment in one.comments if comment.draft]
+    return [comment for thread in every for comment in thread.comments if comment.draft]
 
 
 def discard(ctx: Ctx, repo: Repo, proposal: Proposal, which: str) -> None:
@@ -224,7 +224,7 @@ def discard(ctx: Ctx, repo: Repo, proposal: Proposal, which: str) -> None:
     n = str(proposal.number)
     every = list(ctx.api.items(threads.LIST, ThreadQuery(), id=repo.id, n=n))
     some = every if which == "all" else _choose_threads(every, proposal, [which])
-    waits = [comment for one in some for comment in one.comments if comment.draft]
+    waits = [comment for thread in some for comment in thread.comments if comment.draft]
     if not waits:
         there = "" if which == "all" else f" in thread {terminal_safe(which)}"
         raise NotFound(
@@ -257,7 +257,7 @@ def suggestion(typed: str) -> str:
     return text_of(None, "-", names, "a suggestion", ISSUE_BODY_BYTES) or "" if sys.stdin else ""
 
 
-def told(ctx: Ctx, repo: Repo, every: Iterable[Thread]) -> Iterator[str]:
+def thread_texts(ctx: Ctx, repo: Repo, every: Iterable[Thread]) -> Iterator[str]:
     """Each thread as people read it: its lines, and what was said."""
     files: dict[tuple[str, str], bytes] = {}
     for thread in every:
@@ -328,7 +328,7 @@ def _find_threads(api: Api, repo: Repo, proposal: Proposal, ids: list[str]) -> l
 def _choose_threads(every: list[Thread], proposal: Proposal, ids: list[str]) -> list[Thread]:
     named: dict[str, Thread] = {}
     for typed in ids:
-        matching = [one for one in every if one.id.startswith(typed)] if typed else []
+        matching = [thread for thread in every if thread.id.startswith(typed)] if typed else []
         if len(matching) > 1:
             raise UsageError(
                 f"{len(matching)} threads begin with {terminal_safe(typed)}; type more of the id"

@@ -48,7 +48,7 @@ def upload(
     with explained_not_found(repo, f"release {version}", LIST):
         ctx.api.send(releases.GET, id=repo.id, v=version)
     sent = list(send(ctx.api, repo.id, version, files, clobber, ctx.obj.progress))
-    rows = [{**_to_record(one.asset), "uploaded": one.uploaded} for one in sent]
+    rows = [{**_to_record(result.asset), "uploaded": result.uploaded} for result in sent]
     ctx.out.rows(rows, COLUMNS, Asset)
 
 
@@ -99,7 +99,7 @@ def delete_asset(ctx: Ctx, version: Version, name: Annotated[str, typer.Argument
     repo = ctx.repo
     with explained_not_found(repo, f"asset {name} in release {version}", f"svc repo release view {version}"):
         release = ctx.api.send(releases.GET, id=repo.id, v=version)
-        if any(one.name == name for one in release.assets):
+        if any(asset.name == name for asset in release.assets):
             ctx.confirm(f"Removing {name} from release {version} of {repo.full_name}")
         ctx.api.send(releases.DELETE_ASSET, id=repo.id, v=version, name=name)
     done = {"version": version, "name": name}

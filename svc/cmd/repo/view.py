@@ -91,7 +91,7 @@ def _readme(ctx: Ctx, repo: Repo) -> str:
         if head is None:
             return ""
         entries = api.send(history.TREE, query=TreeQuery(), id=repo.id, sha=head).entries
-        path = next((one.path for one in entries if one.path.casefold() in READMES), "")
+        path = next((entry.path for entry in entries if entry.path.casefold() in READMES), "")
         blob = api.send(history.BLOB, id=repo.id, sha=head, path=path) if path else None
         if blob is None or blob.encoding != "utf-8" or not blob.content:
             return ""

@@ -140,7 +140,9 @@ def decide(
         raise UsageError("choose one of --triaged, --published and --dismissed")
     if affected and chosen != ["published"]:
         raise UsageError("--affected is said of what is published; add --published")
-    body = checked(ReportDecision(decision=chosen[0], affected=[_package(one) for one in affected or ()]))
+    body = checked(
+        ReportDecision(decision=chosen[0], affected=[_package(package) for package in affected or ()])
+    )
     repo = ctx.repo
     record = _find(ctx, repo, report)
     decided = ctx.api.send(reports.DECIDE, body, id=repo.id, report=record.id)

@@ -155,7 +155,7 @@ def sentence_of(verdict: Verdict, subject: Subject) -> str:
     if verdict.outcome == "passed":
         return f"{_count_of(total, total)} passed on {of}"
     states = FAILED if verdict.outcome == "failed" else ("pending",)
-    some = [_name_check(one) for one in verdict.items if one.state in states]
+    some = [_name_check(check) for check in verdict.items if check.state in states]
     more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
     what = "failed" if verdict.outcome == "failed" else "not done"
     return f"{_count_of(len(some), total)} {what} on {of}: {', '.join(some[:NAMED])}{more}"

@@ -167,8 +167,8 @@ def find(ctx: Ctx, repo: Repo, typed: str) -> Webhook:
 
 def kinds_of(typed: str) -> list[EventKind]:
     """The kinds of events in a list with commas. Raises UsageError for an unknown kind."""
-    kinds = list(dict.fromkeys(one.strip() for one in typed.split(",") if one.strip()))
-    wrong = [one for one in kinds if one not in KINDS]
+    kinds = list(dict.fromkeys(kind.strip() for kind in typed.split(",") if kind.strip()))
+    wrong = [kind for kind in kinds if kind not in KINDS]
     if wrong or not kinds:
         raise UsageError(f"--events takes kinds with commas between: {','.join(KINDS)}")
     return cast(list[EventKind], kinds)

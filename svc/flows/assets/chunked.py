@@ -32,7 +32,7 @@ def send(
         listed = None
     if listed is None:
         raise _changed_error(file)
-    raw = chunks.encode(chunks.manifest(file.digest, ((one.digest, one.size) for one in listed)))
+    raw = chunks.encode(chunks.manifest(file.digest, ((chunk.digest, chunk.size) for chunk in listed)))
     for _ in range(TRIES):
         with suppress(PayloadMissing):
             return api.release.upload_chunked(repo_id, version, file.name, file.media, raw, replaces)
@@ -43,7 +43,7 @@ def send(
 def _send_missing(
     api: Api, repo_id: str, file: LocalFile, listed: ChunkList, done: Callable[[int], None]
 ) -> None:
-    missing = api.payload.missing(repo_id, list(dict.fromkeys(one.digest for one in listed)))
+    missing = api.payload.missing(repo_id, list(dict.fromkeys(chunk.digest for chunk in listed)))
     try:
         with file.path.open("rb", buffering=0) as opened:
             for step in packed(opened, listed, missing, PACK):

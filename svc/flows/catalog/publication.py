@@ -22,8 +22,8 @@ def sign(
 ) -> Release:
     """The release with this machine's signature. `files`: what it must have, each with these bytes; Conflict,
     with nothing signed, where the server says otherwise. None: whatever it has."""
-    by_name = {one.name: (one.blake3, one.size) for one in release.assets}
-    if files is not None and by_name != {one.name: (one.digest.hex(), one.size) for one in files}:
+    by_name = {asset.name: (asset.blake3, asset.size) for asset in release.assets}
+    if files is not None and by_name != {file.name: (file.digest.hex(), file.size) for file in files}:
         raise Conflict(
             f"release {release.version} does not have these files and no others; see: svc repo release view"
         )
@@ -53,5 +53,5 @@ def fault_of(repo_id: str, release: Release) -> str | None:
 
 
 def _payload(repo_id: str, release: Release) -> bytes:
-    assets = [(one.name, one.blake3, one.size) for one in release.assets]
+    assets = [(asset.name, asset.blake3, asset.size) for asset in release.assets]
     return publication.payload(repo_id, release.version, release.seal_id, assets)

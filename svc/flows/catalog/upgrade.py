@@ -103,8 +103,8 @@ def one_file() -> Path | None:
 
 
 def _for_this_machine(builds: list[Build]) -> Build | None:
-    fitting = [one for one in builds if one.os == _system() and one.arch in (_machine(), "universal")]
-    return min(fitting, key=lambda one: one.arch == "universal", default=None)
+    fitting = [build for build in builds if build.os == _system() and build.arch in (_machine(), "universal")]
+    return min(fitting, key=lambda build: build.arch == "universal", default=None)
 
 
 def _is_signed(version: str, build: Build) -> bool:

@@ -43,7 +43,7 @@ def has_helper(origin: str) -> bool:
 
 def require_free(origin: str) -> None:
     """Raise UsageError where there is no git, or where it asks another helper for this very server."""
-    others = [one for one in _helpers(origin) if one and not one.endswith(f" {WORDS}")]
+    others = [helper for helper in _helpers(origin) if helper and not helper.endswith(f" {WORDS}")]
     if others:
         raise UsageError(
             f"git asks {others[0]} for passwords of {origin} already; if it is to use this sign-in instead, "

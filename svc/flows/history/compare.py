@@ -42,7 +42,7 @@ def compare_refs(
     """Changes of the head against the base, below `paths` if given. `space=False`: but for white space.
     Raises NotFound for an unknown ref."""
     repo = where.readable_repo
-    base, head = (seal_of(where, repo, one or HEADS[0]) for one in (span.base, span.head))
+    base, head = (seal_of(where, repo, ref or HEADS[0]) for ref in (span.base, span.head))
     query = CompareQuery(base=base, head=head, direct=span.direct)
     comparison = where.reader.history.compare(repo.id, query)
     patterns = [where.path_in_repo(path) for path in paths]

@@ -89,7 +89,7 @@ def query_of(
     if start.head is None:
         return None
     paths = (
-        [one for one in map(where.path_in_repo, typed) if one != "."]
+        [path_in_repo for path_in_repo in map(where.path_in_repo, typed) if path_in_repo != "."]
         if "." not in map(where.path_in_repo, typed)
         else []
     )
@@ -143,7 +143,7 @@ def _expand_patterns(where: Where, repo: Repo, head: str, paths: list[str]) -> l
     if not patterns:
         return paths
     tree = where.reader.send(history.TREE, query=TreeQuery(recursive=True), id=repo.id, sha=head)
-    matches = [one.path for one in tree.entries if matching(one.path, patterns)]
+    matches = [entry.path for entry in tree.entries if matching(entry.path, patterns)]
     if not matches:
         raise NotFound(f"no file of the seal {head[:12]} matches {', '.join(patterns)}")
     if len(matches) > GLOBBED_MAX:
@@ -160,7 +160,7 @@ def seals_of(where: Where, repo: Repo, query: SealsQuery) -> Iterator[SealSummar
     walked = _walk_seals(where, repo, query, None)
     if query.which.since is not None and not query.paths:
         walked = _until_older(walked, query.which.since)
-    return islice((one for one in walked if query.which.has(one)), query.limit)
+    return islice((seal for seal in walked if query.which.has(seal)), query.limit)
 
 
 def _until_older(walked: Iterator[SealSummary], since: datetime) -> Iterator[SealSummary]:

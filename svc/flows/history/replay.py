@@ -56,8 +56,10 @@ def compared(old: bytes | None, new: bytes | None) -> tuple[tuple[int, ...], int
     if old == new:
         return (), 0
     edits = opcodes(lines(old or b""), lines(new or b""))
-    changed = tuple(number + 1 for one in edits for number in range(one.new_start, one.new_end))
-    return changed, sum(max(0, one.old_end - one.old_start - (one.new_end - one.new_start)) for one in edits)
+    changed = tuple(number + 1 for edit in edits for number in range(edit.new_start, edit.new_end))
+    return changed, sum(
+        max(0, edit.old_end - edit.old_start - (edit.new_end - edit.new_start)) for edit in edits
+    )
 
 
 def _text(api: Api, repo_id: str, seal_id: str, path: str) -> bytes | None:

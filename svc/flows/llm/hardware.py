@@ -78,7 +78,7 @@ def engine() -> Engine:
     if ended.returncode == 0:
         with suppress(msgspec.MsgspecError):
             probed = msgspec.json.decode(ended.stdout, type=_Probed)
-            devices = [one for one in probed.devices if one.get("type") in _GPU_TYPES]
+            devices = [device for device in probed.devices if device.get("type") in _GPU_TYPES]
             return Engine(
                 installed=True, works=True, version=probed.version, system=probed.system, devices=devices
             )

@@ -74,7 +74,7 @@ def smallest_need(installed: Installed) -> int:
 def available() -> int | None:
     """Bytes that a process can get without swapping: what the system or the control group of this process
     has left, whichever is less. None if the system does not tell."""
-    limits = [one for one in (_system(), _group()) if one is not None]
+    limits = [limit for limit in (_system(), _group()) if limit is not None]
     return min(limits) if limits else None
 
 

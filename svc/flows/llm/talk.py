@@ -16,10 +16,10 @@ from localstore.models.errors import ServerFailed
 PROBE_SECONDS = 3.0
 LONG_SECONDS = 3600.0  # for a model to load and to read a prompt
 _BODY = 64 << 20
-Found = Literal["llm", "free", "foreign", "silent"]
+PortState = Literal["llm", "free", "foreign", "silent"]
 
 
-def probe(port: int, seconds: float = PROBE_SECONDS) -> Found:
+def probe(port: int, seconds: float = PROBE_SECONDS) -> PortState:
     """What answers on a port: a server like ours, nothing, something else, or something that is silent."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
     try:

@@ -138,20 +138,20 @@ def _plan(copy: WorkingCopy, ours: Mapping[str, Change], theirs: Mapping[str, Ch
 
 def _worked_out(copy: WorkingCopy, source: Source, plans: Sequence[Plan], ours: Tree, theirs: Tree) -> _Work:
     work = _Work(Merging(source.seal, source.name))
-    touched = sorted({path for one in plans for path in (*one.taken, *one.texts, *one.conflicts)})
-    conflicts = any(one.conflicts for one in plans)
+    touched = sorted({path for plan in plans for path in (*plan.taken, *plan.texts, *plan.conflicts)})
+    conflicts = any(plan.conflicts for plan in plans)
     folders = {above for path in (*ours, *theirs) for above in parents(path)} if conflicts else set()
-    _fetch(copy, {name: size for one in plans for name, size in one.digests().items()})
+    _fetch(copy, {name: size for plan in plans for name, size in plan.digests().items()})
     for path in touched:
         if path in folders and _clashes(path, plans, ours, theirs):
             _keep_directory(copy, work, path, ours, theirs)
             continue
-        ways = [_outcome_of(copy, one, path, ours.get(path)) for one in plans]
+        ways = [_outcome_of(copy, plan, path, ours.get(path)) for plan in plans]
         if all(way == ways[0] for way in ways) and not isinstance(ways[0], list):
             _take(work, path, ways[0], ours.get(path), theirs)
         else:
             clashes = next((way for way in ways if isinstance(way, list)), [])
-            texts = next((one.texts[path] for one in plans if path in one.texts), None)
+            texts = next((plan.texts[path] for plan in plans if path in plan.texts), None)
             _, mine, other = texts.paths if texts is not None else (path, path, path)
             base = texts.base if texts is not None else None
             _conflict(copy, work, path, ours.get(mine), theirs.get(other), base, clashes)
@@ -213,7 +213,7 @@ def _conflict(
     kept_as = _free_name(copy, work, path)
     work.files[path], work.files[kept_as] = theirs, mine
     work.moved[path] = kept_as
-    lines = line_ranges([one.theirs for one in clashes]), line_ranges([one.mine for one in clashes])
+    lines = line_ranges([clash.theirs for clash in clashes]), line_ranges([clash.mine for clash in clashes])
     texts = mine.kind == theirs.kind == "text"
     base_digest = base.digest if texts and base is not None and base.kind == "text" else None
     work.records.append(
@@ -225,7 +225,7 @@ def _conflict(
 
 def _clashes(path: str, plans: Sequence[Plan], ours: Tree, theirs: Tree) -> bool:
     """Whether one side has a file where the other has a directory that stays."""
-    return any(path in one.conflicts for one in plans) and (path in ours) != (path in theirs)
+    return any(path in plan.conflicts for plan in plans) and (path in ours) != (path in theirs)
 
 
 def _keep_directory(copy: WorkingCopy, work: _Work, path: str, ours: Tree, theirs: Tree) -> None:

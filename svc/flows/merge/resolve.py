@@ -65,7 +65,11 @@ def conflicts(copy: WorkingCopy) -> tuple[list[RecordedConflict], list[RecordedC
 
 def all_unresolved(copy: WorkingCopy) -> dict[str, str]:
     """The copies in the folder of unresolved conflicts → the path that each conflicts with."""
-    return {one.kept_as: one.path for one in copy.db.conflicts.list() if copy.exists(one.kept_as)}
+    return {
+        conflict.kept_as: conflict.path
+        for conflict in copy.db.conflicts.list()
+        if copy.exists(conflict.kept_as)
+    }
 
 
 def unresolved_copies(copy: WorkingCopy, paths: Iterable[str]) -> dict[str, str]:

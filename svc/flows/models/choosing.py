@@ -84,13 +84,13 @@ def _find_model(
 
 def _matching_models(models: list[_Model], tag: str) -> list[_Model]:
     lowered = tag.lower()
-    whole = [one for one in models if lowered in (one.files[0].lower(), str(one.label).lower())]
+    whole = [model for model in models if lowered in (model.files[0].lower(), str(model.label).lower())]
     if whole:
         return whole
-    by_stem = [one for one in models if _ends_in(one.label.name.lower(), lowered)]
+    by_stem = [model for model in models if _ends_in(model.label.name.lower(), lowered)]
     if by_stem:
         return by_stem
-    return [one for one in models if lowered in str(one.label.parent).lower().split("/")]
+    return [model for model in models if lowered in str(model.label.parent).lower().split("/")]
 
 
 def _ends_in(stem: str, tag: str) -> bool:
@@ -133,6 +133,6 @@ def _projector(files: Iterable[str], model: _Model) -> str | None:
 
 
 def _list(models: list[_Model], repository: str) -> str:
-    names = [f"{repository}:{terminal_safe(one.label.name)}" for one in models[:NAMED]]
+    names = [f"{repository}:{terminal_safe(model.label.name)}" for model in models[:NAMED]]
     more = len(models) - len(names)
     return ", ".join(names) + (f" and {more} more" if more else "")

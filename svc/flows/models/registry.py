@@ -56,8 +56,8 @@ class Manifest(msgspec.Struct, frozen=True):
     layers: list[Layer]
 
 
-class Found(NamedTuple):
-    """The parts of a model, and what its layers say beside them."""
+class RegistryModel(NamedTuple):
+    """A model in a registry: its files and projector, and the settings that its other layers hold."""
 
     files: list[Part]
     projector: Part | None
@@ -87,7 +87,7 @@ def origin_of(name: ModelName, environment: Mapping[str, str]) -> str | None:
     return origins.get(_ALIASES.get(name.host, name.host) if name.host else OLLAMA)
 
 
-def find(origin: str, name: ModelName) -> Found:
+def find(origin: str, name: ModelName) -> RegistryModel:
     """Look a model up, without fetching it. Raises NoSuchModel, RegistryFailed."""
     registry = _Registry(origin, name)
     manifest = registry.manifest()
@@ -108,7 +108,7 @@ def find(origin: str, name: ModelName) -> Found:
             raise NoSuchModel(f"{name.short} needs an adapter, and adapters are not loaded")
         elif kind in ("system", "license", "params", "messages"):
             texts.setdefault(kind, []).append(registry.text(layer))
-            if sum(len(text) for known in texts.values() for text in known) > LLM_REGISTRY_TEXT:
+            if sum(len(text) for group in texts.values() for text in group) > LLM_REGISTRY_TEXT:
                 raise RegistryFailed(f"{origin} sent more than {in_words(LLM_REGISTRY_TEXT)} of texts")
     if not files:
         raise NoSuchModel(f"{name.short} of {origin} has no GGUF file")
@@ -119,7 +119,7 @@ def find(origin: str, name: ModelName) -> Found:
     for text in texts.get("messages", []):
         messages += _decode_json(text, list[dict[str, Any]], origin)
     system, licence = (_join_texts(texts.get(kind)) for kind in ("system", "license"))
-    return Found(files, projector, system, licence, parameters, messages)
+    return RegistryModel(files, projector, system, licence, parameters, messages)
 
 
 def _join_texts(texts: list[str] | None) -> str | None:

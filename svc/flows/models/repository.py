@@ -29,15 +29,15 @@ from svc.flows.models.fetching import Part, WrongBytes, known_files
 from svc.flows.place.where import Where
 
 
-class Found(NamedTuple):
-    """The parts of a model: its files in order, its projector, and where they are from."""
+class RepositoryModel(NamedTuple):
+    """A model in a repository: its files in order, its projector if it has one, and where they are."""
 
     files: list[Part]
     projector: Part | None
     source: Source
 
 
-def find(where: Where, models: Models, name: ModelName) -> Found | Elsewhere:
+def find(where: Where, models: Models, name: ModelName) -> RepositoryModel | Elsewhere:
     """Look a model up, without fetching it. Raises NotFound, NoSuchModel, ServerMisbehaved."""
     repo = where.reader.repo.find(name.owner, name.name)
     transport = BranchTransport(where.reader, repo.id, repo.default_branch)
@@ -51,7 +51,7 @@ def find(where: Where, models: Models, name: ModelName) -> Found | Elsewhere:
         return chosen
     source = Source(server=where.server, repo_id=repo.id, seal=head, path=chosen.files[0])
     part = partial(_part, transport, models, files, repo, where.note)
-    return Found(
+    return RepositoryModel(
         [part(path) for path in chosen.files],
         part(chosen.projector) if chosen.projector is not None else None,
         source,

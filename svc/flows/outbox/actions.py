@@ -83,7 +83,7 @@ class Queue:
         outbox is full."""
         from svc.flows.outbox.queueable import ACTIONS  # the models of all that can be queued
 
-        action = next((one for one in ACTIONS if one.endpoint == endpoint), None)
+        action = next((candidate for candidate in ACTIONS if candidate.endpoint == endpoint), None)
         if action is None:
             raise UsageError("this cannot be queued; run it without --queue")
         value: Any = None if endpoint.method == "DELETE" else True

@@ -58,10 +58,10 @@ def _report_moved_back(where: Where, copy: WorkingCopy) -> Iterator[None]:
     try:
         yield
     finally:
-        if copy.moved_back is not None and not where.told_moved_back:
+        if copy.moved_back is not None and not where.reported_moved_back:
             from svc.flows.common import moved_back_words  # seldom needed
 
-            where.told_moved_back = True
+            where.reported_moved_back = True
             where.note(f"{moved_back_words(copy)}, which svc push sends again")
 
 

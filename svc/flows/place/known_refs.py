@@ -25,7 +25,7 @@ def add(home: Home, repo_id: str, type: RefType, names: Iterable[str]) -> None:
 
 
 def drop(home: Home, repo_id: str, name: str) -> None:
-    _write(home, repo_id, {one: kind for one, kind in recall(home, repo_id).items() if one != name})
+    _write(home, repo_id, {ref: kind for ref, kind in recall(home, repo_id).items() if ref != name})
 
 
 def recall(home: Home, repo_id: str) -> dict[str, str]:

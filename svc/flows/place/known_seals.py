@@ -26,13 +26,13 @@ def remember(home: Home, repo_id: str, ids: Iterable[str]) -> None:
     stored = _read(home, repo_id)
     if fresh.keys() <= {*stored}:
         return
-    newest = [*(one for one in stored if one not in fresh), *fresh][-KEPT:]
+    newest = [*(seal_id for seal_id in stored if seal_id not in fresh), *fresh][-KEPT:]
     with suppress(OSError):  # nothing depends on it
         target = _file(home, repo_id)
         home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         target.parent.mkdir(exist_ok=True, mode=0o700)
         unfinished = target.with_suffix(f".{os.getpid()}")
-        unfinished.write_text("".join(f"{one}\n" for one in newest), "ascii")
+        unfinished.write_text("".join(f"{seal_id}\n" for seal_id in newest), "ascii")
         unfinished.replace(target)
 
 
@@ -49,7 +49,7 @@ def remembering(home: Home, repo_id: str, seals: Iterable[SealSummary]) -> Itera
 
 def beginning(home: Home, repo_id: str, prefix: str) -> list[str]:
     """The stored ids that begin with `prefix`."""
-    return [one for one in _read(home, repo_id) if one.startswith(prefix)]
+    return [seal_id for seal_id in _read(home, repo_id) if seal_id.startswith(prefix)]
 
 
 def _read(home: Home, repo_id: str) -> list[str]:
@@ -57,7 +57,7 @@ def _read(home: Home, repo_id: str) -> list[str]:
         text = _file(home, repo_id).read_text("ascii")
     except (OSError, UnicodeError):
         return []
-    return [one for one in text.split("\n")[-KEPT - 1 :] if is_hex_digest(one)]
+    return [line for line in text.split("\n")[-KEPT - 1 :] if is_hex_digest(line)]
 
 
 def _file(home: Home, repo_id: str) -> Path:

@@ -82,7 +82,9 @@ def listing_labels(home: Home, repo_id: str, labels: Iterable[Label]) -> Iterato
 
 def drop_label(home: Home, repo_id: str, name: str) -> None:
     stored = recall(home, repo_id)
-    stored.labels = {one: text for one, text in stored.labels.items() if one.casefold() != name.casefold()}
+    stored.labels = {
+        label: text for label, text in stored.labels.items() if label.casefold() != name.casefold()
+    }
     _write(home, repo_id, stored)
 
 

@@ -29,8 +29,8 @@ def seals_held_by(where: Where, repo: Repo, kind: RefType, name: str) -> list[st
     alone: dict[str, None] | None = None
     for other in dict.fromkeys(heads) or [None]:
         query = CommitsQuery(sha=there.head, without=other)
-        only = [one.id for one in where.reader.items(history.COMMITS, query, limit=PAGE_MAX, id=repo.id)]
-        alone = dict.fromkeys(only if alone is None else (one for one in only if one in alone))
+        only = [seal.id for seal in where.reader.items(history.COMMITS, query, limit=PAGE_MAX, id=repo.id)]
+        alone = dict.fromkeys(only if alone is None else (seal_id for seal_id in only if seal_id in alone))
         if not alone:
             return []
     return list(alone or ())

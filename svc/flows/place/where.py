@@ -50,7 +50,7 @@ class Where:
         self.note, self.progress, self.command = note, progress, command
         self.given: dict[str, Any] = {}
         self.gone = False  # whether the current folder was deleted, and `folder` only stands for it
-        self.told_moved_back = False  # whether the user has heard that the branch moved back
+        self.reported_moved_back = False  # whether the user has read that the branch moved back
         self.held: int | None = None  # the state folder, against upgrades
 
     @cached_property

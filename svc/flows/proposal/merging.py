@@ -101,7 +101,7 @@ class Checked:
         return self._trees[seal]
 
     def load(self, digests: Iterable[bytes]) -> None:
-        missing = [one for one in dict.fromkeys(digests) if one not in self.texts]
+        missing = [name for name in dict.fromkeys(digests) if name not in self.texts]
         for start in range(0, len(missing), TEXTS_AT_ONCE):
             group = missing[start : start + TEXTS_AT_ONCE]
             reader = PackReader()
@@ -110,16 +110,16 @@ class Checked:
                     for frame in reader.feed(piece):
                         self.texts |= {digest(bytes(data)): bytes(data) for _, data in frame.objects()}
             reader.close()
-        if any(one not in self.texts for one in missing):
+        if any(name not in self.texts for name in missing):
             raise ServerMisbehaved("the server did not send a text that the merge joins; nothing was signed")
 
     def merged(self, bases: Sequence[Files], ours: Files, theirs: Files, apart: bool = False) -> Files:
         """The result of merging into `ours`. Raises ServerMisbehaved for conflicts, because the server saw
         none."""
         plans = [self._plan(_changes(base, ours), _changes(base, theirs), apart) for base in bases or [{}]]
-        self.load(name for one in plans for name in one.digests())
-        outcome: Merged = agreed([finish(one, dict(merged_texts(one, self.texts))) for one in plans])
-        if outcome.conflicts or (apart and any(one.both for one in plans)):
+        self.load(name for plan in plans for name in plan.digests())
+        outcome: Merged = agreed([finish(plan, dict(merged_texts(plan, self.texts))) for plan in plans])
+        if outcome.conflicts or (apart and any(plan.both for plan in plans)):
             raise _mismatch("outcome: here it has conflicts")
         self.texts |= outcome.texts
         return _apply_changes(ours, outcome.changes)
@@ -151,7 +151,7 @@ def _expected_seals(checked: Checked, request: Wanted, prepared: PreparedMerge) 
     if (prepared.base_seal, prepared.head_seal) != (proposal.base_seal, proposal.head_seal):
         raise _mismatch("base or head")
     base, head = checked.files(prepared.base_seal), checked.files(prepared.head_seal)
-    bases = [checked.files(one) for one in prepared.merge_bases]
+    bases = [checked.files(seal_id) for seal_id in prepared.merge_bases]
     if prepared.strategy == "fast_forward":
         if prepared.base_seal not in prepared.merge_bases:
             raise _mismatch("merge base")

@@ -113,7 +113,7 @@ class _Room:
 def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
     """The changes of these files, line by line, without positions; and whether they are complete."""
     lines: list[str] = []
-    for file in sorted(files, key=lambda one: one.path):
+    for file in sorted(files, key=lambda changed: changed.path):
         lines.append(f"{file.status} {file.old_path or file.path} {file.path}")
         body = (file.patch or "").splitlines()
         start = next((at for at, line in enumerate(body) if line.startswith("@@")), len(body))

@@ -44,7 +44,7 @@ def signature(
     root = verify.content_digest(files, unb64u(prepared.tree_key, 32), checked.opaque(proposal.head_seal))
     prepared_seal = prepared.seals[0]
     raw, payload = unb64u(prepared_seal.bytes), payload_of(prepared_seal.bytes)
-    authors = [one.author.handle or one.author.id for one in threads if one.author.id != me]
+    authors = [thread.author.handle or thread.author.id for thread in threads if thread.author.id != me]
     expected = {
         "repository": (payload.repo_id, repo_id),
         "branch": (payload.branch, proposal.head),

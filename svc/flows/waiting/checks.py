@@ -87,7 +87,7 @@ def counted(items: Sequence[SealCheck], options: Options) -> list[SealCheck]:
 
 def decided(items: Sequence[SealCheck], options: Options) -> Outcome | None:
     """The outcome of these checks, None while open; "none" without any."""
-    states = [one.state for one in counted(items, options)]
+    states = [check.state for check in counted(items, options)]
     if not states:
         return "none"
     failed = any(state in FAILED for state in states)
@@ -104,7 +104,7 @@ def taken(items: Sequence[SealCheck], event: Event, seal: str) -> list[SealCheck
     if not event.kind.startswith("run.") or data.get("seal") != seal or not isinstance(attempt, int):
         return None
     state = state_of(str(data.get("status", "")), data.get("conclusion"))
-    old = next((one for one in items if one.name.casefold() == name.casefold()), None)
+    old = next((check for check in items if check.name.casefold() == name.casefold()), None)
     if old is not None and (attempt, state != "pending") <= (old.attempt, old.state != "pending"):
         return None
     again = old is not None and old.attempt == attempt
@@ -120,8 +120,8 @@ def taken(items: Sequence[SealCheck], event: Event, seal: str) -> list[SealCheck
         completed_at=None,
         run_id=str(data.get("run", "")),
     )
-    rest = [one for one in items if one is not old]
-    return sorted([*rest, now], key=lambda one: one.name.casefold())
+    rest = [check for check in items if check is not old]
+    return sorted([*rest, now], key=lambda check: check.name.casefold())
 
 
 class Watcher:
@@ -208,7 +208,7 @@ class Watcher:
         due = self._read_at
         waits = [self._next_look(), None if due is None else max(due - time.monotonic(), 0.0)]
         try:
-            event = socket.receive(min((one for one in waits if one is not None), default=None))
+            event = socket.receive(min((seconds for seconds in waits if seconds is not None), default=None))
         except Unauthorized:
             self._read()  # raises unless the session was only renewed
             raise ServerUnreachable("the socket was closed") from None

@@ -37,7 +37,7 @@ async def test_steps_over_large_directories_leave_the_event_loop_also_if_those_a
         known[NAME] = LONG if large else SMALL
         return await load(wanted)
 
-    assert await trees.drive(steps, learning, known=known) is not large
+    assert await trees.drive(steps, learning, cached=known) is not large
 
 
 def directory(number: int) -> Directory:
@@ -58,8 +58,10 @@ async def test_kept_directories_are_not_loaded_again() -> None:
     for expected in (built.directories.keys(), set()):
         asked.clear()
         known: tree.Known = {}
-        (found,) = await trees.drive(tree.diffs(None, [built.root], known), loading, known=known, kept=kept)
-        assert found.changes == {path: (None, entry) for path, entry in files.items()}
+        (difference,) = await trees.drive(
+            tree.diffs(None, [built.root], known), loading, cached=known, directories=kept
+        )
+        assert difference.changes == {path: (None, entry) for path, entry in files.items()}
         assert set(asked) == expected
         kept.learn(known)
 

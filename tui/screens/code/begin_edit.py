@@ -35,15 +35,17 @@ class BeginEdit(FileView):
         def work() -> None:
             status = machine.status()
             watched = status.folders if status is not None else []
-            found = [one for one in watched if (one.repo, one.server) == (repo.full_name, origin)]
-            self.svc.later(lambda: self._choose_folder(found))
+            folders = [
+                folder for folder in watched if (folder.repo, folder.server) == (repo.full_name, origin)
+            ]
+            self.svc.later(lambda: self._choose_folder(folders))
 
         self.of.hold_keys(READING_SECONDS)
         self.app.run_worker(work, thread=True, group="edit", exclusive=True, exit_on_error=False)
 
     def _why_not(self) -> str:
         blob, path, ref = self._blob, self.path, self.of.ref_name
-        at = next((one for one in self.of.refs if one.name == ref), None)
+        at = next((known_ref for known_ref in self.of.refs if known_ref.name == ref), None)
         size = blob.size if blob is not None and blob.path == path else 0
         if path is None or self._mode != "file" or self.replaying:
             return "open a file first: enter"
@@ -59,12 +61,12 @@ class BeginEdit(FileView):
             return "the app has no folders here: start it on your machine"
         return ""
 
-    def _choose_folder(self, found: list[Folder]) -> None:
+    def _choose_folder(self, folders: list[Folder]) -> None:
         if not (self.is_attached and self.of.is_current):
             return
         self.of.drop_keys()
         ref = self.of.ref_name
-        best = next((one for one in found if one.branch == ref), found[0] if found else None)
+        best = next((folder for folder in folders if folder.branch == ref), folders[0] if folders else None)
         if best is None:
             name = self.of.repo.full_name
             self.of.say(f"it has no folder here: svc repo clone {name}, or svc watch in its folder", "warn")

@@ -35,7 +35,7 @@ def copy(screen: Base, text: str) -> None:
         return
 
     def work() -> None:
-        said = "copied" if into_tmux(text) else NOT_IN_TMUX
-        screen.svc.later(lambda: screen.say(said, "dim" if said == "copied" else "warn"))
+        outcome = "copied" if into_tmux(text) else NOT_IN_TMUX
+        screen.svc.later(lambda: screen.say(outcome, "dim" if outcome == "copied" else "warn"))
 
     screen.app.run_worker(work, thread=True, group="copy", exit_on_error=False)

@@ -146,16 +146,16 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
 
     def _paint_tree(self, cursor: Hashable | None = None) -> None:
         """The entries of the folder, with the people who are in them."""
-        known = {entry.path: entry.kind for entry in (self._tree.entries if self._tree is not None else ())}
-        entries = {**known, **self.live_entries()}
+        sealed = {entry.path: entry.kind for entry in (self._tree.entries if self._tree is not None else ())}
+        entries = {**sealed, **self.live_entries()}
         items = [Item(("up", ""), (("../", "dim"),))] if self.folder else []
         for path, kind in sorted(entries.items(), key=lambda entry: (entry[1] != "dir", entry[0])):
             name = safe(path.rsplit("/", 1)[-1])
-            here = (*self.live_entry(path), *who_is_in(self._people, path))
+            marks = (*self.live_entry(path), *who_is_in(self._people, path))
             if kind == "dir":
-                items.append(Item(("dir", path), ((f"{name}/", "name"),), here))
+                items.append(Item(("dir", path), ((f"{name}/", "name"),), marks))
             else:
-                items.append(Item(("file", path), ((name, "text"),), here))
+                items.append(Item(("file", path), ((name, "text"),), marks))
         self.query_one("#tree", Lines).show(sequence(items), cursor)
         self._rest()
 
@@ -206,14 +206,14 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             return
         if key[0] == "dir" and self.of.seal is not None:
             folder = contents.tree(self.of.repo.id, self.of.seal, key[1])
-            self.svc.load(folder, lambda found, at: self._show_entries(key, found))
+            self.svc.load(folder, lambda tree, at: self._show_entries(key, tree))
         if key[0] != "file":
             return
         entries = self._tree.entries if self._tree is not None else ()
         if any(entry.path == key[1] and entry.size <= PREVIEWED for entry in entries):
             self.open_file(str(key[1]), glimpsed=True)
 
-    def _show_entries(self, key: tuple[str, str], found: Tree) -> None:
+    def _show_entries(self, key: tuple[str, str], folder: Tree) -> None:
         """List a folder on which the cursor rests."""
         file = self.query_one("#file", Lines)
         if self._mode != "file" or self.query_one("#tree", Lines).key != key or file.has_focus:
@@ -221,7 +221,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         self.path = self._blob = None
         self.show_picture(None)
         rows: list[tuple[Part, ...]] = []
-        for entry in sorted(found.entries, key=lambda entry: (entry.kind != "dir", entry.path)):
+        for entry in sorted(folder.entries, key=lambda entry: (entry.kind != "dir", entry.path)):
             name = safe(entry.path.rsplit("/", 1)[-1])
             rows.append(((f"{name}/", "name"),) if entry.kind == "dir" else ((name, "text"),))
         file.show(sequence([Item(None, row) for row in rows]))
@@ -316,8 +316,8 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
     @property
     def _is_page(self) -> bool:
         """Whether the open text is Markdown, and shown as that."""
-        asked = self._source or self._blaming or self.live or self.replaying
-        return self.path is not None and is_markdown(self.path) and not asked
+        raw = self._source or self._blaming or self.live or self.replaying
+        return self.path is not None and is_markdown(self.path) and not raw
 
     def path_of(self, target: str) -> str | None:
         return linked_path(self.path or "", target)
@@ -376,11 +376,11 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         chosen = self._find_file_in
 
         def paint(tree: Tree, at: float) -> None:
-            if not asked:
-                asked.append(True)
+            if not painted:
+                painted.append(True)
                 chosen(tree)
 
-        asked: list[bool] = []
+        painted: list[bool] = []
         self.of.hold_keys(READING_SECONDS)
         self.svc.load(contents.tree(repo.id, seal, recursive=True), paint, lambda _: self.of.drop_keys())
 

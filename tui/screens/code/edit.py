@@ -85,7 +85,7 @@ class Edit(Over):
         if self._said is not None:
             self._said = None
             self.show_frame()
-        action = next((one for one in self.svc.actions() if event.key in one.keys), None)
+        action = next((offered for offered in self.svc.actions() if event.key in offered.keys), None)
         if action is None or action.id not in OWN or event.is_printable:
             return False
         self.svc.carry_out(action)
@@ -94,8 +94,8 @@ class Edit(Over):
     def show_frame(self) -> None:
         super().show_frame()
         if self._said is None and self._prompt is None and self.has_widgets:
-            shown = [action for action in self.svc.actions() if action.id in OWN and action.footer]
-            hints = [(spoken(action.keys[0]), action.label) for action in shown if action.keys]
+            footer = [action for action in self.svc.actions() if action.id in OWN and action.footer]
+            hints = [(spoken(action.keys[0]), action.label) for action in footer if action.keys]
             self.query_one("#keys", Hints).offer(hints)
 
     @property
@@ -136,20 +136,20 @@ class Edit(Over):
 
     def _show_people(self) -> None:
         cursors: Cursors = {}
-        for one in self._people:
-            if one.line > 0:
-                column = one.col - 1 if one.col > 0 else None
-                cursors.setdefault(one.line - 1, []).append((column, _named(one), _role(one)))
+        for person in self._people:
+            if person.line > 0:
+                column = person.col - 1 if person.col > 0 else None
+                cursors.setdefault(person.line - 1, []).append((column, _named(person), _role(person)))
         self._area.show_cursors(cursors)
 
     def _paint(self) -> None:
         parts: list[Part] = [(" ", "text"), self.state(), ("  ", "text")]
         if self._ended or self._notice:
             parts += [(safe(self._ended or self._notice), "warn"), ("  ", "text")]
-        for one in self._people:
+        for person in self._people:
             parts += [
-                (f"◂ {_named(one)}", _role(one)),
-                (f" {one.line}:{one.col}  " if one.line else "  ", "dim"),
+                (f"◂ {_named(person)}", _role(person)),
+                (f" {person.line}:{person.col}  " if person.line else "  ", "dim"),
             ]
         writing = self._writing
         light = LIGHTS[writing.state] if writing is not None and writing.state in LIGHTS else ()
@@ -198,8 +198,8 @@ class Edit(Over):
     def do_edit_help(self) -> None:
         from tui.screens.command.palette import Help
 
-        shown = [action for action in self.svc.actions() if action.id in OWN]
-        self.app.push_screen(Help(shown, self.where, self.svc.refused))
+        own = [action for action in self.svc.actions() if action.id in OWN]
+        self.app.push_screen(Help(own, self.where, self.svc.refused))
 
     def do_edit_find(self) -> None:
         self.ask("find", self._find, value=self._sought)
@@ -245,9 +245,9 @@ class Edit(Over):
             below.say(text, role)
 
 
-def _named(one: Person) -> str:
-    return f"@{safe(one.who)}{' (agent)' if one.kind == 'agent' else ''}"
+def _named(person: Person) -> str:
+    return f"@{safe(person.who)}{' (agent)' if person.kind == 'agent' else ''}"
 
 
-def _role(one: Person) -> str:
-    return "agent" if one.kind == "agent" else "person"
+def _role(person: Person) -> str:
+    return "agent" if person.kind == "agent" else "person"

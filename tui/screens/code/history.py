@@ -116,12 +116,13 @@ class History(Differing, FileView):
                 right.append((f"  {count} file{'' if count == 1 else 's'}", "dim"))
                 head()
 
-        def paint_seal(known: contents.CheckedSeal, at: float) -> None:
+        def paint_seal(checked: contents.CheckedSeal, at: float) -> None:
             if self._mode == "diff" and self._diff_of == seal:
-                found = known.seal
-                who = f"@{safe(found.provenance.who.handle or '?')} {ago(found.created_at, self.svc.clock())}"
-                left.append((f"  {safe(found.message.partition(chr(10))[0])}", "text"))
-                signed: Part = ("  ✗ does not verify", "bad") if known.fault else ("  ✓ signed", "good")
+                seal_shown = checked.seal
+                age = ago(seal_shown.created_at, self.svc.clock())
+                who = f"@{safe(seal_shown.provenance.who.handle or '?')} {age}"
+                left.append((f"  {safe(seal_shown.message.partition(chr(10))[0])}", "text"))
+                signed: Part = ("  ✗ does not verify", "bad") if checked.fault else ("  ✓ signed", "good")
                 right[:0] = [(who, "dim"), signed]
                 head()
 
@@ -136,36 +137,36 @@ class History(Differing, FileView):
 
     def _step(self, by: int) -> None:
         """Show the file, or everything, at the seal before or after this one."""
-        repo, path, ref, here = self.of.repo, self.path, self.of.ref_name, self.of.seal
-        if here is None:
+        repo, path, ref, current = self.of.repo, self.path, self.of.ref_name, self.of.seal
+        if current is None:
             return
         stepped: list[bool] = []
 
         def of_branch(seals: list[SealSummary], at: float) -> None:
             """Go on from the seal that made the shown text, which may be older than the shown seal."""
             ids = [seal.id for seal in seals]
-            if here in ids:
-                step(ids, ids.index(here))
-            elif here == self.of.head:
+            if current in ids:
+                step(ids, ids.index(current))
+            elif current == self.of.head:
                 step(ids, 0)
             else:  # between two that changed the file
-                line = contents.history(repo.id, here, path, first_parent=True)
+                line = contents.history(repo.id, current, path, first_parent=True)
                 self.svc.load(line, partial(of_seal, ids))
 
         def of_seal(ids: list[str], seals: list[SealSummary], at: float) -> None:
-            made = next((seal.id for seal in seals if seal.id in ids), None)
-            step(ids, ids.index(made) if made is not None else len(ids) - 1)
+            nearest = next((seal.id for seal in seals if seal.id in ids), None)
+            step(ids, ids.index(nearest) if nearest is not None else len(ids) - 1)
 
         def step(ids: list[str], place: int) -> None:
             if stepped or not ids:
                 return
             stepped.append(True)
-            wanted = place + by
-            if wanted >= len(ids):
+            target = place + by
+            if target >= len(ids):
                 self.of.say("this is the oldest", "dim")
-            elif wanted > 0:
-                self.of.go_to(ref, ids[wanted])
-            elif here == self.of.head:
+            elif target > 0:
+                self.of.go_to(ref, ids[target])
+            elif current == self.of.head:
                 self.of.say("this is the newest", "dim")
             else:  # the newest text is that of the branch, and can be edited there
                 self.of.go_to(ref, self.of.head or ids[0])

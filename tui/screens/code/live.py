@@ -29,21 +29,21 @@ STOPS = frozenset({*(action.id for action in MOVES), "find_file", "older", "newe
 
 def who_is_in(people: Sequence[Person], path: str) -> tuple[Part, ...]:
     """Those in the file, or below the folder, of this path; with the line where somebody is."""
-    found: list[Part] = []
-    for one in people:
-        if one.path == path or one.path.startswith(f"{path}/"):
-            line = f":{one.line}" if one.line and one.path == path else ""
-            found.append((f"◂ @{safe(one.who)}{line} ", _role(one)))
-    return tuple(found)
+    marks: list[Part] = []
+    for person in people:
+        if person.path == path or person.path.startswith(f"{path}/"):
+            line = f":{person.line}" if person.line and person.path == path else ""
+            marks.append((f"◂ @{safe(person.who)}{line} ", _role(person)))
+    return tuple(marks)
 
 
-def _role(one: Person) -> str:
-    return "agent" if one.kind == "agent" else "accent"
+def _role(person: Person) -> str:
+    return "agent" if person.kind == "agent" else "accent"
 
 
-def _named(one: Person) -> str:
+def _named(person: Person) -> str:
     """@who, an agent by that word too."""
-    return f"@{safe(one.who)}{' (agent)' if one.kind == 'agent' else ''}"
+    return f"@{safe(person.who)}{' (agent)' if person.kind == 'agent' else ''}"
 
 
 class Live(FileView):
@@ -107,18 +107,18 @@ class Live(FileView):
             case "light":
                 self._light = LIGHTS.get(seen.state, LIGHTS["unknown"])
             case "frontier":
-                self.unsealed = {one.path: one for one in seen.paths}
+                self.unsealed = {change.path: change for change in seen.paths}
                 if seen.head != self.of.seal:
                     self.of.go_to(self._looked_ref, seen.head)
                 else:
                     self._load_folder(self.folder)
                     self._changed_now()
             case "changed":
-                self.unsealed.update((one.path, one) for one in seen.paths)
+                self.unsealed.update((change.path, change) for change in seen.paths)
                 for path in seen.same:
                     self.unsealed.pop(path, None)
                 self._paint_tree()
-                if self.path in {*(one.path for one in seen.paths), *seen.same}:
+                if self.path in {*(change.path for change in seen.paths), *seen.same}:
                     self._changed_now()
             case "people":
                 self._meet(seen.people)
@@ -146,25 +146,25 @@ class Live(FileView):
 
     def live_file(self, path: str) -> bool:
         """Show the live text of a file; False if it is as sealed."""
-        one = self.unsealed.get(path)
-        if one is None:
+        change = self.unsealed.get(path)
+        if change is None:
             return False
         repo_id, ref, api = self.of.repo.id, self._looked_ref, self.svc.client.api
-        if one.kind != "text":
-            what = "removed" if one.kind == "gone" else f"{one.size:,} bytes, not text"
-            self._title(f"live, {'removed' if one.kind == 'gone' else 'binary'}")
-            by = f" by {', '.join(f'@{name}' for name in one.by)}" if one.by else ""
+        if change.kind != "text":
+            what = "removed" if change.kind == "gone" else f"{change.size:,} bytes, not text"
+            self._title(f"live, {'removed' if change.kind == 'gone' else 'binary'}")
+            by = f" by {', '.join(f'@{name}' for name in change.by)}" if change.by else ""
             self.query_one("#file", Lines).show([Item(1, ((f"{what}{safe(by)}; not sealed", "dim"),))])
             return True
         self._asked = number = self._asked + 1
 
         def work() -> None:
             try:
-                text = live_text(api, repo_id, ref, path, one.gen).decode()
+                text = live_text(api, repo_id, ref, path, change.gen).decode()
             except SvcError as error:
                 self.app.call_from_thread(self._not_read, path, sentence(error))
                 return
-            blob = Blob(path, "text", one.digest, len(text.encode()), "utf-8", text, False)
+            blob = Blob(path, "text", change.digest, len(text.encode()), "utf-8", text, False)
             self.app.call_from_thread(self._read, number, blob)
 
         self.app.run_worker(work, thread=True, group="live text", exclusive=True, exit_on_error=False)
@@ -185,18 +185,20 @@ class Live(FileView):
 
     def live_marks(self) -> dict[int, tuple[Part, ...]]:
         """Who is in which line of the open file."""
-        found: dict[int, tuple[Part, ...]] = {}
-        for one in self._people:
-            if self.live and one.path == self.path and one.line:
-                found[one.line] = (*found.get(one.line, ()), (f"◂ {_named(one)} ", _role(one)))
-        return found
+        marks: dict[int, tuple[Part, ...]] = {}
+        for person in self._people:
+            if self.live and person.path == self.path and person.line:
+                marks[person.line] = (*marks.get(person.line, ()), (f"◂ {_named(person)} ", _role(person)))
+        return marks
 
     def live_entry(self, path: str) -> tuple[Part, ...]:
         """What the tree says of a file or folder that differs from the seal."""
-        one = self.unsealed.get(path)
-        if one is not None:
-            by = "".join(f"@{safe(name)} " for name in one.by[:2])
-            sign = ("− removed ", "bad") if one.kind == "gone" else ("+ new ", "good") if one.new else None
+        change = self.unsealed.get(path)
+        if change is not None:
+            by = "".join(f"@{safe(name)} " for name in change.by[:2])
+            sign = (
+                ("− removed ", "bad") if change.kind == "gone" else ("+ new ", "good") if change.new else None
+            )
             return (sign or ("~ live ", "warn"), (by, "dim"))
         below = f"{path}/"
         return (("~ live ", "warn"),) if any(name.startswith(below) for name in self.unsealed) else ()
@@ -204,12 +206,12 @@ class Live(FileView):
     def live_entries(self) -> dict[str, str]:
         """New files in the folder of the tree, and new folders: path → "file" or "dir"."""
         prefix = f"{self.folder}/" if self.folder else ""
-        found: dict[str, str] = {}
-        for path, one in self.unsealed.items():
-            if one.new and path.startswith(prefix):
+        entries: dict[str, str] = {}
+        for path, change in self.unsealed.items():
+            if change.new and path.startswith(prefix):
                 name, slash, _ = path[len(prefix) :].partition("/")
-                found[prefix + name] = "dir" if slash else "file"
-        return found
+                entries[prefix + name] = "dir" if slash else "file"
+        return entries
 
     def _paint_live(self) -> None:
         """The line of the live state, and the pane of people."""
@@ -217,20 +219,22 @@ class Live(FileView):
             return
         following = self._followed
         count = len(self.unsealed)
-        told: list[Part] = [(" ", "text"), *self._light, (f"  {count} not sealed  ", "dim")]
+        parts: list[Part] = [(" ", "text"), *self._light, (f"  {count} not sealed  ", "dim")]
         if following is not None:
-            told.append((f"following {_named(following)}, f or esc stops  ", "title"))
-        for one in self._people:
-            where = f" {safe(one.path)}{f':{one.line}' if one.line else ''}" if one.path else ""
-            told += [(_named(one), _role(one)), (f"{where}  ", "dim")]
+            parts.append((f"following {_named(following)}, f or esc stops  ", "title"))
+        for person in self._people:
+            where = f" {safe(person.path)}{f':{person.line}' if person.line else ''}" if person.path else ""
+            parts += [(_named(person), _role(person)), (f"{where}  ", "dim")]
         if not self._people:
-            told.append(("nobody else is here", "dim"))
-        self.query_one("#bar", Line).put(told)
+            parts.append(("nobody else is here", "dim"))
+        self.query_one("#bar", Line).put(parts)
         rows = [Item(None, (("People ", "title"), (str(len(self._people)), "dim")))]
-        for one in self._people:
-            line = f":{one.line}" if one.line else ""
-            rows.append(Item(one.conn, ((f"{_named(one)} ", _role(one)), (safe(one.device), "dim"))))
-            rows.append(Item(None, ((f"  {safe(one.path)}{line}" if one.path else "  here", "dim"),)))
+        for person in self._people:
+            line = f":{person.line}" if person.line else ""
+            rows.append(
+                Item(person.conn, ((f"{_named(person)} ", _role(person)), (safe(person.device), "dim")))
+            )
+            rows.append(Item(None, ((f"  {safe(person.path)}{line}" if person.path else "  here", "dim"),)))
         self.query_one("#people", Lines).show(sequence(rows))
 
     # --- following
@@ -251,12 +255,12 @@ class Live(FileView):
         from tui.screens.choose import Choose
 
         items = []
-        for one in self._people:
-            where = f"{safe(one.path)}{f':{one.line}' if one.line else ''}"
+        for person in self._people:
+            where = f"{safe(person.path)}{f':{person.line}' if person.line else ''}"
             items.append(
                 Item(
-                    one.conn,
-                    ((f"{_named(one)} ", _role(one)), (safe(one.device), "dim")),
+                    person.conn,
+                    ((f"{_named(person)} ", _role(person)), (safe(person.device), "dim")),
                     ((f"{where} ", "dim"),),
                 )
             )
@@ -267,7 +271,7 @@ class Live(FileView):
 
     def follow(self, conn: str) -> None:
         """Open the file and line of a person or agent, now and whenever they move."""
-        self._followed = next((one for one in self._people if one.conn == conn), None)
+        self._followed = next((person for person in self._people if person.conn == conn), None)
         if self._followed is not None:
             self._go_along()
         self._paint_live()
@@ -279,7 +283,9 @@ class Live(FileView):
     def _go_along(self) -> None:
         """Go where the followed one is."""
         before = self._followed
-        now = next((one for one in self._people if before is not None and one.conn == before.conn), None)
+        now = next(
+            (person for person in self._people if before is not None and person.conn == before.conn), None
+        )
         if now is None:
             if before is not None:
                 self.of.say(f"{_named(before)} went", "warn")

@@ -65,8 +65,8 @@ class Overview(View):
             self.svc.load(contents.listing(repo.id), self._paint_listing)
         self.paint()
 
-    def _paint_listing(self, found: list[Listing], at: float) -> None:
-        self._listing = found[0] if found else None
+    def _paint_listing(self, listings: list[Listing], at: float) -> None:
+        self._listing = listings[0] if listings else None
         self.paint()
 
     def moved(self) -> None:

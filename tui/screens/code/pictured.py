@@ -28,16 +28,16 @@ class Pictured(View):
 
     def show_picture(self, blob: Blob | None) -> bool:
         """Show a file as a picture. Returns False, and shows no picture, if it is not an image."""
-        wanted = blob if blob is not None and blob.encoding != "utf-8" and is_picture(blob.path) else None
-        self._pictured = wanted
+        image = blob if blob is not None and blob.encoding != "utf-8" and is_picture(blob.path) else None
+        self._pictured = image
         drawing = self.query_one("#picture", Picture)
-        drawing.display = wanted is not None
-        self.query_one("#file", Lines).styles.height = FACTS if wanted is not None else "1fr"
-        if wanted is None:
+        drawing.display = image is not None
+        self.query_one("#file", Lines).styles.height = FACTS if image is not None else "1fr"
+        if image is None:
             drawing.tell("")
             return False
         drawing.tell("drawing …")
-        self._facts(wanted, "")
+        self._facts(image, "")
         self.call_after_refresh(self.draw_picture)
         return True
 

@@ -119,9 +119,9 @@ class Replay(FileView):
         playing = self._playing
         if playing is None:
             return False
-        wanted = max(0, playing.at + by)
-        if wanted < len(playing.steps):
-            playing.at = wanted
+        target = max(0, playing.at + by)
+        if target < len(playing.steps):
+            playing.at = target
         elif playing.whole:
             self.of.say("this is the newest", "dim")
         if playing.at + AHEAD >= len(playing.steps):
@@ -146,19 +146,19 @@ class Replay(FileView):
 
         def work() -> None:
             try:
-                found = steps_of(api, repo_id, playing.path, seal, before)
+                steps = steps_of(api, repo_id, playing.path, seal, before)
             except SvcError as error:
                 self.app.call_from_thread(self._broke_off, playing, sentence(error))
                 return
-            self.app.call_from_thread(self._came, playing, found)
+            self.app.call_from_thread(self._came, playing, steps)
 
         self.app.run_worker(work, thread=True, group="replay", exit_on_error=False)
 
-    def _came(self, playing: Playing, found: list[Step]) -> None:
+    def _came(self, playing: Playing, steps: list[Step]) -> None:
         playing.reading = False
         if playing is not self._playing or not self.is_attached:
             return
-        playing.steps += [step for step in found if step.text is not None or playing.steps]
+        playing.steps += [step for step in steps if step.text is not None or playing.steps]
         if playing.at < 0 and playing.steps:
             playing.at = 0
         if playing.at + AHEAD >= len(playing.steps):
@@ -199,7 +199,7 @@ class Replay(FileView):
         if playing is None or not self.is_attached:
             return
         step, lines = playing.step, self.query_one("#file", Lines)
-        self.query_one("#bar", Line).put(self._told(playing), (("p, [ ], esc ", "dim"),))
+        self.query_one("#bar", Line).put(self._parts_of(playing), (("p, [ ], esc ", "dim"),))
         if step is None:
             lines.show([Item(1, (("reading …", "dim"),))])
             return
@@ -207,25 +207,25 @@ class Replay(FileView):
         if step.text is None:
             lines.show([Item(1, (("there is no text of it in this seal", "dim"),))])
         else:
-            known = playing.at < len(playing.coloured)
-            shown = playing.coloured[playing.at] if known else plain(step.text.decode())
-            lines.show(Source(shown, now=self.svc.clock(), changed=step.lines))
+            highlighted = playing.at < len(playing.coloured)
+            text = playing.coloured[playing.at] if highlighted else plain(step.text.decode())
+            lines.show(Source(text, now=self.svc.clock(), changed=step.lines))
             if step.lines:
                 lines.go_within(step.lines[0] - 1)
         self._title(f"replay, step {playing.at + 1}")
 
-    def _told(self, playing: Playing) -> list[Part]:
+    def _parts_of(self, playing: Playing) -> list[Part]:
         """Whose change the step is, and when it was made."""
         sign = "▶ " if self._timer is not None else "❚❚ "
-        told: list[Part] = [(f" {sign}", "accent")]
+        parts: list[Part] = [(f" {sign}", "accent")]
         step = playing.step
         if step is None:
-            return [*told, ("reading …", "dim")]
+            return [*parts, ("reading …", "dim")]
         more = "" if playing.whole else "+"
-        told.append((f"{playing.at + 1}/{len(playing.steps)}{more}  ", "accent"))
-        told.append((f"@{safe(step.who or '?')} ", "name"))
-        told.append((f"{ago(step.at, self.svc.clock())}  ", "text"))
+        parts.append((f"{playing.at + 1}/{len(playing.steps)}{more}  ", "accent"))
+        parts.append((f"@{safe(step.who or '?')} ", "name"))
+        parts.append((f"{ago(step.at, self.svc.clock())}  ", "text"))
         if step.lines or step.removed:
-            told += [(f"+{len(step.lines)} ", "good"), (f"−{step.removed}  ", "bad")]
+            parts += [(f"+{len(step.lines)} ", "good"), (f"−{step.removed}  ", "bad")]
         what = "edited live" if step.live else f"sealed {step.seal[:8]} «{safe(step.message)}»"
-        return [*told, (what, "text")]
+        return [*parts, (what, "text")]

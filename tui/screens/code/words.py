@@ -9,8 +9,8 @@ from tui.text import safe
 
 def counts(repo: Repo) -> str:
     """How many star, watch and fork it."""
-    found = ((repo.stars, "star"), (repo.watchers, "watcher"), (repo.forks, "fork"))
-    return ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in found)
+    numbers = ((repo.stars, "star"), (repo.watchers, "watcher"), (repo.forks, "fork"))
+    return ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in numbers)
 
 
 def listed(listing: Listing) -> str:

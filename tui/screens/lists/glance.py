@@ -43,10 +43,12 @@ class Glance:
         key: Hashable,
         repo_id: str,
         first: Sequence[Line] = (),
-        told: Callable[[str, Part], None] | None = None,
+        on_checks: Callable[[str, Part], None] | None = None,
     ) -> None:
-        """`first`: rows above it; `told` hears how its default branch stands."""
-        self._panes, self._key, self._repo_id, self._first, self._told = panes, key, repo_id, first, told
+        """`first`: rows above it; `on_checks`: called with the id of the repository and the state of the
+        checks of its default branch."""
+        self._panes, self._key, self._repo_id = panes, key, repo_id
+        self._first, self._on_checks = first, on_checks
         self._repo: Repo | None = None
         self._seals: list[SealSummary] = []
         self._checks: SealChecks | None = None
@@ -67,28 +69,28 @@ class Glance:
         if before is None:
             self._load(contents.recent(self._repo_id, repo.default_branch), self._paint_seals)
 
-    def _paint_seals(self, found: list[SealSummary], at: float) -> None:
-        if not found or found == self._seals:
+    def _paint_seals(self, seals: list[SealSummary], at: float) -> None:
+        if not seals or seals == self._seals:
             return
-        self._seals = found
+        self._seals = seals
         self._paint()
-        self._load(contents.tree(self._repo_id, found[0].id), self._paint_tree)
-        self._load(contents.seal_checks(self._repo_id, found[0].id), self._paint_checks)
+        self._load(contents.tree(self._repo_id, seals[0].id), self._paint_tree)
+        self._load(contents.seal_checks(self._repo_id, seals[0].id), self._paint_checks)
 
-    def _paint_checks(self, found: SealChecks, at: float) -> None:
-        before, self._checks = self._checks, found
-        if self._told is not None:
-            self._told(self._repo_id, checks_of(found.rollup, found.items))
-        if found != before:
+    def _paint_checks(self, checks: SealChecks, at: float) -> None:
+        before, self._checks = self._checks, checks
+        if self._on_checks is not None:
+            self._on_checks(self._repo_id, checks_of(checks.rollup, checks.items))
+        if checks != before:
             self._paint()
 
-    def _paint_tree(self, found: Tree, at: float) -> None:
-        entry = next((one for one in found.entries if one.path.casefold() in READMES), None)
+    def _paint_tree(self, tree: Tree, at: float) -> None:
+        entry = next((listed for listed in tree.entries if listed.path.casefold() in READMES), None)
         if entry is not None:
             self._load(contents.file(self._repo_id, self._seals[0].id, entry.path), self._paint_readme)
 
-    def _paint_readme(self, found: Blob, at: float) -> None:
-        self._readme = found
+    def _paint_readme(self, readme: Blob, at: float) -> None:
+        self._readme = readme
         self._paint()
 
     def _paint(self) -> None:

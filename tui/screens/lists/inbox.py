@@ -9,7 +9,7 @@ from localstore.core.limits import INBOX_MARKED
 from localstore.core.model.collaboration import inbox as inboxes
 from localstore.core.model.collaboration.inbox import InboxItem, InboxMarks, InboxState
 from localstore.core.model.repo import Repo
-from svc.flows.inbox_words import happened, said
+from svc.flows.inbox_words import describe, happened
 from tui import reads
 from tui.actions import Action
 from tui.screens.split import SPLIT_ACTIONS, Panes, SplitScreen
@@ -62,76 +62,76 @@ class Space(NamedTuple):
 ROOMY = Space()
 
 
-def row(one: InboxItem, now: float, space: Space = ROOMY) -> Item:
+def row(item: InboxItem, now: float, space: Space = ROOMY) -> Item:
     """One row of the inbox; its key is the id."""
-    word, role = REASONS[one.reason]
-    number = f"#{one.subject.number}" if one.subject.number else ""
-    full = _about(one)
+    word, role = REASONS[item.reason]
+    number = f"#{item.subject.number}" if item.subject.number else ""
+    full = _about(item)
     name = full.rpartition("/")[2] if space.narrow or space.two_lines else full
     short = name if len(name) <= NAME else f"…{name[1 - NAME :]}"
-    done, title = happened(one), safe(said(one))
+    done, title = happened(item), safe(describe(item))
     text = f"{word} {full} {number} {title} {done}"
-    unread: Part = ("● " if one.unread else "  ", "accent")
+    unread: Part = ("● " if item.unread else "  ", "accent")
     about: Part = (f"{safe(short)}{number} ", "accent")
     if space.two_lines:
-        when = ((f"{brief(one.updated_at, now)} ", "dim"),)
+        when = ((f"{brief(item.updated_at, now)} ", "dim"),)
         below: tuple[Part, ...] = (("  ", "text"), (word, role), (f"  {safe(done)}" if done else "", "dim"))
-        return Item(one.id, (unread, about, (title, "text")), when, text, below=below)
+        return Item(item.id, (unread, about, (title, "text")), when, text, below=below)
     if space.narrow:
-        when = ((f"{brief(one.updated_at, now)} ", "dim"),)
-        return Item(one.id, (unread, (f"{word} ", role), about, (title, "text")), when, text)
+        when = ((f"{brief(item.updated_at, now)} ", "dim"),)
+        return Item(item.id, (unread, (f"{word} ", role), about, (title, "text")), when, text)
     what: Part = (f" · {safe(done)}" if done else "", "dim")
-    left = (unread, (f"{word:<10}", role), about, (f" {title}", "text"), what)
-    return Item(one.id, left, ((f"{ago(one.updated_at, now)} ", "dim"),), text)
+    parts = (unread, (f"{word:<10}", role), about, (f" {title}", "text"), what)
+    return Item(item.id, parts, ((f"{ago(item.updated_at, now)} ", "dim"),), text)
 
 
-def section_of(one: InboxItem) -> str:
+def section_of(item: InboxItem) -> str:
     """Whether it waits for the account, is the account's own, or is only watched."""
-    if one.reason in NEEDS_ME:
+    if item.reason in NEEDS_ME:
         return "Needs me"
-    return "Watching" if one.reason in WATCHED else "Mine"
+    return "Watching" if item.reason in WATCHED else "Mine"
 
 
 def sections(
     items: Sequence[InboxItem], now: float, space: Space = ROOMY, most: int | None = None
 ) -> list[Item]:
     """The rows by what they ask of the account, each section below its name and count; `most` of each."""
-    found: list[Item] = []
+    rows: list[Item] = []
     for name in SECTIONS:
-        own = [one for one in items if section_of(one) == name]
+        own = [item for item in items if section_of(item) == name]
         if own:
-            found.append(Item(None, ((f"{name} ", "title"), (str(len(own)), "dim"))))
-        found += [row(one, now, space) for one in own[:most]]
+            rows.append(Item(None, ((f"{name} ", "title"), (str(len(own)), "dim"))))
+        rows += [row(item, now, space) for item in own[:most]]
         if most is not None and len(own) > most:
-            found.append(Item(None, ((f"  {len(own) - most} more: i", "dim"),)))
-    return found
+            rows.append(Item(None, ((f"  {len(own) - most} more: i", "dim"),)))
+    return rows
 
 
-def _about(one: InboxItem) -> str:
+def _about(item: InboxItem) -> str:
     """OWNER/NAME, or the organisation that it is about."""
-    return one.subject.title if one.repo is None else one.repo.full_name
+    return item.subject.title if item.repo is None else item.repo.full_name
 
 
-def preview_item(panes: Panes, one: InboxItem) -> None:
+def preview_item(panes: Panes, item: InboxItem) -> None:
     """Preview the issue, proposal or repository of a row."""
     from tui.screens.lists.glance import Glance
     from tui.screens.talk.previews import preview_talk
 
-    number = one.subject.number
-    if one.repo is None:
-        panes.show_preview(one.id, safe(_about(one)), [((safe(said(one)), "text"),)])
+    number = item.subject.number
+    if item.repo is None:
+        panes.show_preview(item.id, safe(_about(item)), [((safe(describe(item)), "text"),)])
     elif number is not None:
-        preview_talk(panes, one.id, one.repo.id, one.subject.kind, number)
+        preview_talk(panes, item.id, item.repo.id, item.subject.kind, number)
     else:
-        words: Part = (safe(said(one)), "text")
-        Glance(panes, one.id, one.repo.id, [(words,), (("", "text"),)]).begin()
+        words: Part = (safe(describe(item)), "text")
+        Glance(panes, item.id, item.repo.id, [(words,), (("", "text"),)]).begin()
 
 
-def open_subject(svc: SvcApp, one: InboxItem) -> None:
+def open_subject(svc: SvcApp, item: InboxItem) -> None:
     """Show the issue, proposal or repository of a row; of an organisation, how to answer."""
-    if one.repo is None:
+    if item.repo is None:
         return
-    repo_id = one.repo.id
+    repo_id = item.repo.id
     opened: list[bool] = []
 
     def show(repo: Repo, at: float) -> None:
@@ -142,10 +142,10 @@ def open_subject(svc: SvcApp, one: InboxItem) -> None:
         if opened:
             return
         opened.append(True)
-        number = one.subject.number
+        number = item.subject.number
         if number is None:
             svc.push_screen(RepoScreen(repo))
-        elif one.subject.kind == "proposal":
+        elif item.subject.kind == "proposal":
             svc.push_screen(ProposalScreen(repo, number))
         else:
             svc.push_screen(IssueScreen(repo, number))
@@ -175,9 +175,9 @@ class Inbox(SplitScreen):
         return ("Inbox ", "title"), (str(len(self._items)), "dim")
 
     def preview_of(self, key: Hashable) -> None:
-        one = self._of(key)
-        if one is not None:
-            preview_item(self, one)
+        item = self._of(key)
+        if item is not None:
+            preview_item(self, item)
 
     def title_parts(self) -> Sequence[Part]:
         return ((" Inbox", "title"), (f"  {len(self._items)}", "dim"))
@@ -190,12 +190,12 @@ class Inbox(SplitScreen):
         self.svc.load(reads.inbox(), self._paint)
 
     def about(self) -> list[str]:
-        known = self.svc.client.known(self.svc.repos)
-        mine = [repo.id for repo in known[0]] if known is not None else []
-        return [*(one.repo.id for one in self._items if one.repo is not None), *mine]
+        cached = self.svc.client.known(self.svc.repos)
+        mine = [repo.id for repo in cached[0]] if cached is not None else []
+        return [*(item.repo.id for item in self._items if item.repo is not None), *mine]
 
-    def _paint(self, found: list[InboxItem], at: float) -> None:
-        self._items = found
+    def _paint(self, items: list[InboxItem], at: float) -> None:
+        self._items = items
         self.listen()
         self.paint()
 
@@ -213,29 +213,29 @@ class Inbox(SplitScreen):
         self.rest()
 
     def _of(self, key: Hashable | None) -> InboxItem | None:
-        return next((one for one in self._items if one.id == key), None)
+        return next((item for item in self._items if item.id == key), None)
 
     def do_done(self) -> None:
-        one = self._of(self.query_one("#inbox", Lines).key)
-        if one is not None:
+        item = self._of(self.query_one("#inbox", Lines).key)
+        if item is not None:
             body = InboxState(state="done")
-            self.svc.act(inboxes.UPDATE, body, about=_about(one), id=one.id)
-            self._marked([one], "done; u undoes it")
+            self.svc.act(inboxes.UPDATE, body, about=_about(item), id=item.id)
+            self._marked([item], "done; u undoes it")
 
     def do_all_done(self) -> None:
         """Mark what is listed, except what waits for an answer of the user's, after a question."""
-        chosen = [one for one in self._items if one.reason not in NEEDS_ME]
+        chosen = [item for item in self._items if item.reason not in NEEDS_ME]
         stays = len(self._items) - len(chosen)
-        kept = f"; {stays} that need{'s' if stays == 1 else ''} you stay{'s' if stays == 1 else ''}"
+        staying = f"; {stays} that need{'s' if stays == 1 else ''} you stay{'s' if stays == 1 else ''}"
         if not chosen:
             self.say("each of these waits for you; x marks one as done" if stays else "there is none", "warn")
             return
 
         def mark() -> None:
             self._mark(chosen, "done")
-            self._marked(chosen, f"{len(chosen)} done{kept if stays else ''}; u undoes it")
+            self._marked(chosen, f"{len(chosen)} done{staying if stays else ''}; u undoes it")
 
-        self.confirm(f"{len(chosen)} done{kept if stays else ''}?", mark)
+        self.confirm(f"{len(chosen)} done{staying if stays else ''}?", mark)
 
     def do_undo(self) -> None:
         """Bring back what was marked last, read or unread as it was."""
@@ -243,13 +243,13 @@ class Inbox(SplitScreen):
         if not back:
             self.say("nothing was marked as done here", "warn")
             return
-        self._mark([one for one in back if one.unread], "unread")
-        self._mark([one for one in back if not one.unread], "read")
+        self._mark([item for item in back if item.unread], "unread")
+        self._mark([item for item in back if not item.unread], "read")
         self.say(f"{len(back)} {'is' if len(back) == 1 else 'are'} back")
 
     def _mark(self, chosen: list[InboxItem], state: Literal["done", "read", "unread"]) -> None:
         for first in range(0, len(chosen), INBOX_MARKED):
-            ids = [one.id for one in chosen[first : first + INBOX_MARKED]]
+            ids = [item.id for item in chosen[first : first + INBOX_MARKED]]
             self.svc.act(inboxes.UPDATE_ALL, InboxMarks(state=state, ids=ids), about="")
 
     def _marked(self, chosen: list[InboxItem], words: str) -> None:
@@ -257,12 +257,12 @@ class Inbox(SplitScreen):
         self.say(words)
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
-        one = self._of(self.listed.key)
-        if one is not None and one.repo is None:
-            name = safe(one.subject.title)
-            if one.event == "invite.decline":
-                self.say(f"{safe(said(one))} to {name}")
+        item = self._of(self.listed.key)
+        if item is not None and item.repo is None:
+            name = safe(item.subject.title)
+            if item.event == "invite.decline":
+                self.say(f"{safe(describe(item))} to {name}")
             else:
                 self.say(f"{name} invites you: svc org invite accept, or svc org invite decline")
-        elif one is not None:
-            open_subject(self.svc, one)
+        elif item is not None:
+            open_subject(self.svc, item)

@@ -41,13 +41,13 @@ class Insights(View):
             self.svc.load(contents.dependencies(repo, self.of.seal), self._depends)
         self.svc.load(contents.dependents(repo), self._needed)
 
-    def _depends(self, found: Dependencies, at: float) -> None:
-        if found.seal_id == self.of.seal:
-            self._found = found
+    def _depends(self, dependencies: Dependencies, at: float) -> None:
+        if dependencies.seal_id == self.of.seal:
+            self._found = dependencies
             self._paint()
 
-    def _needed(self, found: list[Dependent], at: float) -> None:
-        self._dependents = found
+    def _needed(self, dependents: list[Dependent], at: float) -> None:
+        self._dependents = dependents
         self._paint()
 
     def _paint(self) -> None:
@@ -60,9 +60,9 @@ class Insights(View):
                 if manifest.problem is not None:
                     rows.append(Item(None, ((f"  not read: {safe(manifest.problem)}", "warn"),)))
                 rows += [
-                    self._row(number, one)
-                    for number, one in enumerate(self._found.items)
-                    if one.path == manifest.path
+                    self._row(number, dependency)
+                    for number, dependency in enumerate(self._found.items)
+                    if dependency.path == manifest.path
                 ]
             if not self._found.manifests:
                 rows.append(Item(None, (("no manifests in this seal", "dim"),)))
@@ -71,31 +71,35 @@ class Insights(View):
             rows.append(Item(None, (("", "text"),)))
         if self._dependents is not None:
             rows.append(_heading("Dependents", len(self._dependents)))
-            rows += [self._dependent(one) for one in self._dependents]
+            rows += [self._dependent(dependent) for dependent in self._dependents]
             if not self._dependents:
                 rows.append(Item(None, (("nothing that you see depends on it", "dim"),)))
         self.query_one("#insights", Lines).show(sequence(rows))
 
-    def _row(self, number: int, one: Dependency) -> Item:
+    def _row(self, number: int, dependency: Dependency) -> Item:
         key = f"dependency {number}"
-        if one.repo is not None:
-            self._repos[key] = one.repo.full_name
+        if dependency.repo is not None:
+            self._repos[key] = dependency.repo.full_name
         left: tuple[Part, ...] = (
-            (f"  {safe(one.name)} ", "accent" if one.repo else "text"),
-            (safe(one.requirement), "dim"),
+            (f"  {safe(dependency.name)} ", "accent" if dependency.repo else "text"),
+            (safe(dependency.requirement), "dim"),
         )
-        right: tuple[Part, ...] = ((f"{one.ecosystem} ", "dim"),)
-        if one.advisories:
-            many = f"{len(one.advisories)} advisor{'y' if len(one.advisories) == 1 else 'ies'}  "
-            sure = any(hit.certain for hit in one.advisories)
+        right: tuple[Part, ...] = ((f"{dependency.ecosystem} ", "dim"),)
+        if dependency.advisories:
+            count = len(dependency.advisories)
+            many = f"{count} advisor{'y' if count == 1 else 'ies'}  "
+            sure = any(hit.certain for hit in dependency.advisories)
             right = ((many if sure else f"perhaps {many}", "bad" if sure else "warn"), *right)
-        return Item(key, left, right, one.name)
+        return Item(key, left, right, dependency.name)
 
-    def _dependent(self, one: Dependent) -> Item:
-        key = f"dependent {one.id}"
-        self._repos[key] = one.full_name
-        left: tuple[Part, ...] = ((f"  {safe(one.full_name)}  ", "accent"), (safe(one.description), "text"))
-        return Item(key, left, (), one.full_name)
+    def _dependent(self, dependent: Dependent) -> Item:
+        key = f"dependent {dependent.id}"
+        self._repos[key] = dependent.full_name
+        parts: tuple[Part, ...] = (
+            (f"  {safe(dependent.full_name)}  ", "accent"),
+            (safe(dependent.description), "text"),
+        )
+        return Item(key, parts, (), dependent.full_name)
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         if (name := self._repos.get(str(event.key))) is not None:

@@ -42,7 +42,7 @@ class Move:
         self.done, self._at = done, now
 
     @property
-    def told(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[Part, ...]:
         """`↓ [####....] 45 %  1.5 MiB of 3.3 MiB  1.2 MiB/s`"""
         if self.state:
             return (
@@ -51,13 +51,13 @@ class Move:
             )
         part = self.done / self.whole if self.whole else 1.0
         filled = min(BAR, int(part * BAR))
-        told = [
+        words = [
             f"[{'#' * filled}{'.' * (BAR - filled)}] {int(part * 100):>3} %",
             f"{size(self.done)} of {size(self.whole)}",
         ]
         if self._first is not None and self._at > self._first[1]:
-            told.append(f"{size((self.done - self._first[0]) / (self._at - self._first[1]))}/s")
-        return ((f"  {self.sign} ", "accent"), ("  ".join(told), "text"), ("  esc cancels", "dim"))
+            words.append(f"{size((self.done - self._first[0]) / (self._at - self._first[1]))}/s")
+        return ((f"  {self.sign} ", "accent"), ("  ".join(words), "text"), ("  esc cancels", "dim"))
 
 
 class Moving(Base):
@@ -76,10 +76,10 @@ class Moving(Base):
     def paint(self) -> None:
         raise NotImplementedError
 
-    def told_of(self, name: str) -> tuple[Part, ...]:
-        """What is said of a file beside its name."""
+    def parts_of(self, name: str) -> tuple[Part, ...]:
+        """The parts of a row behind the name of a file: how far its transfer is."""
         move = self.moved.get(name)
-        return move.told if move is not None else ()
+        return move.parts if move is not None else ()
 
     def on_unmount(self) -> None:
         self.cancel()
@@ -102,14 +102,14 @@ class Moving(Base):
         def work(hears: Callable[[str, int], None]) -> str:
             if (fault := publication.fault_of(repo_id, release)) is not None:
                 raise ServerMisbehaved(f"{fault}; nothing was downloaded")
-            wanted = [one for one in download.chosen(release, []) if one.name == asset.name]
+            assets = [file for file in download.chosen(release, []) if file.name == asset.name]
 
             def progress(phase: str, done: int, total: int | None, bytes: int = 0) -> None:
                 if done != total:
                     hears(asset.name, bytes)
 
-            for one in download.download(api, repo_id, release.version, wanted, folder, False, progress):
-                move.state = f"✓ in {one.path}" if one.downloaded else f"✓ {one.path} has it already"
+            for file in download.download(api, repo_id, release.version, assets, folder, False, progress):
+                move.state = f"✓ in {file.path}" if file.downloaded else f"✓ {file.path} has it already"
             return move.state.removeprefix("✓ ")
 
         self._start({asset.name: move}, work, f"{asset.name}: enter goes on where it stopped")
@@ -133,16 +133,18 @@ class Moving(Base):
         def work(hears: Callable[[str, int], None]) -> str:
             files = local_files(paths)
             now = time.monotonic()
-            moves.update((one.name, Move("↑", one.size, now)) for one in files)
+            moves.update((file.name, Move("↑", file.size, now)) for file in files)
 
             def progress(phase: str, done: int, total: int | None, bytes: int = 0) -> None:
                 if done < len(files):
                     hears(files[done].name, bytes)
 
             sent = 0
-            for one in upload.upload(api, repo_id, release.version, files, False, progress):
-                moves[one.asset.name].state = "✓ uploaded" if one.uploaded else "✓ was there already"
-                sent += one.uploaded
+            for sent_file in upload.upload(api, repo_id, release.version, files, False, progress):
+                moves[sent_file.asset.name].state = (
+                    "✓ uploaded" if sent_file.uploaded else "✓ was there already"
+                )
+                sent += sent_file.uploaded
             self.left_over = ""
             return f"{sent} of {len(files)} files uploaded" if sent < len(files) else "uploaded"
 
@@ -154,7 +156,7 @@ class Moving(Base):
         self, moves: dict[str, Move], work: Callable[[Callable[[str, int], None]], str], again: str
     ) -> None:
         """Run `work` on a thread. It gets a function that hears the bytes of a file, and returns what is
-        said at the end. `again`: how to go on after a cancel."""
+        shown at the end. `again`: how to go on after a cancel."""
         if self._cancel is not None:
             self.say("one at a time: esc cancels what is on its way", "warn")
             return
@@ -174,15 +176,15 @@ class Moving(Base):
 
         def run() -> None:
             error: SvcError | None = None
-            said = ""
+            outcome = ""
             try:
                 with within(cancel):
-                    said = work(hears)
-            except SvcError as found:
-                error = found
-            except OSError as found:
-                error = SvcError(found.strerror or str(found))
-            self.svc.later(lambda: self._ended(moves, said, error, again))
+                    outcome = work(hears)
+            except SvcError as failed:
+                error = failed
+            except OSError as failed:
+                error = SvcError(failed.strerror or str(failed))
+            self.svc.later(lambda: self._ended(moves, outcome, error, again))
 
         self.paint()
         self.svc.run_worker(run, thread=True, group="assets", exit_on_error=False)
@@ -191,7 +193,7 @@ class Moving(Base):
         if self.is_attached:
             self.paint()
 
-    def _ended(self, moves: dict[str, Move], said: str, error: SvcError | None, again: str) -> None:
+    def _ended(self, moves: dict[str, Move], outcome: str, error: SvcError | None, again: str) -> None:
         self._cancel = None
         for move in moves.values():
             if not move.state:
@@ -203,6 +205,6 @@ class Moving(Base):
         elif error is not None:
             self.say(sentence(error), "bad")
         else:
-            self.say(safe(said))
+            self.say(safe(outcome))
         self.paint()
         self.do_refresh()

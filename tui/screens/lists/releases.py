@@ -51,17 +51,17 @@ class Releases(Split):
     def do_refresh(self) -> None:
         self.svc.load(contents.releases(self.of.repo.id), self._paint)
 
-    def _paint(self, found: list[Release], at: float) -> None:
-        self._releases = {release.version: release for release in found}
+    def _paint(self, releases: list[Release], at: float) -> None:
+        self._releases = {release.version: release for release in releases}
         self.paint()
 
     def paint(self) -> None:
         if not self.is_mounted or self._releases is None:
             return
-        found = list(self._releases.values())
+        releases = list(self._releases.values())
         rows = [] if self.previews else [Item(None, self.titled())]  # else it is in the frame
-        rows += [self._row(release) for release in found]
-        if not found:
+        rows += [self._row(release) for release in releases]
+        if not releases:
             rows.append(Item(None, (("no releases; a makes one", "dim"),)))
         self.query_one("#releases", Lines).show(sequence(rows))
         self.rest()
@@ -77,20 +77,20 @@ class Releases(Split):
         if release is None:
             return
         rows: list[Row | tuple[Part, ...]] = [*_head(self.of.repo.id, release, self.svc.clock())]
-        rows += [((f"{safe(one.name)}  ", "text"), (size(one.size), "dim")) for one in release.assets]
+        rows += [((f"{safe(asset.name)}  ", "text"), (size(asset.size), "dim")) for asset in release.assets]
         rows += [(("", "text"),), *self.text_rows(release.notes)]
         self.show_preview(key, safe(release.version), rows)
 
     def _row(self, release: Release) -> Item:
         files = len(release.assets)
         first = first_words(release.notes)
-        said = f"{files} file{'' if files == 1 else 's'}  " if files else ""
+        count = f"{files} file{'' if files == 1 else 's'}  " if files else ""
         if self.two_lines or self.narrow:
             when = ((f"{brief(release.created_at, self.svc.clock())} ", "dim"),)
             head = ((f"{safe(release.version)}  ", "accent"), (safe(first), "text"))
             below = (
                 ("  ", "text"),
-                (f"{release.seal_id[:8]}  {said}", "dim"),
+                (f"{release.seal_id[:8]}  {count}", "dim"),
                 _signed(self.of.repo.id, release),
             )
             return Item(release.version, head, when, f"{release.version} {release.notes}", below=below)
@@ -101,7 +101,7 @@ class Releases(Split):
         )
         right = (
             _signed(self.of.repo.id, release),
-            (f"  {said}{ago(release.created_at, self.svc.clock())} ", "dim"),
+            (f"  {count}{ago(release.created_at, self.svc.clock())} ", "dim"),
         )
         return Item(release.version, left, right, f"{release.version} {release.notes}")
 
@@ -188,10 +188,10 @@ class ReleaseScreen(Moving):
         release = self.release
         rows = [Item(None, parts) for parts in _head(self.repo.id, release, self.svc.clock())]
         for asset in release.assets:
-            left: tuple[Part, ...] = ((safe(asset.name), "text"), *self.told_of(asset.name))
-            rows.append(Item(asset.name, left, ((f"{size(asset.size)} ", "dim"),), asset.name))
+            name_parts: tuple[Part, ...] = ((safe(asset.name), "text"), *self.parts_of(asset.name))
+            rows.append(Item(asset.name, name_parts, ((f"{size(asset.size)} ", "dim"),), asset.name))
         rows += [
-            Item(None, ((safe(name), "text"), *self.told_of(name)))
+            Item(None, ((safe(name), "text"), *self.parts_of(name)))
             for name in self.moved
             if name not in {asset.name for asset in release.assets}
         ]
@@ -221,7 +221,7 @@ class ReleaseScreen(Moving):
         self.confirm(f"remove {name} for good?", lambda: self._run(*words))
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
-        asset = next((one for one in self.release.assets if one.name == event.key), None)
+        asset = next((asset for asset in self.release.assets if asset.name == event.key), None)
         if asset is not None:
             self.download(asset)
 

@@ -119,12 +119,12 @@ class Workflows(Split):
         failed = self._head.rollup.failed if self._head is not None else 0
         return f"✗{failed}" if failed else ""
 
-    def _paint_runs(self, found: list[Run], at: float) -> None:
-        self._runs = {run.id: run for run in found}
+    def _paint_runs(self, runs: list[Run], at: float) -> None:
+        self._runs = {run.id: run for run in runs}
         self.paint()
 
-    def _paint_head(self, found: SealChecks, at: float) -> None:
-        self._head = found
+    def _paint_head(self, checks: SealChecks, at: float) -> None:
+        self._head = checks
         self.paint()
 
     def queue_changed(self) -> None:
@@ -191,10 +191,10 @@ class Workflows(Split):
     @property
     def _run(self) -> Run | None:
         key = self.query_one("#runs", Lines).key
-        found = self._runs.get(str(key[1])) if isinstance(key, tuple) else None
-        if found is None:
+        run = self._runs.get(str(key[1])) if isinstance(key, tuple) else None
+        if run is None:
             self.of.say("put the cursor on a run", "warn")
-        return found
+        return run
 
     def do_rerun(self) -> None:
         if (run := self._run) is not None:
@@ -248,12 +248,12 @@ class RunScreen(Base):
         if self._repeated:
             self.svc.load(contents.runs(self.repo.id), self._go_on)
 
-    def _go_on(self, found: list[Run], at: float) -> None:
+    def _go_on(self, runs: list[Run], at: float) -> None:
         """Show the newest attempt."""
         old = self._run
         if old is None:
             return
-        of_it = [run for run in found if (run.name, run.seal_id) == (old.name, old.seal_id)]
+        of_it = [run for run in runs if (run.name, run.seal_id) == (old.name, old.seal_id)]
         newest = max(of_it, key=lambda run: run.attempt, default=old)
         if newest.attempt > old.attempt:
             self._run_id, self._repeated = newest.id, False

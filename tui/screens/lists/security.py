@@ -47,41 +47,41 @@ class Security(View):
         self.svc.load(contents.advisories(self.of.repo.full_name), self._advised)
         self.svc.load(contents.protections(self.of.repo.id), self._protected)
 
-    def _advised(self, found: list[Advisory], at: float) -> None:
-        self._advisories = found
+    def _advised(self, advisories: list[Advisory], at: float) -> None:
+        self._advisories = advisories
         self._paint()
 
-    def _protected(self, found: list[Protection], at: float) -> None:
-        self._rules = found
+    def _protected(self, rules: list[Protection], at: float) -> None:
+        self._rules = rules
         self._paint()
 
     def _paint(self) -> None:
         rows: list[Item] = []
         if self._advisories is not None:
             rows.append(_heading("Advisories", len(self._advisories)))
-            rows += [self._advisory(one) for one in self._advisories]
+            rows += [self._advisory(advisory) for advisory in self._advisories]
             if not self._advisories:
                 rows.append(Item(None, (("no advisories about this repository", "dim"),)))
             rows += [Item(None, (("", "text"),)), Item(None, (("Franking evidence", "title"),))]
             rows.append(Item(None, ((FRANKING, "dim"),)))
         if self._rules is not None:
             rows += [Item(None, (("", "text"),)), _heading("Protection rules", len(self._rules))]
-            rows += [_rule(one) for one in self._rules]
+            rows += [_rule(rule) for rule in self._rules]
             if not self._rules:
                 rows.append(Item(None, (("no rules; 8 opens Settings, where Checks makes one", "dim"),)))
         self.query_one("#security", Lines).show(sequence(rows))
 
-    def _advisory(self, one: Advisory) -> Item:
-        severity = one.database_specific.severity
+    def _advisory(self, advisory: Advisory) -> Item:
+        severity = advisory.database_specific.severity
         left: tuple[Part, ...] = (
             (f"{severity:<9}", _ROLES.get(severity, "text")),
-            (safe(one.summary), "text"),
+            (safe(advisory.summary), "text"),
         )
-        right = ((f"{ago(one.published, self.svc.clock())} ", "dim"),)
-        return Item(one.id, left, right, f"{one.id} {one.summary}")
+        right = ((f"{ago(advisory.published, self.svc.clock())} ", "dim"),)
+        return Item(advisory.id, left, right, f"{advisory.id} {advisory.summary}")
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
-        if any(one.id == event.key for one in self._advisories or ()):
+        if any(advisory.id == event.key for advisory in self._advisories or ()):
             self.svc.run_words(["advisories", str(event.key)])
 
 
@@ -89,13 +89,13 @@ def _heading(name: str, count: int) -> Item:
     return Item(None, ((f"{name} ", "title"), (str(count), "dim")))
 
 
-def _rule(one: Protection) -> Item:
-    said = [words for flag, words in _FLAGS if getattr(one, flag)]
-    if one.required_approvals:
-        said.append(f"{one.required_approvals} approval{'' if one.required_approvals == 1 else 's'}")
-    pattern = safe(one.pattern)
-    left: tuple[Part, ...] = (
+def _rule(rule: Protection) -> Item:
+    demands = [words for flag, words in _FLAGS if getattr(rule, flag)]
+    if rule.required_approvals:
+        demands.append(f"{rule.required_approvals} approval{'' if rule.required_approvals == 1 else 's'}")
+    pattern = safe(rule.pattern)
+    parts: tuple[Part, ...] = (
         (f"{pattern:<24} ", "accent"),
-        (", ".join(said) or "kept from deletion", "text"),
+        (", ".join(demands) or "kept from deletion", "text"),
     )
-    return Item(f"rule {one.pattern}", left, (), one.pattern)
+    return Item(f"rule {rule.pattern}", parts, (), rule.pattern)

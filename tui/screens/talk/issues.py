@@ -110,7 +110,7 @@ class Issues(Split):
             return
         found = self._found
         queued = self.svc.queued(f"/repos/{self.of.repo.id}/{self._kind}")
-        words = self._filter.said
+        words = self._filter.without_state
         first = [] if self.previews else [Item(None, self.titled())]  # else it is in the frame
         if not found:
             narrowed = words or self._filter.query.state != "open"
@@ -123,14 +123,16 @@ class Issues(Split):
         self.rest()
 
     def titled(self) -> tuple[Part, ...]:
-        words = self._filter.said
+        words = self._filter.without_state
         title = f"{self._kind.capitalize()}, {self._filter.query.state} {f'{safe(words)} ' if words else ''}"
         other = "proposals" if self._kind == "issues" else "issues"
         return (title, "title"), (f"{len(self._found)}", "dim"), (f"   p {other}", "dim")
 
     def count(self) -> str:
         """The number of open ones."""
-        counts = self._kind == "issues" and self._filter.query.state == "open" and not self._filter.said
+        counts = (
+            self._kind == "issues" and self._filter.query.state == "open" and not self._filter.without_state
+        )
         return str(len(self._found)) if counts and self._found else ""
 
     def preview_of(self, key: Hashable) -> None:
@@ -234,7 +236,7 @@ class Issues(Split):
         )
 
     def leave_filter(self) -> bool:
-        if self.svc.pressed != "escape" or not (self._filter.said or self._filter.free):
+        if self.svc.pressed != "escape" or not (self._filter.without_state or self._filter.free):
             return False
         self._filter = parse(self._kind, "", self._filter.query.state)
         self.query_one("#issues", Lines).filter("")

@@ -1,1 +1,1 @@
-"""What a repository shows of itself to the catalog, and what it stands on."""
+"""What the catalog shows of a repository: listing, releases, artifacts, dependencies, advisories."""

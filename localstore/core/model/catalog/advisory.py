@@ -1,4 +1,4 @@
-"""Security advisories: what everybody may know about a repository, as OSV records."""
+"""Security advisories: public records about faults of a repository, in the format of OSV."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _Aliases = Annotated[list[_Short], msgspec.Meta(max_length=20)]
 
 
 class Event(Model, frozen=True, omit_defaults=True):
-    """One of them: from this version on it is affected, or not any more; `last_affected` is so itself."""
+    """One event in the history of a package: `introduced` or `fixed` in this version, or `last_affected` in
+    it."""
 
     introduced: _Short | None = None
     fixed: _Short | None = None
@@ -44,7 +45,7 @@ _Versions = Annotated[list[_Short], msgspec.Meta(max_length=ADVISORY_VERSIONS)]
 
 
 class Affected(Model, frozen=True):
-    """A package that an advisory speaks of."""
+    """A package that an advisory is about."""
 
     package: Package
     ranges: _Ranges = msgspec.field(default_factory=list)
@@ -55,7 +56,7 @@ AffectedPackages = Annotated[list[Affected], msgspec.Meta(max_length=ADVISORY_PA
 
 
 class Reference(Model, frozen=True):
-    """An address where more is said."""
+    """A web address with more information."""
 
     type: Literal["ADVISORY", "ARTICLE", "FIX", "REPORT", "WEB"]
     url: Annotated[
@@ -67,7 +68,7 @@ class Reference(Model, frozen=True):
 
 
 class NodeFields(Model, frozen=True):
-    """What OSV has no member for. `repo`: OWNER/NAME on this node."""
+    """Members of this node that the OSV format lacks. `repo`: OWNER/NAME on this node."""
 
     repo: str
     severity: Literal["low", "medium", "high", "critical"]
@@ -89,8 +90,8 @@ class Advisory(Model, frozen=True):
 
 
 class AdvisoryDraft(Model, frozen=True, forbid_unknown_fields=True):
-    """An advisory as the owner of a repository writes it. Without `affected` it speaks of every version of
-    the repository."""
+    """An advisory as the owner of a repository writes it. Without `affected` it is about every version of the
+    repository."""
 
     summary: _Short
     details: Annotated[str, msgspec.Meta(max_length=ADVISORY_TEXT_BYTES)] = ""
@@ -101,7 +102,7 @@ class AdvisoryDraft(Model, frozen=True, forbid_unknown_fields=True):
 
 
 class AdvisoryQuery(PageQuery, frozen=True):
-    """`repo`: those of one repository of this node, OWNER/NAME."""
+    """`repo`: OWNER/NAME; only advisories about this repository of the node."""
 
     repo: Annotated[str, msgspec.Meta(max_length=200)] | None = None
 

@@ -9,7 +9,8 @@ from localstore.core.model.base import Count, Model, Page, PageQuery
 
 
 class Artifact(Model, frozen=True):
-    """`kind` blob: one object; chunked: a large file in chunks. `blake3`: of its bytes; `size`: how many."""
+    """A file that is not text. `kind` blob: stored as one object; chunked: as a large file in chunks.
+    `blake3` and `size` (bytes) are those of its content."""
 
     path: str
     kind: Literal["blob", "chunked"]

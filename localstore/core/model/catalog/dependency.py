@@ -16,8 +16,8 @@ Ecosystem = Literal["svc", "PyPI", "npm", "crates.io", "Go"]
 
 
 class Matched(Model, frozen=True):
-    """An advisory about a dependency. `certain` False: the manifest leaves open which version it is, or the
-    version cannot be compared."""
+    """An advisory about a dependency. `certain` False: the manifest allows several versions, or the version
+    cannot be compared."""
 
     id: str
     summary: str
@@ -25,9 +25,9 @@ class Matched(Model, frozen=True):
 
 
 class Dependency(Model, frozen=True):
-    """`path`: the manifest that declares it. `requirement`: what it asks of the version, in the words of the
-    ecosystem. `version`: the only one that it can be. `repo`: the repository of this node, where the caller
-    sees it."""
+    """A dependency. `path`: the manifest that declares it. `requirement`: the versions it accepts, in the
+    syntax of the ecosystem. `version`: the single version that it allows. `repo`: the repository of this node
+    that it is, if the caller may see it."""
 
     ecosystem: Ecosystem
     name: str
@@ -40,15 +40,15 @@ class Dependency(Model, frozen=True):
 
 
 class Manifest(Model, frozen=True):
-    """A manifest that was found. `problem`: why nothing was read from it."""
+    """A manifest in the tree. `problem`: why it could not be read, None if it could."""
 
     path: str
     problem: str | None = None
 
 
 class Dependencies(Model, frozen=True):
-    """What a seal depends on, in the order of the manifests. `complete` False: the tree has more manifests,
-    folders or dependencies than are read."""
+    """The dependencies of a seal, in the order of the manifests. `complete` False: a limit was reached, and
+    the tree has more manifests, folders or dependencies."""
 
     seal_id: str | None
     manifests: list[Manifest]

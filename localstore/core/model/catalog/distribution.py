@@ -1,4 +1,4 @@
-"""Builds of the client that a node hands out."""
+"""Builds of the client that a node offers for download."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class ClientRelease(Model, frozen=True):
 
 
 def signed_bytes(version: str, build: Build) -> bytes:
-    """What the signature of a build covers: the version that it is listed as, and everything that says which
-    bytes it is and where they run."""
+    """The bytes that the signature of a build covers: the version that it is listed under, the digest of the
+    file, and the machines it is for."""
     fields = (version, build.name, build.os, build.arch, str(build.size), build.sha256, build.source_commit)
     return _SIGNED_LABEL + length_prefixed(*(field.encode() for field in fields))
 

@@ -29,9 +29,9 @@ _Screenshots = Annotated[list[_Path], msgspec.Meta(max_length=SCREENSHOTS)]
 
 
 class ListingSet(Model, frozen=True, forbid_unknown_fields=True):
-    """A listing, whole: what is absent is off. `screenshots`: paths of pictures in the repository.
-    `readme_images`: which pictures of the README its page shows; `upstream`: those of the repository that it
-    follows elsewhere."""
+    """A whole listing: absent members are switched off. `screenshots`: paths of pictures in the repository.
+    `readme_images`: which pictures of the README its page shows; `upstream`: those of the upstream repository
+    that it follows."""
 
     name: _Name
     category: _Category | None = None

@@ -1,4 +1,4 @@
-"""Signed publications: a writer's signature under what a release hands out."""
+"""Signed publications: a writer's signature of a release and its assets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class NothingPublished(Conflict):
 
 
 class PublicationCreate(Sent, frozen=True):
-    """`signature`: by the caller's device key, of `localstore.core.publication.payload`."""
+    """`signature`: made with the caller's device key over `localstore.core.publication.payload`."""
 
     version: Version
     device_key_id: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]

@@ -110,11 +110,12 @@ class AccessRequestCreate(Sent, frozen=True):
 
 
 class AccessRequested(Model, frozen=True):
-    """The same for every name, so that it does not reveal whether the repository exists."""
+    """The answer to a request for access. It is the same for every name, so that it does not reveal whether a
+    private repository exists."""
 
 
 class AccessGrant(Sent, frozen=True):
-    """`role` None: the requested one."""
+    """`role`: the role to give; None: the one that was asked for."""
 
     role: Granted | None = None
 

@@ -8,7 +8,7 @@ from localstore.core.model.collaboration.run import Run, State
 
 
 class Check(Model, frozen=True):
-    """`last`: the run of this name that was recorded last, on any seal."""
+    """A check of a repository. `last`: its newest run on any seal."""
 
     name: str
     enabled: bool
@@ -16,8 +16,8 @@ class Check(Model, frozen=True):
 
 
 class Rollup(Model, frozen=True):
-    """The number of checks of a seal, by their newest attempts. `passed` includes skipped ones, `failed`
-    cancelled ones, `pending` enabled ones without a report."""
+    """The number of checks of a seal, by the newest attempt of each. `passed` includes skipped ones, `failed`
+    includes cancelled ones, `pending` includes enabled ones without a run."""
 
     total: Count = 0
     passed: Count = 0
@@ -26,8 +26,8 @@ class Rollup(Model, frozen=True):
 
 
 class SealCheck(Model, frozen=True):
-    """One check of a seal, by its newest attempt. `required`: it is enabled. `attempt` 0 without `run_id`:
-    required and not reported, which counts as pending."""
+    """One check of a seal, by its newest attempt. `required`: it is enabled. `attempt` 0 and no `run_id`: no
+    run was recorded, which counts as pending."""
 
     name: str
     state: State

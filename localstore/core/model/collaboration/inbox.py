@@ -36,7 +36,8 @@ class InboxRepo(Model, frozen=True):
 
 
 class InboxSubject(Model, frozen=True):
-    """`number` None: the repository itself, or an organisation that the caller is invited to."""
+    """What a row of the inbox is about. `number` None: the repository itself, or an organisation that the
+    caller is invited to."""
 
     kind: Literal["issue", "proposal", "repository", "organisation"]
     number: int | None
@@ -44,8 +45,9 @@ class InboxSubject(Model, frozen=True):
 
 
 class InboxItem(Model, frozen=True):
-    """`reason`: why its newest event is here. `done`: until something new happens. `repo` None: it is about
-    an organisation. `event`: what happened last, as noun.verb; `actor`: who did it."""
+    """A row of the inbox. `reason`: why its newest event is shown to the account. `done`: hidden until
+    something new happens. `repo` None: it is about an organisation. `event`: the newest event, as noun.verb;
+    `actor`: who caused it."""
 
     id: str
     repo: InboxRepo | None
@@ -59,7 +61,7 @@ class InboxItem(Model, frozen=True):
 
 
 class InboxQuery(PageQuery, frozen=True):
-    """`all`: rows that are done, too."""
+    """`all`: list rows that are done, too."""
 
     reason: Reason | None = None
     all: bool = False
@@ -72,13 +74,13 @@ class InboxState(Sent, frozen=True):
 
 
 class InboxMarks(InboxState, frozen=True):
-    """The same mark on several rows. `ids`: on these; without it on every row that is not done."""
+    """The state for several rows. `ids`: these rows; absent: every row that is not done."""
 
     ids: Annotated[list[str], msgspec.Meta(min_length=1, max_length=INBOX_MARKED)] | None = None
 
 
 class InboxChanged(Model, frozen=True):
-    """How many rows changed."""
+    """The number of rows that changed."""
 
     changed: int
 

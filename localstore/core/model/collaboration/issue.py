@@ -67,7 +67,7 @@ class Reactions(Model, frozen=True, rename={"plus": "+1", "minus": "-1"}):
 
 
 class Issue(Model, frozen=True):
-    """`comments`: how many. `state_reason`: why it is closed."""
+    """An issue. `comments`: their number. `state_reason`: why it is closed."""
 
     number: int
     title: str
@@ -85,8 +85,8 @@ class Issue(Model, frozen=True):
 
 
 class Comment(Model, frozen=True):
-    """`updated_at`: when its text changed last. `draft`: it stands in a thread and waits for its author's
-    review, who alone sees it."""
+    """A comment. `updated_at`: when its text last changed. `draft`: it belongs to a thread and is published
+    with its author's review; only the author sees it."""
 
     id: str
     author: Actor
@@ -98,7 +98,7 @@ class Comment(Model, frozen=True):
 
 
 class IssueCreate(Sent, frozen=True):
-    """Labels and assignees need the role triage."""
+    """A new issue. Only callers with the role triage may give labels and assignees."""
 
     title: Title
     body: Body = ""
@@ -107,7 +107,7 @@ class IssueCreate(Sent, frozen=True):
 
 
 class IssuePatch(Sent, frozen=True):
-    """None and empty lists change nothing. `state_reason` is for `state` closed."""
+    """A change of an issue. None and empty lists change nothing. `state_reason` needs `state` closed."""
 
     title: Title | None = None
     body: Body | None = None
@@ -145,7 +145,7 @@ class LabelAddQuery(Model, frozen=True):
 
 
 class Reacted(Model, frozen=True):
-    """The reactions after the change."""
+    """The reactions to an issue or a comment, after the change."""
 
     reactions: Reactions
 

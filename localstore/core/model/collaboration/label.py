@@ -64,7 +64,7 @@ class LabelClone(Sent, frozen=True):
 
 
 class LabelsCloned(Model, frozen=True):
-    """How many labels were created, changed, and left unchanged."""
+    """The number of labels that were created, that were changed, and that were equal already (`left`)."""
 
     created: int
     changed: int

@@ -20,8 +20,8 @@ from localstore.core.model.seal import SealChange, SealId
 
 
 class BaseMoved(Conflict):
-    """The base moved; `base` is its head now. Without a strategy also: the base has seals that the head
-    lacks."""
+    """The base has moved; `base` is its new head. Without a strategy also: it cannot be fast-forwarded,
+    because the base has seals that the head lacks."""
 
     code = "base_moved"
 
@@ -37,8 +37,8 @@ class MergeConflict(Conflict):
 
 
 class NotMergeable(Conflict):
-    """The proposal is not ready to be merged; `blocked_by` lists the codes. Where rules of the base ask for
-    more: `branch` and the `patterns` of the rules."""
+    """The proposal cannot be merged; `blocked_by` lists codes of the reasons. If protection rules of the base
+    are among them: `branch`, and the `patterns` of the rules."""
 
     code = "not_mergeable"
 
@@ -53,9 +53,9 @@ Message = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class MergePrepareRequest(Sent, frozen=True):
-    """Without `strategy` the base is fast-forwarded to the head. `message`: of the seal, if one is made.
-    `expected_head`, `expected_base`: what the caller saw. `auto`: for a merge that may wait; what blocks the
-    proposal is not asked."""
+    """A request to prepare a merge. Without `strategy` the base is fast-forwarded to the head. `message`: of
+    the seal, if one is made. `expected_head`, `expected_base`: the seals that the caller has seen. `auto`:
+    the merge may wait, so it is prepared even if the proposal is blocked now."""
 
     device_key_id: str
     strategy: Strategy | None = None
@@ -66,7 +66,8 @@ class MergePrepareRequest(Sent, frozen=True):
 
 
 class UpdatePrepareRequest(Sent, frozen=True):
-    """`expected_head`, `expected_base`: what the caller saw."""
+    """A request to prepare an update of the branch from its base. `expected_head`, `expected_base`: the seals
+    that the caller has seen."""
 
     device_key_id: str
     message: Message | None = None
@@ -75,8 +76,8 @@ class UpdatePrepareRequest(Sent, frozen=True):
 
 
 class MergeSeal(Model, frozen=True):
-    """One seal to sign (b64u) and its id. `changes`: its tree against that of its first parent; `source`: the
-    seal that it repeats."""
+    """A seal to sign: its bytes (b64u) and its id. `changes`: its tree compared with that of its first
+    parent. `source`: the seal that a rebase repeats."""
 
     bytes: str
     digest: str
@@ -87,8 +88,9 @@ class MergeSeal(Model, frozen=True):
 
 
 class PreparedMerge(Model, frozen=True):
-    """`merge_base`: the first of `merge_bases`, the nearest common ancestors of base and head. `merged`:
-    paths that both sides changed, merged by lines. `tree_key` (b64u): that of the new seals."""
+    """A prepared merge. `merge_bases`: the nearest common ancestors of base and head; `merge_base`: the first
+    of them. `merged`: paths that both sides changed, merged by lines. `tree_key` (b64u): key of the new
+    seals' trees."""
 
     prepare_id: str
     strategy: Way
@@ -131,9 +133,9 @@ class PreviewRequest(Sent, frozen=True):
 
 
 class Preview(Model, frozen=True):
-    """`files`: what the merge would change. `bytes`: the seal with two parents to sign (b64u), None with
-    `conflicts`: paths that both sides changed. `blocked_by`: codes of what blocks the merge, which is refused
-    while there are any."""
+    """A trial merge. `files`: what the merge would change. `bytes`: the seal with two parents to sign (b64u),
+    None if there are `conflicts` (paths that both sides changed). `blocked_by`: codes of the reasons why the
+    merge is refused now."""
 
     preview_id: str
     base_seal: str

@@ -1,5 +1,5 @@
-"""Organisations: owners of repositories whose members act together. Admins have the rights of the owner in
-everything that it owns; members have the roles that they are given."""
+"""Organisations: owners of repositories, with members. Admins have the rights of the owner in every
+repository of the organisation; members have the roles that they are given."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class OrganisationName(Model, frozen=True):
 
 
 class Organisation(Model, frozen=True):
-    """`role`: the caller's. `members`: how many there are, admins among them. `base_role`: what all members
-    have in all its repositories."""
+    """An organisation. `role`: that of the caller. `members`: their number, admins included. `base_role`: the
+    role of all members in all its repositories."""
 
     id: str
     handle: str
@@ -62,7 +62,8 @@ class OrganisationCreate(Sent, frozen=True):
 
 
 class OrganisationChange(Sent, frozen=True):
-    """`handle`: the new one; the old one leads to its repositories for 90 days. Absent members stay."""
+    """A change of an organisation; absent members change nothing. `handle`: the new one; the old one
+    redirects for 90 days."""
 
     handle: Name | None = None
     base_role: BaseRole | None = None

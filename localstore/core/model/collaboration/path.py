@@ -26,7 +26,7 @@ class PathRule(Model, frozen=True):
 
 
 class PathRuleSet(Sent, frozen=True):
-    """`price_cents`: the price of the bytes; needs an edition that bills."""
+    """A rule for a path. `price_cents`: price of the files' bytes; needs an edition with billing."""
 
     path: Path
     visibility: Visibility

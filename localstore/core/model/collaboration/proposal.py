@@ -77,15 +77,15 @@ class HeadRepo(Model, frozen=True):
 
 
 class ThreadCounts(Model, frozen=True):
-    """How many threads on lines there are."""
+    """The number of threads on lines, and of those that are resolved."""
 
     open: int = 0
     resolved: int = 0
 
 
 class Reviewer(Model, frozen=True):
-    """An account that was asked to review, or whose verdict counts. `seal_id`: the head that the verdict is
-    about; `stale`: the change is a different one since."""
+    """An account that was asked for a review, or whose verdict counts. `seal_id`: the head that the verdict
+    is about. `stale`: the proposal changes something else since."""
 
     who: Actor
     state: Literal["requested", "approved", "changes_requested"]
@@ -94,7 +94,8 @@ class Reviewer(Model, frozen=True):
 
 
 class AutoMerge(Model, frozen=True):
-    """A merge that `by` signed, which lands when nothing blocks the proposal, if neither branch moves."""
+    """A merge that `by` has signed in advance. It lands as soon as nothing blocks the proposal, if neither
+    branch moves before."""
 
     by: Actor
     strategy: Literal["fast_forward", "squash", "rebase", "merge"]
@@ -176,7 +177,7 @@ class ProposalCreate(Sent, frozen=True):
 
 
 class ProposalPatch(Sent, frozen=True):
-    """None and empty lists change nothing."""
+    """A change of a proposal. None and empty lists change nothing."""
 
     title: Title | None = None
     body: Body | None = None

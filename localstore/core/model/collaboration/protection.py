@@ -15,8 +15,8 @@ from localstore.core.model.base import Page, PageQuery, Sent
 
 
 class BranchProtected(Conflict):
-    """A protection rule of the branch forbids this. `rules`: the flags that refuse, `patterns`: the matching
-    rules. What a merge lacks is said by NotMergeable."""
+    """A protection rule of the branch forbids this. `rules`: the flags that forbid it, `patterns`: the
+    matching rules. Requirements of a merge are named by NotMergeable instead."""
 
     code = "branch_protected"
 
@@ -25,9 +25,9 @@ _Approvals = Annotated[int, msgspec.Meta(ge=0, le=APPROVALS)]
 
 
 class ProtectionSet(Sent, frozen=True):
-    """A whole rule: absent flags are off. `required_approvals` above 0 implies review; with `fresh_approvals`
-    only approvals of the current change count; with `require_resolution` every thread must be resolved before
-    a merge."""
+    """A whole rule; absent flags are off. `required_approvals` above 0 requires a review. `fresh_approvals`:
+    only approvals of the current change count. `require_resolution`: all threads must be resolved before a
+    merge."""
 
     require_review: bool = False
     require_checks: bool = False
@@ -55,7 +55,7 @@ def matching(rules: Iterable[Protection], branch: str) -> list[Protection]:
 def refusal(
     branch: str, rules: Sequence[Protection], act: Literal["write", "move", "create"]
 ) -> BranchProtected | None:
-    """The error with which the rules of a branch refuse an act; None if they allow it."""
+    """The error with which the protection rules of a branch refuse the act; None if they allow it."""
     flags = [flag for flag in _WRITES if any(_on(rule, flag) for rule in rules)]
     if not flags:
         return None

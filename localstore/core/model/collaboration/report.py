@@ -1,4 +1,4 @@
-"""Security reports: what somebody tells the owner of a repository in confidence, and what became of it."""
+"""Security reports: messages to the owner of a repository in confidence, and the decisions about them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ReportState = Literal["new", "triaged", "published", "dismissed"]
 
 
 class Report(Model, frozen=True):
-    """`advisory_id`: of what was published about it."""
+    """A security report. `advisory_id`: the advisory that was published about it, None without one."""
 
     id: str
     title: str
@@ -40,7 +40,7 @@ class Report(Model, frozen=True):
 
 
 class ReportCreate(Sent, frozen=True):
-    """`body`: what is wrong, and how to see it."""
+    """A new report. `body`: what is wrong, and how to reproduce it."""
 
     title: Annotated[str, visible(REPORT_TITLE_CHARS)]
     body: Text
@@ -48,15 +48,16 @@ class ReportCreate(Sent, frozen=True):
 
 
 class ReportDecision(Sent, frozen=True):
-    """Triaged: it is being worked on. Published: an advisory tells everybody. Dismissed: it is none.
-    `affected`: packages that the advisory speaks of; without any, every version of the repository."""
+    """The decision about a report. Triaged: it is being worked on. Published: an advisory is published.
+    Dismissed: it is no security fault. `affected`: packages that the advisory names; without any, it is about
+    every version of the repository."""
 
     decision: Annotated[Decision, msgspec.Meta(description="triaged, published or dismissed")]
     affected: AffectedPackages = msgspec.field(default_factory=list)
 
 
 class ReportQuery(PageQuery, frozen=True):
-    """Those in this state alone."""
+    """`state`: only reports in this state."""
 
     state: ReportState | None = None
 

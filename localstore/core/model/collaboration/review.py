@@ -29,8 +29,8 @@ Verdict = Literal["approve", "request_changes", "comment"]
 
 
 class Review(Model, frozen=True):
-    """`seal_id`: the reviewed head, of version `version`. `stale`: the change is a different one since.
-    `counts`: the author may write here now, so that the verdict counts."""
+    """A review. `seal_id`: the head that was reviewed, of version `version`. `stale`: the proposal changes
+    something else since. `counts`: the author has write access now, so the verdict counts."""
 
     id: str
     reviewer: Actor
@@ -53,7 +53,7 @@ class ReviewCreate(Sent, frozen=True):
 
 
 class ReviewPatch(Sent, frozen=True):
-    """Dismisses the verdict."""
+    """A change of a review: it can only be dismissed."""
 
     state: Literal["dismissed"]
 

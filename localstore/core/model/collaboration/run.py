@@ -1,4 +1,4 @@
-"""Runs: results of checks on a seal, reported by whoever ran them. A relay records runs and executes
+"""Runs: results of checks on a seal, reported by whoever ran them. The relay records runs and executes
 nothing."""
 
 from __future__ import annotations
@@ -104,7 +104,8 @@ class RunPatch(Sent, frozen=True):
 
 
 class RunQuery(PageQuery, frozen=True):
-    """Only runs that match every given member; `name`: in any case; `prefix`: of the id."""
+    """A filter of runs; all given members must match. `name`: in any case. `prefix`: the beginning of the
+    id."""
 
     prefix: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{4,32}(?!\n)$", description=PREFIX)] | None = None
     seal: SealId | None = None

@@ -1,5 +1,4 @@
-"""Threads on lines of a proposal: what somebody says about lines, answers to it, and suggestions of other
-lines.
+"""Threads on lines of a proposal: a comment on lines, its answers, and suggested replacements of the lines.
 
 A thread follows its lines: `place` says where they are in the newest version. `side` old: lines of the merge
 base, as the left side of a difference shows them; new: lines of the head.
@@ -20,7 +19,7 @@ from localstore.core.model.seal import PreparedSeals, SealId
 
 
 class SuggestionMoved(Conflict):
-    """The lines that a suggestion would replace are other ones by now, or gone; `threads` lists the ids."""
+    """The lines that a suggestion would replace have changed, or are gone; `threads` lists the ids."""
 
     code = "suggestion_moved"
 
@@ -46,15 +45,16 @@ ThreadId = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 
 class Suggestion(Model, frozen=True):
-    """`text` in the place of the lines; `applied_seal`: the seal that took it in."""
+    """A suggested replacement. `text`: the new lines. `applied_seal`: the seal that applied it, None
+    before."""
 
     text: str
     applied_seal: str | None = None
 
 
 class Place(Model, frozen=True):
-    """Where the lines are in `seal_id`: `same` lines, `moved`, or `edited` since; where they were taken away,
-    the line at which they stood."""
+    """Where the lines of a thread are in `seal_id`. `how`: the `same` lines, `moved` elsewhere, or `edited`
+    since. If they were deleted, it is the line at which they stood."""
 
     seal_id: str
     path: str
@@ -64,8 +64,8 @@ class Place(Model, frozen=True):
 
 
 class LivePlace(Model, frozen=True):
-    """Where the lines are on the live frontier of the branch, at its number `seq`; `gone`: its file is, and
-    the lines stand nowhere else."""
+    """Where the lines are on the live frontier of the branch, at its number `seq`. `how` `gone`: the file was
+    deleted and the lines are in no other."""
 
     path: str
     start: int
@@ -75,9 +75,10 @@ class LivePlace(Model, frozen=True):
 
 
 class Thread(Model, frozen=True):
-    """`start` to `end`: lines of `path` in `seal_id`, or for `side` old in the merge base of that version.
-    `place` None: the newest version has no such text. `draft`: it waits for its author's review, who alone
-    sees it. `live`: where unsealed edits have them, if it was asked for and there are any in the file."""
+    """A thread. `start` to `end`: lines of `path` in `seal_id`, or, for `side` old, in the merge base of that
+    version. `place` None: the newest version has no such lines. `draft`: published with its author's review;
+    only the author sees it. `live`: the place of the lines with unsealed edits, if requested and if the file
+    has such edits."""
 
     id: str
     author: Actor
@@ -97,8 +98,8 @@ class Thread(Model, frozen=True):
 
 
 class ThreadCreate(Sent, frozen=True):
-    """`seal_id`: the head that was looked at. `suggestion`: what to put in the place of the lines. `draft`:
-    it goes out with the caller's next review."""
+    """A new thread. `seal_id`: the head that the caller has seen. `suggestion`: lines to replace these with.
+    `draft`: publish it with the caller's next review."""
 
     path: Path
     start: Line
@@ -115,15 +116,15 @@ class ThreadPatch(Sent, frozen=True):
 
 
 class ThreadComment(Sent, frozen=True):
-    """`draft`: it goes out with the caller's next review."""
+    """An answer in a thread. `draft`: publish it with the caller's next review."""
 
     body: Text
     draft: bool = False
 
 
 class ThreadQuery(PageQuery, frozen=True):
-    """`path`: threads that began in this file, or are in it now. `draft` 1: what waits for the caller's
-    review. `live` 1: with the places on the live frontier, for those who may write."""
+    """A filter of threads. `path`: threads that began in this file, or are in it now. `draft` 1: only
+    unpublished ones of the caller. `live` 1: with their places on the live frontier; needs write access."""
 
     state: Literal["open", "resolved", "all"] = "all"
     path: Path | None = None
@@ -132,8 +133,8 @@ class ThreadQuery(PageQuery, frozen=True):
 
 
 class SuggestionsPrepareRequest(Sent, frozen=True):
-    """Threads whose suggestions become one seal. `message`: its first paragraph. `expected_head`: what the
-    caller looked at."""
+    """A request for one seal from the suggestions of these threads. `message`: first paragraph of the seal's
+    message. `expected_head`: the head that the caller has seen."""
 
     threads: Annotated[list[ThreadId], msgspec.Meta(min_length=1, max_length=SUGGESTIONS)]
     device_key_id: str

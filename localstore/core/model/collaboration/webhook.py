@@ -1,5 +1,5 @@
-"""Webhooks: addresses that are told, in signed requests, what happens in a repository; and what became of
-each request."""
+"""Webhooks: addresses that receive signed messages about events of a repository; and the outcome of each
+delivery."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from localstore.core.model.base import Count, Model, Page, PageQuery, Sent
 
 
 class WebhookInactive(Conflict):
-    """The webhook is switched off, by its owner or because its address failed for long."""
+    """The webhook is switched off: by its owner, or because its address failed for too long."""
 
     code = "webhook_inactive"
 
@@ -56,8 +56,9 @@ Secret = Annotated[
 
 
 class Webhook(Model, frozen=True):
-    """`events`: the kinds that it is told. `secret`: signs what is sent; only in the answer to its creation.
-    `disabled`: why it is not active. `failing_since`: of the first of the failures since the last success."""
+    """A webhook. `events`: the kinds of events that it receives. `secret`: key of the messages' signatures,
+    only in the answer to its creation. `disabled`: why it is switched off. `failing_since`: time of the first
+    failure since the last success."""
 
     id: str
     url: str
@@ -71,7 +72,7 @@ class Webhook(Model, frozen=True):
 
 
 class WebhookCreate(Sent, frozen=True):
-    """`secret` None: the relay makes one."""
+    """A new webhook. `secret` None: the relay makes one."""
 
     url: Url
     events: Events
@@ -80,16 +81,16 @@ class WebhookCreate(Sent, frozen=True):
 
 
 class WebhookEdit(Model, frozen=True, forbid_unknown_fields=True):
-    """What is None stays."""
+    """A change of a webhook; absent members change nothing."""
 
     events: Events | None = None
     active: bool | None = None
 
 
 class Delivery(Model, frozen=True):
-    """A message to one webhook. `event_id`: the header `webhook-id`, the same for each attempt and each
-    redelivery. `status`: of the last answer; None where there was none, `reason` says why. `duration_ms`: of
-    the last attempt. `next_at`: of the next one."""
+    """A message to one webhook. `event_id`: value of the header `webhook-id`, the same in each attempt and
+    redelivery. `status`: of the last answer, None if there was none, and then `reason` says why.
+    `duration_ms`: of the last attempt. `next_at`: time of the next attempt."""
 
     id: str
     event_id: str
@@ -106,7 +107,7 @@ class Delivery(Model, frozen=True):
 
 
 class DeliveryWhole(Delivery, frozen=True):
-    """With what was sent, and how the answer began."""
+    """A delivery with the message that was sent, and the beginning of the last answer."""
 
     request_headers: dict[str, str]
     request_body: str
@@ -115,14 +116,14 @@ class DeliveryWhole(Delivery, frozen=True):
 
 
 class DeliveryQuery(PageQuery, frozen=True):
-    """Those in this state alone."""
+    """`state`: only deliveries in this state."""
 
     state: DeliveryState | None = None
 
 
 class Message(Model, frozen=True):
-    """What a webhook is sent: a kind of EventKind, or `ping`. `data` has `repo`, `actor`, and what the guide
-    says of each type."""
+    """The body of a delivery. `type`: a kind of EventKind, or `ping`. `data` has `repo`, `actor`, and the
+    members that the guide lists for each type."""
 
     type: str
     timestamp: str
@@ -130,7 +131,7 @@ class Message(Model, frozen=True):
 
 
 def check_url(url: str) -> tuple[str, int]:
-    """Host and port of an address. Invalid for one that cannot be one."""
+    """Host and port of an address. Raises Invalid if it is no valid address of a webhook."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -144,8 +145,8 @@ def check_url(url: str) -> tuple[str, int]:
 
 
 def signing_key(secret: str) -> bytes:
-    """The bytes that sign: what follows `whsec_` in base64, or else the characters themselves. Invalid for a
-    `whsec_` that is not base64."""
+    """The key for signatures: the base64 after `whsec_`, decoded; a secret without that prefix is taken as
+    its UTF-8 bytes. Raises Invalid for `whsec_` without valid base64."""
     if not secret.startswith(SECRET_PREFIX):
         return secret.encode()
     try:

@@ -1,4 +1,4 @@
-"""The table of what repositories depend on."""
+"""The table of dependencies of repositories."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tables of what people do together."""
+"""Tables of collaboration: issues, proposals, access, runs."""

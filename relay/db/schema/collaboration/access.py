@@ -1,4 +1,4 @@
-"""Tables of what may become rights: invitations, requests for access, transfers."""
+"""Tables of offers of rights: invitations, requests for access, transfers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of what people look at: stars, watches, and the inbox that the event log fills."""
+"""Tables of stars, watches, and the inbox that the event log fills."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tables of issues and reports. Proposals share the numbers, and what hangs on a number: labels, people,
-comments, reactions. `kind` and `state` are repeated where a list is filtered by them."""
+"""Tables of issues and reports. Proposals share the sequence of numbers, and the tables of what has a number:
+labels, people, comments, reactions. `kind` and `state` are repeated where lists are filtered by them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of webhooks, of what they are sent, and of what became of it."""
+"""Tables of webhooks, of their messages, and of the deliveries."""
 
 from __future__ import annotations
 

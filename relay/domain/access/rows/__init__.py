@@ -1,1 +1,1 @@
-"""Statements on who may do what: collaborators, invitations, transfers, organisations and their members."""
+"""Statements on access: collaborators, invitations, transfers, organisations and their members."""

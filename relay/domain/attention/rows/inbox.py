@@ -51,7 +51,7 @@ def _orgs_administered_by(who: Any) -> Any:
 
 
 def _is_open_offer(reason: str, table: Table) -> ColumnElement[bool]:
-    """Whether a row is about an open offer. Its account sees the row before it may see the repository."""
+    """Whether a row is about an open offer, which its account may see before it can see the repository."""
     stands = select(table.c.id).where(
         table.c.repo_id == inbox.c.repo_id,
         or_(table.c.account_id == _ME, table.c.account_id.in_(_orgs_administered_by(_ME))),
@@ -62,7 +62,7 @@ def _is_open_offer(reason: str, table: Table) -> ColumnElement[bool]:
 
 
 def _is_undecided(reason: str, table: Table, state: str) -> ColumnElement[bool]:
-    """Whether a row is not of this reason, or what it is about is still in `state`, undecided."""
+    """Whether a row has another reason, or what it is about is still in `state`, undecided."""
     undecided = select(table.c.id).where(table.c.repo_id == inbox.c.repo_id, table.c.state == state)
     return or_(inbox.c.reason != reason, undecided.correlate(inbox).exists())
 

@@ -42,8 +42,8 @@ _STILL_MEMBER = exists().where(
 
 
 def _select_rows(about: Column[Any], updated_at: Column[Any], other: Column[Any]) -> Select[Any]:
-    """Invitations as rows of an inbox. `about`: the id in the id of the row; `other`: who did it. The key has
-    the names and types of that of the inbox, so that both have one cursor."""
+    """Invitations as rows of an inbox. `about`: id that is part of the row's id. `other`: the account that
+    caused the row. The key has the names and types of that of the inbox, so that both share one cursor."""
     return (
         select(
             about.label("repo_id"),

@@ -1,4 +1,4 @@
-"""Statements on advisories. Those of a repository that not everybody sees are not there."""
+"""Statements on advisories. They leave out those of repositories that not everybody sees."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _WRITES = or_(repo.c.owner_id == _ME, collaborator.c.role.in_(("owner", "admin",
 
 
 def _rule(path: str) -> Any:
-    """What the path policy says about this very path."""
+    """The rule of the path policy for exactly this path."""
     return (
         select(path_policy.c.visibility)
         .where(path_policy.c.repo_id == repo.c.id, path_policy.c.path == path)

@@ -1,4 +1,4 @@
-"""Statements on checks: those a repository knows, and how they stand on seals."""
+"""Statements on checks of a repository, and their states on seals."""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ _ID: Any = bindparam("thread")
 
 
 class ThreadRow(msgspec.Struct, frozen=True):
-    """`at_…`: where its lines were found last; they are not in `carried_to` if that is another seal."""
+    """A thread. `at_…`: where its lines were last found, in the seal `carried_to`; for another seal they must
+    be looked for again."""
 
     id: str
     author_id: str
@@ -74,7 +75,8 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
 
 @cache
 def page(filters: frozenset[str], paths: bool = False) -> Keyset:
-    """The oldest first. `me`: the caller, who sees drafts of their own. `paths`: only where they are."""
+    """Threads, oldest first. `me`: the caller, who sees their own drafts. `paths`: only the columns with
+    paths."""
     start = _PATHS if paths else _SHOWN
     return Keyset(start.where(*(_FILTERS[name] for name in sorted(filters))), "created_at", "id")
 

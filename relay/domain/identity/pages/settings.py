@@ -30,7 +30,7 @@ class TokenForm(Sent, frozen=True):
 
 
 class SettingsQuery(TokenForm, frozen=True, forbid_unknown_fields=False):
-    """`again`: a form came after the session had run out, and did nothing."""
+    """`again`: a form was sent after the session had ended, and changed nothing."""
 
     tab: str = "tokens"
     cursor: str | None = None

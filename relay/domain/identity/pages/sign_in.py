@@ -1,4 +1,4 @@
-"""The sign-in pages, and what every page needs: plain forms that call the services."""
+"""The sign-in pages, and parts that all pages need: plain forms that call the services."""
 
 from __future__ import annotations
 

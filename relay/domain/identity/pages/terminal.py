@@ -20,7 +20,7 @@ HERE = "/cli/authorize"
 
 
 class AuthorizeQuery(Model, frozen=True):
-    """`again`: a decision came after the session had run out, and was not taken."""
+    """`again`: a decision was sent after the session had ended, and was not carried out."""
 
     user_code: str | None = None
     again: bool = False

@@ -1,4 +1,4 @@
-"""Statements on what trial merges of proposals came to."""
+"""Statements on the results of trial merges of proposals."""
 
 from __future__ import annotations
 

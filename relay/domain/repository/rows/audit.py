@@ -1,4 +1,4 @@
-"""What happened in a repository, as its owner reads it."""
+"""Statements on the events of a repository, for its owner."""
 
 from __future__ import annotations
 

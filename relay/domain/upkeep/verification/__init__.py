@@ -1,4 +1,4 @@
-"""The audit: everything stored matches its digest, and everything named is stored.
+"""The audit: all stored bytes match their digests, and everything that is referred to is stored.
 
 It reads everything: each object against its digest, each seal against its key and its place in history, each
 tree against its root, each live lane against its log; it recounts what counts against quotas, and

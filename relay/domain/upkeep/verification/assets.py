@@ -10,7 +10,7 @@ from relay.objects.store import ObjectStore
 
 
 async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
-    """One line for each asset that cannot be downloaded."""
+    """Yields a line for each asset that cannot be downloaded."""
     async with db.read() as tx:
         lost = await tx.all(rows.LOST_ASSETS)
     for repo_id, version, name, digest in lost:

@@ -12,7 +12,7 @@ from relay.objects.store import ObjectStore
 
 
 async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
-    """One line for each large file that is not complete."""
+    """Yields a line for each large file that is not complete."""
     async with db.read() as tx:
         files = await tx.all(rows.ALL)
     for repo_id, digest, manifest, size in files:

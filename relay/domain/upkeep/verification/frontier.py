@@ -24,7 +24,7 @@ AT_ONCE = 32 * MIB  # bytes of text
 
 async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
     async with db.read() as tx:
-        branches = [refs.row(one) for one in await tx.all(rows.BRANCHES)]
+        branches = [refs.row(row) for row in await tx.all(rows.BRANCHES)]
     for ref in branches:
         async with db.read(snapshot=True) as tx:
             for line in await _branch(tx, store, ref):

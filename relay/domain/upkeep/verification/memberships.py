@@ -10,7 +10,7 @@ from relay.objects.store import ObjectStore
 
 
 async def check(db: Database, _: ObjectStore) -> AsyncIterator[str]:
-    """One line for each role that no membership gives, and for each that is missing."""
+    """Yields a line for each role that no membership explains, and for each role that is missing."""
     async with db.read(snapshot=True) as tx:
         stray, missing = await tx.all(rows.STRAY), await tx.all(rows.MISSING)
     for repo_id, account_id in stray:

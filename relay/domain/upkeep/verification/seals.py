@@ -24,9 +24,9 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
             page = await tx.all(rows.SEALS, after=after, limit=PAGE)
             if not page:
                 break
-            parents = await _parents(tx, [one[0] for one in page])
-            generations = await _generations(tx, {one for ids in parents.values() for one in ids})
-            lineages = await _lineages(tx, {one[1] for one in page})
+            parents = await _parents(tx, [row[0] for row in page])
+            generations = await _generations(tx, {seal_id for ids in parents.values() for seal_id in ids})
+            lineages = await _lineages(tx, {row[1] for row in page})
         after = page[-1][0]
         for line in await asyncio.to_thread(_wrong_seals, page, parents, generations, lineages):
             yield line
@@ -36,19 +36,19 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
 
 
 async def _parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
-    parents: dict[str, list[str]] = {one: [] for one in ids}
+    parents: dict[str, list[str]] = {seal_id: [] for seal_id in ids}
     for child, parent in await tx.all(rows.PARENTS, ids=ids):
         parents[child].append(parent)
     return parents
 
 
 async def _generations(tx: Tx, ids: set[str]) -> dict[str, int]:
-    return {one[0]: one[1] for one in await tx.all(rows.GENERATIONS, ids=sorted(ids))} if ids else {}
+    return {row[0]: row[1] for row in await tx.all(rows.GENERATIONS, ids=sorted(ids))} if ids else {}
 
 
 async def _lineages(tx: Tx, ids: set[str]) -> dict[str, set[str]]:
     """For each repository, those whose seals it may have taken over, itself included."""
-    lineages = {one: {one} for one in ids}
+    lineages = {repo_id: {repo_id} for repo_id in ids}
     for repo_id, of_id in await tx.all(rows.LINEAGES, ids=sorted(ids)):
         lineages[repo_id].add(of_id)
     return lineages
@@ -67,11 +67,11 @@ def _wrong_seals(
             wrong = _wrong_members(row, above, lineages[row[1]])
         except SvcError as error:
             wrong = [error.detail]
-        wrong += [f"parent {one[:12]} is missing" for one in above if one not in generations]
-        numbers = [generations[one] for one in above if one in generations]
+        wrong += [f"parent {parent[:12]} is missing" for parent in above if parent not in generations]
+        numbers = [generations[parent] for parent in above if parent in generations]
         if len(numbers) == len(above) and row[3] != 1 + max(numbers, default=0):
             wrong.append(f"generation {row[3]} does not follow its parents")
-        faults += [f"seal {row[0]}: {one}" for one in wrong]
+        faults += [f"seal {row[0]}: {fault}" for fault in wrong]
     return faults
 
 
@@ -110,8 +110,8 @@ async def _shared_places(tx: Tx) -> list[str]:
     wrong: list[str] = []
     for statement in (rows.SHARED_PARENTS, rows.SHARED_STARTS):
         for repo_id, branch, parent, count in await tx.all(statement):
-            moves = [msgspec.json.decode(one[0]) for one in await tx.all(rows.REF_EVENTS, repo_id=repo_id)]
-            if sum(one.get("name") == branch for one in moves) > 1:
+            moves = [msgspec.json.decode(row[0]) for row in await tx.all(rows.REF_EVENTS, repo_id=repo_id)]
+            if sum(move.get("name") == branch for move in moves) > 1:
                 continue
             after = f"after {parent[:12]}" if parent else "first"
             wrong.append(f"branch {branch} of repository {repo_id}: {count} seals come {after}")

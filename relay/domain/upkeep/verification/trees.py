@@ -51,19 +51,23 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
             yield line
     marks = Marks()
     try:
-        pending = [one for one in roots if one.digest != tree.EMPTY_ROOT]
-        await marks.add(one.digest for one in pending)
+        pending = [root for root in roots if root.digest != tree.EMPTY_ROOT]
+        await marks.add(root.digest for root in pending)
         while pending:
             lot = pending[-AT_ONCE:]
             del pending[-AT_ONCE:]
-            located = await store.locate([one.digest for one in lot])
+            located = await store.locate([directory.digest for directory in lot])
             for part in _parts(lot, located):
-                raws = await _read(store, [one.digest for one in part if one.digest in located])
+                raws = await _read(
+                    store, [directory.digest for directory in part if directory.digest in located]
+                )
                 below, files, wrong = await asyncio.to_thread(_check_directories, part, raws)
                 for line in wrong + await _wrong_files(db, files):
                     yield line
-                fresh = set(await marks.add(one.digest for one in below))
-                pending += list({one.digest: one for one in below if one.digest in fresh}.values())
+                fresh = set(await marks.add(directory.digest for directory in below))
+                pending += list(
+                    {directory.digest: directory for directory in below if directory.digest in fresh}.values()
+                )
     finally:
         marks.close()
 
@@ -135,7 +139,7 @@ def _verify_directory(place: _Wanted, raw: bytes | None) -> tuple[tuple[bytes, .
 
 
 async def _wrong_part(store: ObjectStore, root: bytes, repo_id: str, whole: bytes) -> str | None:
-    """The error of a partial tree that is not a part of the signed tree; None if it is one."""
+    """The error if a partial tree is not a part of the signed tree; None if it is."""
     name = f"tree {root.hex()[:12]} of repository {repo_id}"
     try:
         if await drive(tree.signed(root, {}), store.read_many) != whole:

@@ -18,7 +18,8 @@ Sums = tuple[int, ...]
 
 
 class Repo(NamedTuple):
-    """The usage of one repository. `real`, `counted`: bytes, objects, and whether it counts as deleted."""
+    """The usage of one repository. `real`: recounted; `counted`: as recorded. Both are bytes, objects, and
+    whether it counts as deleted."""
 
     owner_id: str
     real: tuple[int, int, bool]
@@ -26,7 +27,7 @@ class Repo(NamedTuple):
 
 
 async def check(db: Database, _: ObjectStore) -> AsyncIterator[str]:
-    """One line for each account and repository whose numbers are wrong."""
+    """Yields a line for each account and repository with wrong numbers."""
     async with db.read(snapshot=True) as tx:
         repos, counted = await _read(tx, None), await _read_counted(tx)
     for repo_id, repo in repos.items():

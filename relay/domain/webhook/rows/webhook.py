@@ -1,4 +1,4 @@
-"""Statements on webhooks and their deliveries, and on what their messages tell."""
+"""Statements on webhooks, their deliveries, and the rows that messages are made of."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ _OF_HOOK = select(*_SUMMARY).select_from(_WITH_MESSAGE).where(_d.webhook_id == _
 
 @cache
 def deliveries(by_state: bool) -> Keyset:
-    """The deliveries of a webhook, newest first; `by_state`: those in the state `of_state` alone."""
+    """The deliveries of a webhook, newest first. `by_state`: only those in the state `of_state`."""
     return Keyset(_OF_HOOK.where(_d.state == bindparam("of_state")) if by_state else _OF_HOOK, "-id")
 
 
