@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from textual import events
@@ -150,3 +152,67 @@ async def test_the_light_changes_while_a_screen_opens(issue: str, open_app: Open
             app._set_state("live")  # the new screen is in front and has no widgets yet
             await sees(pilot, "esc")
             await press(pilot, "escape")
+
+
+async def open_form(pilot: Pilot[None]) -> None:
+    """The form of a new issue, its title asked."""
+    await settle(pilot)
+    await press(pilot, "enter")
+    await press(pilot, "3")
+    await press(pilot, "a")
+
+
+async def test_what_follows_enter_in_one_piece_is_a_command_again(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await open_form(pilot)
+        burst(pilot, *"Pool leaks", "enter", "S")
+        await sees(pilot, "#1 Pool leaks", "Issues, open 1")
+    assert "Pool leaksS" not in alice("issue", "list").out
+    assert waiting(alice) == []
+
+
+async def test_keys_that_edit_a_prompt_are_in_their_order(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await open_form(pilot)
+        burst(pilot, *"Pool leakz", "backspace", *"s twice", "home", *"The ", "end", *"?", "enter")
+        await sees(pilot, "title     The Pool leaks twice?")
+
+
+async def test_an_answer_of_one_key_takes_one(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await open_form(pilot)
+        await press(pilot, *"Pool", "enter")
+        burst(pilot, "D", "y", "question_mark")
+        await sees(pilot, "Keys  tab Issues")
+
+
+async def test_a_prompt_that_another_one_follows(issue: str, open_app: Open) -> None:
+    """esc in a text asks what becomes of it; enter there gives it to the form below."""
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await open_form(pilot)
+        await press(pilot, *"Pool", "enter")
+        burst(pilot, "enter")
+        await sees(pilot, "esc when it is written")
+        burst(pilot, *"It hangz", "backspace", "s", "enter", *"for long", "escape", "enter", "k", "enter")
+        await sees(pilot, "2 lines", "It hangs", "enter done  esc leave")
+
+
+async def test_a_line_that_is_completed_within_one_piece(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        burst(pilot, ":", *"issue lis", "tab", *"-L 2")
+        await sees(pilot, "issue list -L 2")
+
+
+async def test_no_draft_stays_of_a_text_that_was_entered_in_one_piece(
+    issue: str, alice: Svc, open_app: Open
+) -> None:
+    app = open_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await open_issue(pilot)
+        burst(pilot, "c", *"Seen here", "enter")
+        await sees(pilot, "Seen here")
+        await settle(pilot)
+        assert list((Path(os.environ["SVC_HOME"]) / "drafts").glob("*")) == []

@@ -180,8 +180,9 @@ class Base(Screen[None], inherit_bindings=False):
         def leave() -> None:
             self.drop_keys()
             self._prompt = None
-            for prompt in self.query(Prompt):
-                prompt.remove()
+            for open_prompt in self.query(Prompt):
+                self.svc.keep_order(open_prompt)
+                open_prompt.remove()
             if self._said is None:
                 self.show_frame()
             if back is not None:
@@ -198,7 +199,9 @@ class Base(Screen[None], inherit_bindings=False):
             self.prompt_left()
 
         move = filtered.move if filtered else None
-        prompt = Prompt(sign, finish, escaped, changed, value, complete, move, one_key)
+        prompt = Prompt(
+            sign, finish, escaped, self._type_again, self.svc.passed, changed, value, complete, move, one_key
+        )
         self.hold_keys()
         self._prompt = prompt
         self.mount(prompt, after="#keys")
@@ -301,10 +304,10 @@ class Base(Screen[None], inherit_bindings=False):
         self.svc.passed()
 
     def on_base_focused(self, event: Focused) -> None:
-        while self._ahead and self._ahead[0].is_printable:
-            event.prompt.insert_text_at_cursor(self._ahead.pop(0).character or "")
-        event.prompt.begin()
-        self.release_keys()
+        ahead, self._ahead, self._opening = self._ahead, [], 0.0
+        event.prompt.begin(ahead)  # may close it, and open another one
+        for key in ahead:
+            self._type_again(key)
 
     def _type_again(self, event: Key) -> None:
         """Have the key come as one that is typed now, or in its order if a screen opens."""

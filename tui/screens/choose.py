@@ -45,13 +45,16 @@ class Choose(Base):
     def _choose(self, lines: Lines, typed: str) -> None:
         lines.ready()
         if lines.key is not None:
-            lines.choose()
+            self._take(lines.key)
             return
         self.do_filter(typed)  # to be corrected
         self.say(f"nothing here has {typed}" if typed else "nothing to choose", "warn")
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
-        key: Hashable = event.key
+        self._take(event.key)
+
+    def _take(self, key: Hashable) -> None:
+        """Close, and hand on what was chosen, before the next key."""
         self.app.pop_screen()
         self._chosen(key)
 

@@ -1,7 +1,7 @@
 """Keys that are typed while another screen opens reach it in the order in which they were typed.
 
-The app hands a key to the screen that is in front when it comes. When a screen opens, some keys may still be
-on their way to the screen below, and later ones would overtake them.
+The app hands a key to the widget that has the focus when it comes. When a screen opens or a prompt closes,
+some keys may still be on their way to what had the focus before, and later ones would overtake them.
 """
 
 from __future__ import annotations
@@ -12,13 +12,10 @@ from typing import Any
 from textual.events import Event, Key
 from textual.message import Message
 from textual.timer import Timer
+from textual.widget import Widget
 
 from tui.display.lean import LeanApp
-from tui.widgets.frame import OPENING_SECONDS
-
-
-class Passed(Message):
-    """Follows the keys that are on their way to a screen, and bubbles up to it."""
+from tui.widgets.frame import OPENING_SECONDS, Passed
 
 
 class Arrived(Message, bubble=False):
@@ -28,7 +25,7 @@ class Arrived(Message, bubble=False):
 class KeysInOrder(LeanApp, inherit_bindings=False):
     """Keeps keys between the opening of a screen and the arrival of the keys typed before it."""
 
-    _passing = 0  # screens that keys may be on their way to
+    _passing = 0  # widgets that keys may be on their way to, and that are no longer in front
     _patience: Timer | None = None
 
     def __init__(self, **options: Any) -> None:
@@ -41,13 +38,18 @@ class KeysInOrder(LeanApp, inherit_bindings=False):
         below = self.screen_stack[-1] if self.screen_stack else None
         done = super().push_screen(*arguments, **options)
         if below is not None and below.is_running and hasattr(below, "on_passed"):
-            self._passing += 1
-            follower = Passed()
-            follower.set_sender(self)  # what a screen sends does not bubble up to it
-            (below.focused or below).post_message(follower)
-            if self._patience is None:
-                self._patience = self.set_timer(OPENING_SECONDS, self._hand_on)
+            self.keep_order(below.focused or below)
         return done
+
+    def keep_order(self, widget: Widget) -> None:
+        """Keep later keys until those that are on their way to `widget` have come back from it. The widget,
+        or the screen that it is on, calls `passed` when it gets the message `Passed`."""
+        self._passing += 1
+        follower = Passed()
+        follower.set_sender(self)  # what a screen sends does not bubble up to it
+        widget.post_message(follower)
+        if self._patience is None:
+            self._patience = self.set_timer(OPENING_SECONDS, self._hand_on)
 
     def came_below(self, key: Key) -> bool:
         """Keep a key that came to a screen below; answer whether it is handed on in its order."""

@@ -14,16 +14,27 @@ from tui.widgets.frame import Prompt
 
 
 class _Text(TextArea):
-    def __init__(self, text: str, leave: Callable[[], None]) -> None:
+    """The text. `ahead` says whether a key was typed for what opens after it."""
+
+    def __init__(self, text: str, leave: Callable[[], None], ahead: Callable[[Key], bool]) -> None:
         super().__init__(text, soft_wrap=True, tab_behavior="indent", highlight_cursor_line=False, id="text")
         self.cursor_blink = False
-        self._leave = leave
+        self._leave, self._ahead = leave, ahead
 
     async def _on_key(self, event: Key) -> None:
-        if event.key == "escape":
-            event.stop()
-            event.prevent_default()
+        """Carry out the key before the next one: Textual looks for what a key is bound to when it has
+        reached the app, and a letter that was typed after it would be in the text by then."""
+        if self._ahead(event):
+            pass
+        elif event.key == "escape":
             self._leave()
+        elif event.key in self._bindings.key_to_bindings:
+            for binding in self._bindings.key_to_bindings[event.key]:
+                await self.run_action(binding.action)
+        else:
+            return
+        event.stop()
+        event.prevent_default()
 
 
 class Write(Over):
@@ -44,7 +55,7 @@ class Write(Over):
         self._what, self._text, self._done, self._changed = what, text, done, changed
 
     def content(self) -> ComposeResult:
-        yield _Text(self._text, self.leave)
+        yield _Text(self._text, self.leave, self._typed_ahead)
 
     def title_parts(self) -> Sequence[Part]:
         return ((f" {safe(self._what)}", "title"), ("  esc when it is written", "dim"))

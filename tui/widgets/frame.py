@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from rich.cells import cell_len
 from textual.events import Key
+from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input
@@ -87,13 +88,22 @@ class Hints(Line):
         return [*parts[:-1], (parts[-1][0].rstrip(), parts[-1][1])]
 
 
+STEPS = {"up": -1, "down": 1}
 OPENING_SECONDS = 2.0  # that keys wait for a prompt that opens, at most
 
 
+class Passed(Message):
+    """Follows the keys that are on their way to a widget."""
+
+
 class Prompt(Input):
-    """One line of typing at the bottom. Calls `done(text)` at enter, `left()` at esc, `changed(text)` at each
-    key; at tab the text becomes `complete(text)`; at up and down `move` is called with -1 and 1. `one_key`:
-    the first letter is the answer."""
+    """One line of typing at the bottom. Calls `done(text)` at enter, `cancelled()` at esc, `changed(text)`
+    when the text has changed; at tab the text becomes `complete(text)`; at up and down `move` is called with
+    -1 and 1. `one_key`: the first letter is the answer. Keys that come after enter or esc go to `further`;
+    `passed` is called after the last of them.
+
+    Each key is carried out before the next one comes: Textual looks for what a key is bound to when it has
+    reached the app, and of several keys in one piece the later ones would be typed by then."""
 
     DEFAULT_CSS = """
     Prompt { height: 1; border: none; padding: 0; background: ansi_default; color: ansi_default; }
@@ -105,6 +115,8 @@ class Prompt(Input):
         sign: str,
         done: Callable[[str], None],
         cancelled: Callable[[], None],
+        further: Callable[[Key], None],
+        passed: Callable[[], None],
         changed: Callable[[str], None] | None = None,
         value: str = "",
         complete: Callable[[str], str] | None = None,
@@ -114,8 +126,11 @@ class Prompt(Input):
         super().__init__(value=value, placeholder=safe(sign), select_on_focus=False)
         self.cursor_blink = False
         self._ready = asyncio.Event()
-        self._done, self._left, self._changed, self._complete = done, cancelled, changed, complete
+        self._done, self._cancelled, self._changed, self._complete = done, cancelled, changed, complete
         self._move, self._one_key = move, one_key
+        self._further, self._passed = further, passed
+        self._closed_by_key = False
+        self._reported = value  # the text that `changed` was called with last
 
     @property
     def hints(self) -> list[tuple[str, str]]:
@@ -132,46 +147,69 @@ class Prompt(Input):
         if colours != "terminal":
             self.styles.color = _text_colour(colours)
 
-    def begin(self) -> None:
-        """Take keys: those that were typed before the prompt had the focus are in it."""
+    def begin(self, ahead: list[Key]) -> None:
+        """Take keys: first the letters at the beginning of `ahead`, which were typed before the prompt had
+        the focus. They are taken out of it."""
+        while ahead and ahead[0].is_printable and not self._closed_by_key:
+            letter = ahead.pop(0).character or ""
+            if self._one_key:
+                self._close(self._done, letter)
+            else:
+                self.insert_text_at_cursor(letter)
         self._ready.set()
 
-    async def on_key(self) -> None:
+    async def on_key(self, event: Key) -> None:
         if not self._ready.is_set():
             with suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._ready.wait(), OPENING_SECONDS)
-            self.begin()
+            self._ready.set()
+        if await self._carry_out(event):
+            event.stop()  # the screen below takes esc as back
+            event.prevent_default()
+
+    async def _carry_out(self, event: Key) -> bool:
+        """Do what the key means; False if it is a letter to be typed, or means nothing here."""
+        if self._closed_by_key:
+            self._further(event)
+        elif event.key == "escape":
+            self._report()
+            self._close(lambda text: self._cancelled(), self.value)
+        elif event.key == "enter":
+            self._report()
+            self._close(self._done, self.value)
+        elif self._one_key and event.is_printable:
+            self._close(self._done, event.character or "")
+        elif event.key == "tab" and self._complete is not None:
+            self._report()
+            self.value = self._complete(self.value)
+            self.cursor_position = len(self.value)
+        elif event.key in STEPS and self._move is not None:
+            self._report()
+            self._move(STEPS[event.key])
+        elif event.key in self._bindings.key_to_bindings:
+            for binding in self._bindings.key_to_bindings[event.key]:
+                await self.run_action(binding.action)
+        else:
+            return False
+        return True
+
+    def _close(self, answer: Callable[[str], None], text: str) -> None:
+        self._closed_by_key = True
+        answer(text)
+
+    def on_passed(self, event: Passed) -> None:
+        event.stop()
+        self._passed()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self._done(event.value)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        if self._one_key and event.value:
-            self._done(event.value)
-        elif self._changed is not None:
-            self._changed(event.value)
+        self._report()
 
-    def key_tab(self, event: Key) -> None:
-        if self._complete is not None:
-            event.stop()
-            event.prevent_default()
-            self.value = self._complete(self.value)
-            self.cursor_position = len(self.value)
-
-    def key_up(self, event: Key) -> None:
-        self._step(event, -1)
-
-    def key_down(self, event: Key) -> None:
-        self._step(event, 1)
-
-    def _step(self, event: Key, by: int) -> None:
-        if self._move is not None:
-            event.stop()
-            event.prevent_default()
-            self._move(by)
-
-    def key_escape(self, event: Key) -> None:
-        event.stop()  # the screen below takes it as back
-        self._left()
+    def _report(self) -> None:
+        """Call `changed` unless it knows the text, or the prompt is closed: its draft may be gone by then."""
+        if self._changed is not None and self.value != self._reported and not self._closed_by_key:
+            self._reported = self.value
+            self._changed(self.value)

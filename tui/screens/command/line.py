@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from textual.app import ComposeResult
-from textual.events import Key
 
 from tui.commands import Commands, Field
 from tui.screens.base import Over
 from tui.text import Part, safe
-from tui.widgets.frame import Prompt
 from tui.widgets.lines import Item, Lines, sequence
 
 
@@ -36,7 +34,13 @@ class CommandLine(Over):
         self.open_prompt(self._type)
 
     def _type(self, value: str = "") -> None:
-        self.ask("svc", self._done, self._changed, value)
+        lines = self.query_one("#candidates", Lines)
+        self.ask("svc", self._done, self._changed, value, self._complete, filtered=lines)
+
+    def _complete(self, line: str) -> str:
+        """The candidate under the cursor as the line."""
+        key = self.query_one("#candidates", Lines).key
+        return f"{key} " if isinstance(key, str) else line
 
     def _done(self, line: str) -> None:
         self.app.pop_screen()
@@ -85,22 +89,6 @@ class CommandLine(Over):
             for name, meaning in found.items()
             if name.startswith(typed)
         ]
-
-    # --- keys in the prompt
-
-    def on_key(self, event: Key) -> None:
-        moves = {"down": 1, "up": -1}
-        lines = self.query_one("#candidates", Lines)
-        if event.key in moves:
-            lines.move(moves[event.key])
-        elif event.key == "tab" and isinstance(lines.key, str):
-            prompt = self.query_one(Prompt)
-            prompt.value = f"{lines.key} "
-            prompt.cursor_position = len(prompt.value)
-        elif event.key != "tab":
-            return
-        event.stop()
-        event.prevent_default()
 
 
 def _item(line: str, name: str, meaning: str) -> Item:

@@ -49,9 +49,13 @@ class Help(Over):
         )
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
-        action = self._table[str(event.key)]
-        self.app.pop_screen()
-        self.app.call_later(self.svc.carry_out, action)
+        self._run(event.key)
+
+    def _run(self, key: object) -> None:
+        """Close, and run an action on the screen below, before the next key."""
+        if key is not None:
+            self.app.pop_screen()
+            self.app.call_later(self.svc.carry_out, self._table[str(key)])
 
     def do_back(self) -> None:
         self.app.pop_screen()
@@ -69,7 +73,7 @@ class Palette(Help):
     def do_filter(self) -> None:
         lines = self.query_one("#actions", Lines)
         sign = "type to filter, up and down move, enter runs"
-        self.ask(sign, lambda text: lines.choose(), lines.filter, filtered=lines)
+        self.ask(sign, lambda text: self._run(lines.key), lines.filter, filtered=lines)
 
     def prompt_left(self) -> None:
         self.do_back()
