@@ -2,9 +2,9 @@
 
 Strict mode (`relay serve`) refuses to start when anything is missing or wrong, with one line that says what
 to do. `--dev` fills in what a first look needs. The variables are those of the service specification,
-Operation, and TR_DATA_DIR, TR_DEVICE_KEY_SIGN_IN, TR_DEVICE_KEY_SIGN_UP, TR_LOCAL_SIGN_UP, TR_SOURCE_URL,
-TR_RATE_LIMITS, TR_PROXY_HOPS, TR_AUDIT_DAYS, TR_OUTBOUND_ALLOW, and those of quotas, of the disk
-reserve and of SSH.
+Operation, and TR_DATA_DIR, TR_DEVICE_KEY_SIGN_IN, TR_DEVICE_KEY_SIGN_UP, TR_LOCAL_SIGN_UP, TR_OIDC_PROVIDERS,
+TR_OIDC_SIGN_UP, TR_SOURCE_URL, TR_RATE_LIMITS, TR_PROXY_HOPS, TR_AUDIT_DAYS, TR_OUTBOUND_ALLOW, and those of
+quotas, of the disk reserve and of SSH.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from localstore.core.identity.request_signature import authority_of
 from localstore.core.limits import GIB, MIB
 from localstore.core.numbers import whole_number
 from relay.base import database_url as urls
-from relay.base import edition, ssh_settings
+from relay.base import edition, providers, ssh_settings
 from relay.base.environment import Environment, StartRefused
 from relay.base.flags import ConditionalPut, Flags, switch
+from relay.base.providers import Provider
 from relay.capacity import creation
 from relay.capacity.quota import Quota
 from relay.capacity.reserve import Space
@@ -55,14 +56,6 @@ class Secrets:
     validate_jwt_aud: str
     admin: str | None
     managed_key: bytes | None
-
-
-@dataclass(frozen=True, slots=True)
-class Oidc:
-    url: str
-    client_id: str
-    redirect_uri: str
-    client_secret: str | None = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +103,8 @@ class Config:
     database_url: str = field(repr=False)
     migration_database_url: str = field(repr=False)
     secrets: Secrets = field(repr=False)
-    oidc: Oidc | None
+    providers: tuple[Provider, ...]
+    oidc_sign_up: bool
     storage: Storage
     tls: tuple[Path, Path] | None
     operator_email: str | None
@@ -196,7 +190,8 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
         database_url=database_url,
         migration_database_url=_database_url(env, folder, "MIGRATION_DATABASE_URL", "DATABASE_URL"),
         secrets=_secrets(env, dev),
-        oidc=_oidc(env, public_url),
+        providers=providers.read(env, public_url, dev=dev),
+        oidc_sign_up=_switch(env, "TR_OIDC_SIGN_UP", True),
         storage=_storage(env, folder),
         tls=_tls(env, dev),
         operator_email=env.get("INITIAL_RELAY_ADMIN_EMAIL"),
@@ -354,20 +349,6 @@ def _boot_secret(env: Environment, name: str, dev: bool) -> str:
     if value is not None and len(value) < BOOT_SECRET_CHARS:
         raise StartRefused(f"{name} is shorter than {BOOT_SECRET_CHARS} characters")
     return value or ""
-
-
-def _oidc(env: Environment, public_url: str) -> Oidc | None:
-    url, client_id = env.get("RAUTHY_URL"), env.get("RAUTHY_CLIENT_ID")
-    expected = f"{public_url}/auth/callback"
-    redirect = env.get("RAUTHY_REDIRECT_URI") or expected
-    if redirect != expected:
-        raise StartRefused(f"RAUTHY_REDIRECT_URI={redirect} must be {expected}")
-    secret = env.secret("RAUTHY_CLIENT_SECRET")
-    if url is None:
-        return None
-    if client_id is None:
-        raise StartRefused("RAUTHY_URL is set without RAUTHY_CLIENT_ID")
-    return Oidc(url, client_id, redirect, secret)
 
 
 def _s3(env: Environment) -> S3 | None:

@@ -32,6 +32,7 @@ from relay.objects.packs import FOLDER as PACKS
 from relay.objects.room import Room
 from relay.objects.store import ObjectStore
 from relay.outbound.client import Outbound
+from relay.outbound.identity_provider import Providers
 from relay.render.renderer import Renderer
 from relay.signing.client import Signer
 from relay.signing.sign_in import SignInState
@@ -68,6 +69,7 @@ class Node:
     limiter: Limiter
     metrics: Metrics
     outbound: Outbound
+    providers: Providers = field(default_factory=Providers.none)
     stopping: bool = False
     landings: Landings = field(default_factory=Landings)
     sign_in: SignInState = field(default_factory=SignInState)

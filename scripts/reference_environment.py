@@ -52,6 +52,14 @@ RELAY: dict[str, Variable] = {
         "on with `--dev`, else off", "Whether a device key may claim a free handle, which makes an account."
     ),
     "TR_LOCAL_SIGN_UP": Variable("on with `--dev`, else off", "Whether the sign-in page creates accounts."),
+    "TR_OIDC_PROVIDERS": Variable(
+        "none",
+        "File (JSON) with identity providers beside that of `RAUTHY_URL`: a list of `{name, issuer, "
+        "client_id, client_secret_file, label, kind}`; `kind` is `oidc` or `github`.",
+    ),
+    "TR_OIDC_SIGN_UP": Variable(
+        "on", "Whether somebody whom a provider names, and who has no account here yet, may make one."
+    ),
     "TR_RATE_LIMITS": Variable("on", "Limits of what an address and an account do over time."),
     "TR_PROXY_HOPS": Variable(
         "0", "How many reverse proxies stand in front (0 to 8), whose `X-Forwarded-For` is believed."
@@ -108,10 +116,10 @@ RELAY: dict[str, Variable] = {
     ),
     "SSL_KEY_PATH": Variable("`./certs/privkey.pem` if it exists", "Its private key."),
     "RUST_LOG": Variable("`info`", "Log level: `trace`, `debug`, `info`, `warn`, `error`, `off`."),
-    "RAUTHY_URL": Variable("–", "OIDC provider. " + _NOT_YET),
-    "RAUTHY_CLIENT_ID": Variable("–", "Required with `RAUTHY_URL`. " + _NOT_YET),
-    "RAUTHY_REDIRECT_URI": Variable("public URL + `/auth/callback`", "Must be just that. " + _NOT_YET),
-    "RAUTHY_CLIENT_SECRET": Variable("–", _NOT_YET),
+    "RAUTHY_URL": Variable("–", "Address (issuer) of an identity provider that speaks OpenID Connect."),
+    "RAUTHY_CLIENT_ID": Variable("–", "Name of this node there; required with `RAUTHY_URL`."),
+    "RAUTHY_REDIRECT_URI": Variable("public URL + `/auth/callback`", "Must be just that."),
+    "RAUTHY_CLIENT_SECRET": Variable("–", "Secret of this node there; none for a public client."),
     "S3_ENDPOINT": Variable("–", "Where packs lie instead of the data folder, with `S3_BUCKET`."),
     "S3_BUCKET": Variable("–", "A bucket for this node alone."),
     "S3_REGION": Variable("`us-east-1`", "Region that requests are signed for."),

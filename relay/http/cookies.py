@@ -24,6 +24,11 @@ def refresh_name(config: Config) -> str:
     return "__Secure-refresh" if config.secure else "tr_refresh"
 
 
+def flow_name(config: Config) -> str:
+    """Of the cookie that holds a sign-in on its way through an identity provider."""
+    return "__Host-login" if config.secure else "tr_login"
+
+
 def value(request: Request, name: str) -> str | None:
     """The value of the cookie `name`; None if the request has no such cookie, or an empty one. It is read
     from the bytes of the head, because a text reader trims Unicode spaces: a cookie that another site of this
@@ -55,6 +60,11 @@ def session(config: Config, token: str, seconds: int = limits.ACCESS_TOKEN) -> s
 def refresh(config: Config, token: str, seconds: int = limits.REFRESH_TOKEN) -> str:
     """Set-Cookie for the refresh token, sent to one path only."""
     return _cookie(config, refresh_name(config), token, REFRESH_PATH, "Strict", seconds)
+
+
+def flow(config: Config, token: str, seconds: int) -> str:
+    """Set-Cookie for a sign-in on its way. Lax: the provider sends the browser back from its own site."""
+    return _cookie(config, flow_name(config), token, "/", "Lax", seconds)
 
 
 def cleared(config: Config) -> tuple[str, str]:

@@ -49,6 +49,7 @@ from relay.node import Node
 from relay.objects.place import open_packs
 from relay.objects.store import ObjectStore
 from relay.outbound.client import Outbound
+from relay.outbound.identity_provider import Providers
 from relay.outbound.reach import Reach
 from relay.run.admin import Admin
 from relay.run.maintenance import Maintenance
@@ -139,8 +140,11 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         await db.open()
         objects = ObjectStore(config.data, db, await open_packs(config.storage), quota=config.quota)
         stack.push_async_callback(objects.close)
-        outbound = Outbound(Reach.of(config.outbound_allow, dev=config.dev), f"svc-relay/{edition.VERSION}")
+        reach, agent = Reach.of(config.outbound_allow, dev=config.dev), f"svc-relay/{edition.VERSION}"
+        outbound = Outbound(reach, agent)
         stack.callback(outbound.close)
+        providers = Providers(config.providers, reach, agent)
+        stack.callback(providers.close)
         lanes = Lanes()
         stack.callback(lanes.close)
         node = Node(
@@ -155,6 +159,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
             limiter=Limiter(enabled=config.rate_limits),
             metrics=Metrics(),
             outbound=outbound,
+            providers=providers,
         )
         stack.callback(node.share.close)
         stack.push_async_callback(node.renderer.close)

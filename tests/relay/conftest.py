@@ -203,6 +203,7 @@ class Relay:
                 expires_at=now + 86_400_000,
                 last_used_at=None,
                 revoked_at=None,
+                way=None,
             )
         token = await self.node.signer.mint(
             user=uuid.UUID(made.id).bytes,

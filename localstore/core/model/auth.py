@@ -63,6 +63,24 @@ class SignUpClosed(Forbidden):
     code = "sign_up_closed"
 
 
+class StateInvalid(BadRequest):
+    """A sign-in by an identity provider came back that this browser did not begin, or not just now."""
+
+    code = "state_invalid"
+
+
+class LoginTaken(Conflict):
+    """The person at the identity provider, or the provider, is linked already."""
+
+    code = "login_taken"
+
+
+class LastWayIn(Conflict):
+    """Nothing else would lead into the account."""
+
+    code = "last_way_in"
+
+
 class GuestNoRefresh(Forbidden):
     """A guest session ends after a day and cannot be refreshed."""
 
@@ -99,7 +117,8 @@ class Session(Model, frozen=True):
 
 
 class UserInfo(Model, frozen=True):
-    """The account of the caller. `session_kind` and `device_key_id`: the credential of this request."""
+    """The caller. `session_kind` and `device_key_id`: how this request signed in. `signed_in_by`: password,
+    device_key, or the name of an identity provider; None if it is not known."""
 
     sub: str
     user_id: str
@@ -112,6 +131,7 @@ class UserInfo(Model, frozen=True):
     device_key_id: str | None = None
     name: str | None = None
     email: str | None = None
+    signed_in_by: str | None = None
 
 
 class SessionGrant(Model, omit_defaults=True, frozen=True):

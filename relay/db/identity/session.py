@@ -72,6 +72,7 @@ IS_LIVE = and_(
 )
 LIVE = select(*LIVE_COLUMNS).select_from(LIVE_FROM).where(IS_LIVE)
 INSERT = insert(session)
+WAY = select(session.c.way).where(session.c.id == bindparam("id"))
 TOUCH = (
     update(session).where(session.c.id == bindparam("session_id")).values(last_used_at=bindparam("used_at"))
 )

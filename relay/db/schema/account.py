@@ -35,6 +35,7 @@ session = Table(
     at("expires_at"),
     at("last_used_at", True),
     at("revoked_at", True),
+    Column("way", String),  # password, device_key, or the name of an identity provider
 )
 
 refresh_token = Table(
@@ -92,6 +93,35 @@ known_address = Table(
     Column("network", String, primary_key=True),  # see `relay.http.address.network`
     at("seen_at"),
     **BY_KEY,
+)
+
+# Who an account is at an identity provider.
+login = Table(
+    "login",
+    metadata,
+    Column("issuer", String, primary_key=True),
+    Column("subject", String, primary_key=True),
+    Column("account_id", ForeignKey("account.id"), nullable=False, index=True),
+    Column("provider", String, nullable=False),  # its name in the node's settings
+    at("created_at"),
+    at("last_used_at", True),
+)
+
+# A sign-in on its way through an identity provider; one whose person chooses a handle has a subject.
+login_flow = Table(
+    "login_flow",
+    metadata,
+    Column("hash", LargeBinary, primary_key=True),  # SHA-256 of what the browser's cookie holds
+    Column("provider", String, nullable=False),
+    Column("state_hash", LargeBinary, nullable=False),
+    Column("nonce", String, nullable=False),
+    Column("verifier", String, nullable=False),
+    Column("return_to", String, nullable=False),
+    Column("link_account", String),
+    Column("issuer", String),
+    Column("subject", String),
+    Column("handle", String),
+    at("expires_at"),
 )
 
 device_code = Table(

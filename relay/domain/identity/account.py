@@ -75,20 +75,30 @@ async def sign_in(caller: Caller, handle: str, password: str) -> Made:
 
 
 async def create_counted(
-    tx: Tx, caller: Caller, handle: str, account_id: str, password_hash: str | None = None
+    tx: Tx,
+    caller: Caller,
+    handle: str,
+    account_id: str,
+    password_hash: str | None = None,
+    phase: str = PHASE,
 ) -> AccountRow:
     """Create an account at sign-up. Raises NameTaken, and QuotaExceeded if the address created too many."""
     caller.node.reserve.require()
     await quota.count_account(tx, caller.network, caller.node.config.quota)
-    return await create(tx, handle, account_id, password_hash)
+    return await create(tx, handle, account_id, password_hash, phase=phase)
 
 
 async def create(
-    tx: Tx, handle: str, account_id: str, password_hash: str | None = None, kind: Kind = "user"
+    tx: Tx,
+    handle: str,
+    account_id: str,
+    password_hash: str | None = None,
+    kind: Kind = "user",
+    phase: str = PHASE,
 ) -> AccountRow:
     """Insert an account of a person or organisation. Raises NameTaken if the handle is not free."""
     await require_free(tx, handle)
-    account = AccountRow(account_id, kind, handle, None, None, password_hash, PHASE)
+    account = AccountRow(account_id, kind, handle, None, None, password_hash, phase)
     try:
         await tx.run(
             rows.INSERT,

@@ -145,6 +145,7 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
         now_ms() + limits.CLI_SESSION * 1000,
         bound_key=challenge_row.ed25519,
         caps=key.caps.split() if key else sessions.USER_CAPS,
+        way="device_key",
     )
     async with caller.write(f"handle {challenge_row.account}") as tx:
         account, key = await _find_account_and_key(tx, challenge_row)

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import secrets
 import uuid
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -82,8 +82,11 @@ class Plan:
     token: str
     bound_key: bytes | None
     parent_id: str | None
+    way: str | None
 
     async def write(self, tx: Tx) -> None:
+        """Insert the session; one that comes from another was signed in as that was."""
+        way = self.way or (await tx.value(rows.WAY, id=self.parent_id) if self.parent_id else None)
         await tx.run(
             rows.INSERT,
             id=self.id,
@@ -97,6 +100,7 @@ class Plan:
             expires_at=self.expires_at,
             last_used_at=None,
             revoked_at=None,
+            way=way,
         )
 
 
@@ -111,12 +115,13 @@ async def plan(
     caps: Iterable[str] = USER_CAPS,
     parent_id: str | None = None,
     token_until: int | None = None,
+    way: str | None = None,
 ) -> Plan:
-    """A session to be created, with its token. `token_until`: the end of the token, before that of the
-    session, which can be refreshed."""
+    """A session with its token. `token_until`: the token ends before the session, which is refreshed. `way`:
+    password, device_key, or the name of an identity provider."""
     session_id, caps = new_id(), tuple(sorted(caps))
     token = await mint(node, account_id, session_id, caps, token_until or expires_at, bound_key)
-    return Plan(session_id, account_id, kind, label, caps, expires_at, token, bound_key, parent_id)
+    return Plan(session_id, account_id, kind, label, caps, expires_at, token, bound_key, parent_id, way)
 
 
 async def mint(
@@ -162,13 +167,23 @@ async def start_guest(caller: Caller) -> Made:
     return Made(session.id, account_id, None, session.token, "", expires_at)
 
 
-async def start_browser(caller: Caller, account: AccountRow, how: str) -> Made:
-    """A browser session: seven days, with an access token of one hour and a refresh token."""
+async def start_browser(
+    caller: Caller,
+    account: AccountRow,
+    how: str,
+    check: Callable[[Tx], Awaitable[None]] | None = None,
+) -> Made:
+    """A browser session: seven days, with an access token of one hour and a refresh token. `check` looks in
+    the same transaction whether it may still begin."""
     now = now_ms()
     expires_at, token_until = now + limits.REFRESH_TOKEN * 1000, now + limits.ACCESS_TOKEN * 1000
-    session = await plan(caller.node, account.id, "browser", "browser", expires_at, token_until=token_until)
+    session = await plan(
+        caller.node, account.id, "browser", "browser", expires_at, token_until=token_until, way=how
+    )
     refresh = secrets.token_bytes(_REFRESH_BYTES)
     async with caller.write() as tx:
+        if check is not None:
+            await check(tx)
         await session.write(tx)
         await _keep_refresh(tx, refresh, session.id, expires_at)
         await remember(tx, caller, account.id)
@@ -285,6 +300,7 @@ async def user_info(caller: Caller) -> UserInfo:
     me = caller.me
     async with caller.read() as tx:
         row = await tx.one(accounts.BY_ID, id=me.account_id)
+        way = await tx.value(rows.WAY, id=me.session_id)
     if row is None:
         raise Unauthorized("the account no longer exists")
     account = accounts.row(row)
@@ -300,6 +316,7 @@ async def user_info(caller: Caller) -> UserInfo:
         device_key_id=me.device_key_id,
         name=account.name,
         email=account.email,
+        signed_in_by=way,
     )
 
 

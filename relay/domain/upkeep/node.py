@@ -217,8 +217,8 @@ def _e2ee(node: Node) -> E2ee:
 
 
 def _sign_in_methods(node: Node) -> list[str]:
-    """The sign-in methods that work. RAUTHY_URL adds none: this build has no identity provider."""
-    ways = ["guest", "local"]
+    """The sign-in methods that work; each identity provider by its name, after `oidc:`."""
+    ways = ["guest", "local", *(f"oidc:{provider.name}" for provider in node.providers.all)]
     return [*ways, "device_key"] if node.config.device_key_sign_in else ways
 
 

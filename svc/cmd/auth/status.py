@@ -12,6 +12,7 @@ COLUMNS = (
     Column("handle"),
     Column("state"),
     Column("source"),
+    Column("signed_in_by", spare=1),
     Column("expires_at", kind="time"),
     Column("device_key_id"),
     Column("keys_in"),
@@ -25,8 +26,9 @@ def status(ctx: Ctx) -> None:
     """Show who you are on the server, and until when
 
     `state` is active, or `unchecked` when the server cannot be reached. `source` says where the session comes
-    from: this machine's sign-in or SVC_TOKEN. `keys_in` says where this machine keeps its keys. Without a
-    session the command ends with exit code 4.
+    from: this machine's sign-in or SVC_TOKEN. `signed_in_by` is password, device_key, or the name of an
+    identity provider of the server. `keys_in` says where this machine keeps its keys. Without a session the
+    command ends with exit code 4.
 
     Examples:
     svc auth status
@@ -42,6 +44,7 @@ def status(ctx: Ctx) -> None:
         "handle": session.handle if session else None,
         "state": "unchecked",
         "source": "SVC_TOKEN" if from_token else "svc login",
+        "signed_in_by": None,
         "expires_at": session.expires_at if session else None,
         "device_key_id": run.sessions.identity.device.id,
         "keys_in": "OS keyring" if run.sessions.identity.kept == "keyring" else str(run.sessions.home),
@@ -54,6 +57,7 @@ def status(ctx: Ctx) -> None:
             "handle": me.handle,
             "state": "active",
             "expires_at": me.expires_at,
+            "signed_in_by": me.signed_in_by,
             "user_id": me.user_id,
             "session_id": me.session_id,
         }

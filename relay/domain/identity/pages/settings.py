@@ -1,4 +1,4 @@
-"""The page of the caller's tokens and sessions."""
+"""The caller's settings: tokens and sessions, and the ways to sign in."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import Literal
 
 from sanic.request import Request
 
-from localstore.core.errors import NotFound, SvcError
+from localstore.core.errors import NotFound, SvcError, Unavailable
 from localstore.core.limits import LABEL_CHARS
-from localstore.core.model.auth import ScriptToken, ScriptTokenRequest
+from localstore.core.model.auth import LastWayIn, ScriptToken, ScriptTokenRequest
 from localstore.core.model.base import PageQuery, Sent
 from localstore.core.validation import checked
 from relay.caller import Caller
+from relay.domain.identity import login as logins
 from relay.domain.identity import session as sessions
 from relay.domain.identity import token as tokens
 from relay.http import cookies
@@ -39,11 +40,13 @@ class SettingsQuery(TokenForm, frozen=True, forbid_unknown_fields=False):
 
 @route("GET", HERE, operation="page.settings", media=HTML, others=(303,), errors=(404,))
 async def settings(caller: Caller, request: Request, query: SettingsQuery) -> Reply:
-    """The caller's tokens and sessions"""
-    if query.tab != "tokens":
+    """The caller's tokens and sessions, and ways to sign in"""
+    if query.tab not in ("tokens", "sign-in"):
         raise NotFound
     if not visit.lasts(caller):
         return visit.detour(request)
+    if query.tab == "sign-in":
+        return await _ways(caller, again=query.again)
     return await _settings(caller, query, again=query.again, cursor=query.cursor)
 
 
@@ -71,6 +74,62 @@ async def revoke_token(caller: Caller, request: Request, id: str) -> Reply:
     if id == caller.me.session_id:
         return redirect("/auth/login", cookies=cookies.cleared(caller.node.config))
     return redirect(f"{HERE}?tab=tokens")
+
+
+@route(
+    "POST",
+    HERE + "/sign-in/{id}/link",
+    operation="page.settings",
+    name="settings.link",
+    media=HTML,
+    others=(303,),
+    errors=(400, 403, 503),
+)
+async def link(caller: Caller, request: Request, id: str) -> Reply:
+    """Link an identity provider to the caller's account"""
+    cookies.require_own_page(caller.node.config, request)
+    if not visit.in_browser(caller):
+        return visit.too_late(HERE, tab="sign-in")
+    try:
+        begun = await logins.begin(caller, id, f"{HERE}?tab=sign-in", link=True)
+    except Unavailable as error:
+        return await _ways(caller, error)
+    flow = cookies.flow(caller.node.config, begun.flow, logins.FLOW_FOR)
+    # A page, since browsers do not let a form of ours lead to another site (Content-Security-Policy).
+    return page(caller, "leave.html", cookies=(flow,), path=begun.location, provider=logins.label(caller, id))
+
+
+@route(
+    "POST",
+    HERE + "/sign-in/{id}/unlink",
+    operation="page.settings",
+    name="settings.unlink",
+    media=HTML,
+    others=(303,),
+    errors=(409,),
+)
+async def unlink(caller: Caller, request: Request, id: str) -> Reply:
+    """Unlink an identity provider from the caller's account"""
+    cookies.require_own_page(caller.node.config, request)
+    if not visit.in_browser(caller):
+        return visit.too_late(HERE, tab="sign-in")
+    try:
+        await logins.unlink(caller, id)
+    except LastWayIn as error:
+        return await _ways(caller, error)
+    return redirect(f"{HERE}?tab=sign-in")
+
+
+async def _ways(caller: Caller, error: SvcError | None = None, *, again: bool = False) -> Reply:
+    return page(
+        caller,
+        "ways.html",
+        error.status if error else 200,
+        problem_of=error,
+        problem=error.detail if error else "",
+        note=visit.SENT_TOO_LATE if again else "",
+        ways=await logins.ways(caller),
+    )
 
 
 async def _settings(

@@ -1,25 +1,33 @@
-"""The sign-in pages, and parts that all pages need: plain forms that call the services."""
+"""The sign-in pages: by password, by an identity provider, and the first time; with the stylesheet that every
+page needs."""
 
 from __future__ import annotations
 
 from sanic.request import Request
 
-from localstore.core.errors import BadRequest, SvcError
+from localstore.core.errors import BadRequest, SvcError, Unauthorized, Unavailable
+from localstore.core.model.auth import StateInvalid
 from localstore.core.model.base import Model, Sent
+from localstore.core.model.repo import NameTaken
 from localstore.core.paths import PROSE, terminal_safe
+from relay.base.providers import CALLBACK
 from relay.caller import Caller
 from relay.domain.identity import account as accounts
+from relay.domain.identity import login as logins
 from relay.domain.identity.routes import signed_in
+from relay.domain.identity.rows.login import FlowRow
 from relay.http import cookies
 from relay.http.routing import Reply, route
 from relay.pages import HTML, page, redirect, stylesheet
 from relay.pages.visit import local_path
 
+ARRIVAL = "/auth/arrival"
 _STYLE_CACHE = {"cache-control": "public, max-age=3600"}
 
 
 class LoginQuery(Model, frozen=True):
-    """`return_to`: a path of this node. `provider`: none is configured."""
+    """`return_to`: a path of this node. `provider`: the name of an identity provider, which is asked at
+    once."""
 
     provider: str | None = None
     return_to: str = "/"
@@ -37,10 +45,98 @@ async def style() -> Reply:
     return Reply(stylesheet(), content_type="text/css; charset=utf-8", headers=_STYLE_CACHE)
 
 
-@route("GET", "/auth/login", operation="page.sign_in", media=HTML, errors=(400,))
+class CallbackQuery(Model, frozen=True):
+    """What an identity provider sends back with the browser (RFC 6749, RFC 9207)."""
+
+    state: str = ""
+    code: str = ""
+    iss: str | None = None
+    error: str | None = None
+
+
+class ArrivalForm(Sent, frozen=True):
+    handle: str
+
+
+@route(
+    "GET",
+    "/auth/login",
+    operation="page.sign_in",
+    media=HTML,
+    others=(303,),
+    errors=(400, 503),
+    per_minute=120,
+)
 async def login_page(caller: Caller, query: LoginQuery) -> Reply:
-    """Sign in with an account of this node"""
-    return _login_page(caller, query)
+    """Sign in with an account of this node, or by an identity provider"""
+    if query.provider is None:
+        return _login_page(caller, query)
+    return await _to_provider(caller, query.provider, local_path(query.return_to))
+
+
+@route(
+    "GET",
+    CALLBACK,
+    operation="page.sign_in",
+    name="auth.callback",
+    media=HTML,
+    others=(303,),
+    errors=(400, 401, 403, 409, 503),
+    per_minute=120,
+)
+async def callback(caller: Caller, request: Request, query: CallbackQuery) -> Reply:
+    """Where an identity provider sends the browser back"""
+    config = caller.node.config
+    over = cookies.flow(config, "", 0)
+    try:
+        flow = cookies.value(request, cookies.flow_name(config))
+        if query.error is not None:
+            await logins.give_up(caller, flow)
+            raise Unauthorized("the provider did not sign you in; try again, or sign in another way")
+        arrived = await logins.finish(caller, flow, query.state, query.code, query.iss)
+    except SvcError as error:
+        return _login(
+            caller, "/", problem=error.detail, status=error.status, problem_of=error, set_cookies=(over,)
+        )
+    if arrived.flow is not None:
+        return redirect(ARRIVAL, cookies=(cookies.flow(config, arrived.flow, logins.FLOW_FOR),))
+    if arrived.session is None:
+        return redirect(arrived.return_to, cookies=(over,))
+    return redirect(arrived.return_to, cookies=(*signed_in(caller, arrived.session), over))
+
+
+@route("GET", ARRIVAL, operation="page.sign_in", name="auth.arrival", media=HTML, errors=(400,))
+async def arrival_page(caller: Caller, request: Request) -> Reply:
+    """Choose a handle, the first time an identity provider names somebody"""
+    flow = cookies.value(request, cookies.flow_name(caller.node.config))
+    return _arrival(caller, await logins.arriving(caller, flow))
+
+
+@route(
+    "POST",
+    ARRIVAL,
+    operation="page.sign_in",
+    name="auth.arrive",
+    media=HTML,
+    forms=True,
+    others=(303,),
+    errors=(400, 403, 409, 507),
+)
+async def arrive(caller: Caller, request: Request, body: ArrivalForm) -> Reply:
+    """Create the account of somebody whom an identity provider named"""
+    config = caller.node.config
+    cookies.require_own_page(config, request)
+    flow = cookies.value(request, cookies.flow_name(config))
+    row = await logins.arriving(caller, flow)
+    try:
+        arrived = await logins.choose_handle(caller, flow, body.handle)
+    except StateInvalid:
+        raise
+    except SvcError as error:
+        return _arrival(caller, row, body.handle, error)
+    over = cookies.flow(config, "", 0)
+    session = () if arrived.session is None else signed_in(caller, arrived.session)
+    return redirect(arrived.return_to, cookies=(*session, over))
 
 
 @route("GET", "/auth/sign-up", operation="page.sign_in", media=HTML, errors=(400, 403))
@@ -72,10 +168,33 @@ async def sign_up(caller: Caller, request: Request, body: LoginForm) -> Reply:
 def _login_page(caller: Caller, query: LoginQuery, *, sign_up: bool = False) -> Reply:
     return_to = local_path(query.return_to)
     if query.provider is not None:
-        raise BadRequest("this node has no such identity provider; omit provider")
+        raise BadRequest("an identity provider signs in and signs up at /auth/login; omit provider")
     if sign_up and not caller.node.config.local_sign_up:
         return _login(caller, return_to, problem="This node does not offer sign-up.", status=403)
     return _login(caller, return_to, sign_up=sign_up)
+
+
+async def _to_provider(caller: Caller, name: str, return_to: str, *, link: bool = False) -> Reply:
+    """Send the browser to an identity provider; if that is down, the sign-in page says so."""
+    try:
+        begun = await logins.begin(caller, name, return_to, link=link)
+    except Unavailable as error:
+        return _login(caller, return_to, problem=error.detail, status=error.status, problem_of=error)
+    return redirect(begun.location, cookies=(cookies.flow(caller.node.config, begun.flow, logins.FLOW_FOR),))
+
+
+def _arrival(caller: Caller, row: FlowRow, handle: str | None = None, error: SvcError | None = None) -> Reply:
+    typed = row.handle or "" if handle is None else handle
+    return page(
+        caller,
+        "arrival.html",
+        error.status if error else 200,
+        problem_of=error,
+        problem=terminal_safe(error.detail, PROSE) if error else "",
+        is_taken=isinstance(error, NameTaken),
+        provider=logins.label(caller, row.provider),
+        handle=terminal_safe(typed[:64]),
+    )
 
 
 async def _sign_in(caller: Caller, request: Request, body: LoginForm, *, sign_up: bool) -> Reply:
@@ -106,12 +225,15 @@ def _login(
     sign_up: bool = False,
     handle: str = "",
     problem_of: SvcError | None = None,
+    set_cookies: tuple[str, ...] = (),
 ) -> Reply:
     config = caller.node.config
     return page(
         caller,
         "login.html",
         status,
+        cookies=set_cookies,
+        providers=[] if sign_up else caller.node.providers.all,
         problem_of=problem_of,
         return_to=return_to,
         problem=terminal_safe(problem, PROSE),

@@ -1,0 +1,126 @@
+"""Identity providers of a node: RAUTHY_URL with its companions, and the file that TR_OIDC_PROVIDERS names.
+
+[{"name": "google", "issuer": "https://accounts.google.com", "client_id": "…",
+  "client_secret_file": "/run/secrets/google"},
+ {"name": "github", "kind": "github", "client_id": "…", "client_secret_file": "/run/secrets/github"}]
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from relay.base.environment import Environment, StartRefused
+
+RAUTHY = "rauthy"  # name of the provider that RAUTHY_URL gives
+GITHUB = "https://github.com"
+CALLBACK = "/auth/callback"
+PROVIDERS = 16
+FILE_BYTES = 64 * 1024
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+
+Kind = Literal["oidc", "github"]
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """An identity provider. `name`: in `?provider=` and addresses; `label`: what people read; `issuer`: its
+    origin or address, without a slash at its end."""
+
+    name: str
+    label: str
+    kind: Kind
+    issuer: str
+    client_id: str
+    client_secret: str | None = field(repr=False)
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.issuer).hostname or ""
+
+
+class _Entry(msgspec.Struct, forbid_unknown_fields=True):
+    """A provider in the file. Without `client_secret_file` it is a public client."""
+
+    name: str
+    client_id: str
+    issuer: str = ""
+    kind: Kind = "oidc"
+    label: str = ""
+    client_secret_file: str | None = None
+
+
+def read(env: Environment, public_url: str, *, dev: bool) -> tuple[Provider, ...]:
+    """The providers, in the order of their buttons. Raises StartRefused for settings that cannot work."""
+    providers = [*_rauthy(env, public_url, dev), *_of_file(env, dev)]
+    names = [provider.name for provider in providers]
+    for name in names:
+        if names.count(name) > 1:
+            raise StartRefused(f"two identity providers are called {name}; rename one in TR_OIDC_PROVIDERS")
+    return tuple(providers)
+
+
+def _rauthy(env: Environment, public_url: str, dev: bool) -> list[Provider]:
+    url, client_id = env.get("RAUTHY_URL"), env.get("RAUTHY_CLIENT_ID")
+    expected = f"{public_url}{CALLBACK}"
+    redirect = env.get("RAUTHY_REDIRECT_URI") or expected
+    if redirect != expected:
+        raise StartRefused(f"RAUTHY_REDIRECT_URI={redirect} must be {expected}")
+    secret = env.secret("RAUTHY_CLIENT_SECRET")
+    if url is None:
+        return []
+    if client_id is None:
+        raise StartRefused("RAUTHY_URL is set without RAUTHY_CLIENT_ID")
+    issuer = _checked_issuer("RAUTHY_URL", url, dev)
+    return [Provider(RAUTHY, urlsplit(issuer).hostname or RAUTHY, "oidc", issuer, client_id, secret)]
+
+
+def _of_file(env: Environment, dev: bool) -> list[Provider]:
+    name = env.get("TR_OIDC_PROVIDERS")
+    if name is None:
+        return []
+    where = f"TR_OIDC_PROVIDERS={name}"
+    try:
+        with Path(name).open("rb") as file:
+            text = file.read(FILE_BYTES + 1)
+        entries = msgspec.json.decode(text, type=list[_Entry])
+    except OSError as error:
+        raise StartRefused(f"{where} cannot be read: {error.strerror}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise StartRefused(f"{where} is not a list of providers: {error}") from None
+    if len(text) > FILE_BYTES or len(entries) > PROVIDERS:
+        raise StartRefused(f"{where} has more than {PROVIDERS} providers or {FILE_BYTES} bytes")
+    return [_provider(entry, where, dev) for entry in entries]
+
+
+def _provider(entry: _Entry, where: str, dev: bool) -> Provider:
+    if not _NAME.fullmatch(entry.name):
+        raise StartRefused(f"{where}: the name {entry.name!r} is not of a-z, 0-9 and -")
+    if not entry.client_id:
+        raise StartRefused(f"{where}: {entry.name} has an empty client_id")
+    secret = None
+    if entry.client_secret_file is not None:
+        files = {"CLIENT_SECRET_FILE": entry.client_secret_file}
+        try:
+            secret = Environment(files).secret("CLIENT_SECRET")
+        except StartRefused as error:
+            raise StartRefused(f"{where}: of {entry.name}, {error.detail}") from None
+    if entry.kind == "github" and secret is None:
+        raise StartRefused(f"{where}: {entry.name} needs a client_secret_file, as GitHub does")
+    url = entry.issuer or (GITHUB if entry.kind == "github" else "")
+    issuer = _checked_issuer(f"{where}: the issuer of {entry.name}", url, dev)
+    return Provider(entry.name, entry.label or entry.name, entry.kind, issuer, entry.client_id, secret)
+
+
+def _checked_issuer(where: str, url: str, dev: bool) -> str:
+    parts = urlsplit(url)
+    schemes = ("https", "http") if dev else ("https",)
+    plain = not parts.query and not parts.fragment and "@" not in parts.netloc
+    if parts.scheme not in schemes or not parts.hostname or not plain or not url.isascii():
+        raise StartRefused(f"{where} is {url!r}, not an https address")
+    return url.rstrip("/")

@@ -1,0 +1,375 @@
+"""Signing in by an identity provider.
+
+    browser ─ begin ─► provider ─► finish ─► session
+                                      └────► choose_handle ─► session     (who was never here)
+
+What belongs to one sign-in lies in a row that a cookie of this browser names: the state that comes back must
+be its own, so that nobody finishes a sign-in that somebody else began. The row is used up by the first use. A
+person is known by issuer and subject; an e-mail address leads to no account.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+
+from localstore.core import names
+from localstore.core.encoding import b64u, unb64u
+from localstore.core.errors import BadRequest, Invalid, Unauthorized
+from localstore.core.model.auth import IdentityLevel, LastWayIn, LoginTaken, SignUpClosed, StateInvalid
+from localstore.core.model.repo import NameTaken
+from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
+from relay.base.ids import new_account_id
+from relay.base.providers import CALLBACK, Provider
+from relay.caller import Caller, account_name
+from relay.db.engine.database import Tx, UniqueViolation
+from relay.domain.identity import account as accounts
+from relay.domain.identity import audit
+from relay.domain.identity import session as sessions
+from relay.domain.identity.rows import account as account_rows
+from relay.domain.identity.rows import login as rows
+from relay.domain.identity.rows.login import FlowRow
+from relay.domain.identity.session import Made
+from relay.http.limiter import Attempts
+from relay.outbound.identity_provider import Person
+
+PHASE = "oidc_linked"
+FLOW_FOR = 600  # seconds from the button to the end
+SECRET_BYTES = 32
+STATE_CHARS = 200  # of what comes back: longer is none of ours
+CODE_CHARS = 4096
+
+_BEGUN = Attempts("login.address", 60, 600)
+_FINISHED = Attempts("login.finish.address", 60, 600)
+_SIGN_UPS = Attempts("login.sign_up.address", 60, 3600)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Where the browser goes, and what its cookie holds meanwhile."""
+
+    location: str
+    flow: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """How a sign-in ended: with a session, with a provider linked (neither), or with a handle to choose
+    (`flow`: what the cookie holds until then)."""
+
+    return_to: str
+    session: Made | None = None
+    flow: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A provider by which an account signs in. Times are RFC 3339."""
+
+    provider: str
+    label: str
+    since: str
+    last_used_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """The ways into an account. `unlinked`: providers of this node that are not linked to it."""
+
+    password: bool
+    device_keys: int
+    providers: list[Way]
+    unlinked: list[Provider]
+
+
+async def begin(caller: Caller, name: str, return_to: str, *, link: bool = False) -> Begun:
+    """Start a sign-in by the provider `name`; `link`: of the signed-in account, which may come in that way
+    from then on. Raises BadRequest for a provider that the node does not have, Unavailable if it is down."""
+    provider = _provider(caller, name)
+    account = None
+    if link:
+        if caller.me.is_guest:
+            raise IdentityLevel("a guest has no account that a provider could lead to; sign in with one")
+        account = caller.me.account_id
+    _BEGUN.count(caller.node.limiter, caller.network)
+    state, nonce, verifier = _random(), _random(), _random()
+    location = await caller.node.providers.start(provider, _redirect_uri(caller), state, nonce, verifier)
+    row = FlowRow(
+        provider.name,
+        _hash(state),
+        nonce,
+        verifier,
+        return_to,
+        account,
+        None,
+        None,
+        None,
+        now_ms() + FLOW_FOR * 1000,
+    )
+    return Begun(location, await _store(caller, row))
+
+
+async def finish(caller: Caller, flow: str | None, state: str, code: str, issuer: str | None) -> Arrived:
+    """End a sign-in with what the provider sent back. Raises StateInvalid for one that this browser did not
+    begin, Unauthorized if the provider vouches for nobody, Unavailable if it does not answer."""
+    _FINISHED.count(caller.node.limiter, caller.network)
+    row = await _take(caller, flow)
+    if row.subject is not None or not secrets.compare_digest(row.state_hash, _hash(state[:STATE_CHARS])):
+        raise _state_invalid()
+    provider = caller.node.providers.named(row.provider)
+    if provider is None or not 0 < len(code) <= CODE_CHARS:
+        raise _state_invalid()
+    if issuer is not None and issuer.rstrip("/") != provider.issuer:  # RFC 9207: another provider answered
+        raise _state_invalid()
+    if row.link_account is not None and (
+        caller.principal is None or caller.principal.account_id != row.link_account
+    ):
+        raise _state_invalid()
+    person = await caller.node.providers.redeem(
+        provider, _redirect_uri(caller), code, row.nonce, row.verifier
+    )
+    if row.link_account is not None:
+        await _link(caller, provider, person)
+        return Arrived(row.return_to)
+    async with caller.read() as tx:
+        account_id = await tx.value(rows.OF_PERSON, issuer=person.issuer, subject=person.subject)
+        account = None if account_id is None else await tx.one(account_rows.BY_ID, id=account_id)
+    if account_id is None:
+        return Arrived(row.return_to, flow=await _keep_person(caller, row, person))
+    if account is None:
+        raise Unauthorized(f"the account that {provider.label} leads to no longer exists")
+
+    async def still_leads_there(tx: Tx) -> None:
+        if await tx.value(rows.OF_PERSON, issuer=person.issuer, subject=person.subject) != account_id:
+            raise Unauthorized(f"{provider.label} has just been unlinked from this account")
+        await tx.run(
+            rows.TOUCH,
+            of_issuer=person.issuer,
+            of_subject=person.subject,
+            of_provider=provider.name,
+            now=now_ms(),
+        )
+
+    session = await sessions.start_browser(
+        caller, account_rows.row(account), provider.name, still_leads_there
+    )
+    return Arrived(row.return_to, session)
+
+
+async def give_up(caller: Caller, flow: str | None) -> None:
+    """Forget a sign-in that the provider refused. Raises StateInvalid if this browser began none."""
+    _FINISHED.count(caller.node.limiter, caller.network)
+    await _take(caller, flow)
+
+
+async def arriving(caller: Caller, flow: str | None) -> FlowRow:
+    """The sign-in of a person who has to choose a handle. Raises StateInvalid if there is none."""
+    async with caller.read() as tx:
+        columns = await tx.one(rows.FLOW, flow=_flow_hash(flow))
+    row = None if columns is None else rows.flow_row(columns)
+    if row is None or row.subject is None or row.expires_at <= now_ms():
+        raise _state_invalid()
+    return row
+
+
+async def choose_handle(caller: Caller, flow: str | None, handle: str) -> Arrived:
+    """Create the account of a person who came by a provider for the first time, and sign it in. Raises
+    NameTaken and Invalid, after which another handle may be chosen."""
+    row = await arriving(caller, flow)
+    if not caller.node.config.oidc_sign_up:
+        raise _closed(caller, row.provider)
+    name = names.handle(handle)
+    _SIGN_UPS.count(caller.node.limiter, caller.network)
+    async with caller.write(f"handle {name}") as tx:
+        taken = await tx.one(rows.TAKE_FLOW, flow=_flow_hash(flow))
+        if taken is None:
+            raise _state_invalid()
+        account = await accounts.create_counted(tx, caller, name, new_account_id(), phase=PHASE)
+        await _insert(tx, account.id, row.provider, row.issuer or "", row.subject or "")
+        await audit.record(
+            tx,
+            account.id,
+            "account.create",
+            account.id,
+            handle=name,
+            how=row.provider,
+            address=caller.address,
+        )
+    return Arrived(row.return_to, await sessions.start_browser(caller, account, row.provider))
+
+
+async def ways(caller: Caller) -> Ways:
+    """The ways into the caller's account."""
+    account = caller.me.account_id
+    async with caller.read() as tx:
+        password = bool(await tx.value(rows.HAS_PASSWORD, account=account))
+        device_keys = await tx.value(rows.DEVICE_KEYS, account=account)
+        logins = await tx.all(rows.OF_ACCOUNT, account=account)
+    linked = [
+        Way(provider, label(caller, provider), rfc3339(since), rfc3339_or_none(used))
+        for _, _, provider, since, used in logins
+    ]
+    names_of_linked = {way.provider for way in linked}
+    unlinked = [provider for provider in caller.node.providers.all if provider.name not in names_of_linked]
+    return Ways(password, device_keys, linked, unlinked)
+
+
+async def unlink(caller: Caller, provider: str) -> None:
+    """Let a provider no longer lead to the caller's account. Raises LastWayIn if nothing else does."""
+    account = caller.me.account_id
+    async with caller.write(account_name(account)) as tx:
+        logins = await tx.all(rows.OF_ACCOUNT, account=account)
+        if provider not in [row[2] for row in logins]:
+            return
+        others = [row for row in logins if row[2] != provider]
+        by_key = caller.node.config.device_key_sign_in and await tx.value(rows.DEVICE_KEYS, account=account)
+        if not others and not by_key and not await tx.value(rows.HAS_PASSWORD, account=account):
+            raise LastWayIn(
+                f"{label(caller, provider)} is the only way into this account; link another provider or "
+                "sign in a machine first (svc login)"
+            )
+        await tx.run(rows.DELETE, account=account, provider=provider)
+        await audit.record(tx, account, "login.unlink", account, provider=provider, address=caller.address)
+
+
+async def _link(caller: Caller, provider: Provider, person: Person) -> None:
+    account = caller.me.account_id
+    async with caller.write(account_name(account)) as tx:
+        owner = await tx.value(rows.OF_PERSON, issuer=person.issuer, subject=person.subject)
+        if owner == account:
+            return
+        if owner is not None:
+            raise LoginTaken(f"you at {provider.label} are linked to another account of this node already")
+        if provider.name in [row[2] for row in await tx.all(rows.OF_ACCOUNT, account=account)]:
+            raise LoginTaken(
+                f"this account is linked to somebody else at {provider.label}; unlink that first"
+            )
+        await _insert(tx, account, provider.name, person.issuer, person.subject)
+        await audit.record(tx, account, "login.link", account, provider=provider.name, address=caller.address)
+
+
+async def _insert(tx: Tx, account: str, provider: str, issuer: str, subject: str) -> None:
+    try:
+        await tx.run(
+            rows.INSERT,
+            issuer=issuer,
+            subject=subject,
+            account_id=account,
+            provider=provider,
+            created_at=now_ms(),
+            last_used_at=now_ms(),
+        )
+    except UniqueViolation:
+        raise LoginTaken("this sign-in has just been linked to an account; sign in again") from None
+
+
+async def _keep_person(caller: Caller, row: FlowRow, person: Person) -> str:
+    """Store whom the provider named until a handle is chosen. Returns what the cookie holds now."""
+    if not caller.node.config.oidc_sign_up:
+        raise _closed(caller, row.provider)
+    return await _store(
+        caller,
+        FlowRow(
+            row.provider,
+            b"",
+            "",
+            "",
+            row.return_to,
+            None,
+            person.issuer,
+            person.subject,
+            await _suggest(caller, person.handle),
+            now_ms() + FLOW_FOR * 1000,
+        ),
+    )
+
+
+async def _suggest(caller: Caller, wished: str) -> str:
+    """What the person is called elsewhere, if that is a free handle here."""
+    try:
+        name = names.handle(wished)
+        async with caller.read() as tx:
+            await accounts.require_free(tx, name)
+    except (Invalid, NameTaken):
+        return ""
+    return name
+
+
+async def _store(caller: Caller, row: FlowRow) -> str:
+    flow = _random()
+    async with caller.node.db.write() as tx:
+        await tx.run(rows.SWEEP_FLOWS, now=now_ms())
+        await tx.run(
+            rows.INSERT_FLOW,
+            hash=_hash(flow),
+            provider=row.provider,
+            state_hash=row.state_hash,
+            nonce=row.nonce,
+            verifier=row.verifier,
+            return_to=row.return_to,
+            link_account=row.link_account,
+            issuer=row.issuer,
+            subject=row.subject,
+            handle=row.handle,
+            expires_at=row.expires_at,
+        )
+    return flow
+
+
+async def _take(caller: Caller, flow: str | None) -> FlowRow:
+    async with caller.node.db.write() as tx:
+        columns = await tx.one(rows.TAKE_FLOW, flow=_flow_hash(flow))
+    row = None if columns is None else rows.flow_row(columns)
+    if row is None or row.expires_at <= now_ms():
+        raise _state_invalid()
+    return row
+
+
+def _provider(caller: Caller, name: str) -> Provider:
+    provider = caller.node.providers.named(name)
+    if provider is None:
+        names_here = ", ".join(provider.name for provider in caller.node.providers.all)
+        raise BadRequest(
+            f"this node has no such identity provider; it has {names_here}"
+            if names_here
+            else "this node has no such identity provider; omit provider"
+        )
+    return provider
+
+
+def label(caller: Caller, name: str) -> str:
+    """What people read of a provider."""
+    provider = caller.node.providers.named(name)
+    return provider.label if provider else name
+
+
+def _redirect_uri(caller: Caller) -> str:
+    return f"{caller.node.config.public_url}{CALLBACK}"
+
+
+def _random() -> str:
+    return b64u(secrets.token_bytes(SECRET_BYTES))
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _flow_hash(flow: str | None) -> bytes:
+    try:
+        unb64u(flow or "", SECRET_BYTES)
+    except Invalid:
+        raise _state_invalid() from None
+    return _hash(flow or "")
+
+
+def _closed(caller: Caller, provider: str) -> SignUpClosed:
+    return SignUpClosed(
+        f"{label(caller, provider)} knows you, and this node lets nobody in that way who has no account yet; "
+        "sign in as you did before, then link it: /settings?tab=sign-in"
+    )
+
+
+def _state_invalid() -> StateInvalid:
+    return StateInvalid("this sign-in is over, or was begun in another browser; begin it again")

@@ -1,0 +1,101 @@
+"""Signing in by a provider that others certified: npm's `oidc-provider`, where node is installed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from localstore.core.model.auth import USER_INFO
+from tests.patience import PATIENCE
+from tests.relay.auth.people import TRUST
+from tests.relay.auth.provider import CLIENT, SECRET
+
+SCRIPT = Path(__file__).with_name("oidc_provider.mjs")
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the provider's packages. Skips where there is no node, or no registry for it."""
+    if not shutil.which("node") or not shutil.which("npm"):
+        pytest.skip("node and npm are not installed")
+    folder = tmp_path_factory.mktemp("npm")
+    shutil.copy(SCRIPT, folder)
+    command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "oidc-provider@9"]
+    installed = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE)
+    if installed.returncode != 0:
+        pytest.skip(f"npm cannot install oidc-provider: {installed.stderr[-200:]}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def port() -> int:
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def relay_variables(port: int) -> dict[str, str]:
+    return {
+        "TR_RATE_LIMITS": "off",
+        "RUST_LOG": "off",
+        "RAUTHY_URL": f"http://127.0.0.1:{port}",
+        "RAUTHY_CLIENT_ID": CLIENT,
+        "RAUTHY_CLIENT_SECRET": SECRET,
+    }
+
+
+@pytest.fixture
+def provider(packages: Path, relay, port: int) -> Iterator[None]:
+    command = ["node", str(packages / SCRIPT.name), str(port), f"{relay.url}/auth/callback"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        assert "listening" in process.stdout.readline()
+        yield
+        process.terminate()
+
+
+def test_a_certified_provider_signs_somebody_in(relay, provider, browser, name) -> None:
+    handle = name()
+    first = browser()
+    answer = first.get("/auth/login", params={"provider": "rauthy", "return_to": "/settings?tab=sign-in"})
+    callback = _through_its_forms(answer.headers["location"], handle, relay.url)
+    answer = first.get(callback)
+    assert answer.headers["location"] == "/auth/arrival", answer.text
+    answer = first.post("/auth/arrival", data={"handle": handle})
+    assert answer.status_code == 303 and first.get(USER_INFO.path).json()["signed_in_by"] == "rauthy"
+    again = browser()
+    answer = again.get("/auth/login", params={"provider": "rauthy"})
+    answer = again.get(_through_its_forms(answer.headers["location"], handle, relay.url))
+    assert answer.headers["location"] == "/"
+    assert again.get(USER_INFO.path).json()["handle"] == handle
+
+
+def _through_its_forms(location: str, person: str, relay_url: str) -> str:
+    """Sign in at the provider as a browser would; the path of the callback it leads to, with its query."""
+    with httpx.Client(verify=TRUST, trust_env=False, timeout=PATIENCE) as http:
+        answer = http.get(location)
+        for _ in range(12):
+            while answer.is_redirect:
+                target = str(answer.url.join(answer.headers["location"]))
+                if target.startswith(relay_url):
+                    parts = urlsplit(target)
+                    return f"{parts.path}?{parts.query}"
+                answer = http.get(target)
+            action = re.search(r'action="([^"]+)"', answer.text)
+            prompt = re.search(r'name="prompt" value="([^"]+)"', answer.text)
+            assert action and prompt, answer.text
+            form = {"prompt": prompt[1], "login": person, "password": "any"}
+            answer = http.post(str(answer.url.join(action[1])), data=form)
+    raise AssertionError("the provider never led back")
