@@ -3,8 +3,8 @@
 Only one step is made at a time, because the event loop, which finds and joins the files of a step, can do
 nothing else meanwhile. The time of a step counts against the reader's budget, and is followed by a pause of
 the same length. A reader whose budget is used up continues slowly; its answer has begun and cannot be refused
-any more. A step that waits for memory gives its turn away meanwhile, because the memory may be held by readers
-who wait for the turn."""
+any more. A step that waits for memory gives its turn away meanwhile, because those who hold the memory may
+wait for the turn."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class Streams:
 
     @contextlib.asynccontextmanager
     async def turn(self, who: str, lease: Lease) -> AsyncIterator[Step]:
-        """A context for one step, in the turn of `who`; its work is counted. `lease`: that of the request; the
-        turn is given away while it waits. Never send to a client inside it, because others would wait for
-        that client."""
+        """A context for one step, in the turn of `who`; its work is counted. The turn is given away while the
+        request's `lease` waits. Never send to a client inside it, because others would wait for that
+        client."""
         await asyncio.sleep(self._share.owed(who))
         async with self._turns.turn(who) as turn:
             step, lease.turn = Step(), turn
