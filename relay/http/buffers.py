@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass
+from typing import Protocol
 
 from localstore.core.errors import Unavailable
 from localstore.core.limits import MIB
@@ -40,14 +41,15 @@ class Buffers:
         size = min(size, self.each)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(patience):
-                while not self._has_room(address, size):
+                while not self.has_room(address, size):
                     await self._freed.wait()
-        if not self._has_room(address, size):
+        if not self.has_room(address, size):
             raise Unavailable("too many large answers at once; try again in a moment")
         self.reserve(address, size)
         return size
 
-    def _has_room(self, address: str, size: int) -> bool:
+    def has_room(self, address: str, size: int) -> bool:
+        """Whether an answer may have so many bytes now."""
         share, of = ANSWERS
         return (
             self._held.get(address, 0) + size <= self.each and self._sum + size <= self._total * share // of
@@ -64,13 +66,22 @@ class Buffers:
             self._held.pop(address, None)
 
 
+class Passing(Protocol):
+    """A turn that can be given away and taken again."""
+
+    def release(self) -> None: ...
+    async def take_again(self) -> None: ...
+
+
 @dataclass(slots=True)
 class Lease:
-    """The memory held for one request; `release` it when the answer is sent."""
+    """The memory held for one request; `release` it when the answer is sent. `turn`: one that the request has
+    now and that others need; it is given away while the lease waits."""
 
     buffers: Buffers
     address: str
     size: int = 0
+    turn: Passing | None = None
 
     def reserve(self, size: int) -> None:
         self.buffers.reserve(self.address, size)
@@ -79,8 +90,14 @@ class Lease:
     async def wait(self, size: int, patience: float = PATIENCE) -> int:
         """Reserve for an answer, waiting until there is room. Returns the number of bytes for `give_back`:
         fewer than `size` if an address may not have so many, since an answer must not wait for itself."""
-        taken = await self.buffers.wait(self.address, min(size, self.buffers.each - self.size), patience)
+        size = min(size, self.buffers.each - self.size)
+        turn = None if self.buffers.has_room(self.address, size) else self.turn
+        if turn is not None:
+            turn.release()
+        taken = await self.buffers.wait(self.address, size, patience)
         self.size += taken
+        if turn is not None:
+            await turn.take_again()
         return taken
 
     def give_back(self, size: int) -> None:

@@ -29,6 +29,21 @@ PATIENCE = 20.0  # seconds that one job may wait for its account's budget
 LONG = 0.05  # seconds: a slice of less needs no rest
 
 
+class Turn:
+    """A turn that somebody has: `release` gives it away, `take_again` waits for the next one."""
+
+    def __init__(self, turns: Turns, who: str) -> None:
+        self._turns, self._who, self.held = turns, who, True
+
+    def release(self) -> None:
+        self.held = False
+        self._turns._next()
+
+    async def take_again(self) -> None:
+        await self._turns._take(self._who, math.inf)  # who had a turn is not refused in its middle
+        self.held = True
+
+
 class Turns:
     """A lock whose holders alternate between accounts; within an account, first come first served. `waiting`:
     how many of one account may wait."""
@@ -39,19 +54,24 @@ class Turns:
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     @contextlib.asynccontextmanager
-    async def turn(self, who: str) -> AsyncIterator[None]:
+    async def turn(self, who: str) -> AsyncIterator[Turn]:
         """Hold the lock. Raises RateLimited if too many of this account wait already."""
-        if self._busy:
-            await self._wait(who)
-        self._busy = True
+        await self._take(who, self._most)
+        turn = Turn(self, who)
         try:
-            yield
+            yield turn
         finally:
-            self._next()
+            if turn.held:
+                self._next()
 
-    async def _wait(self, who: str) -> None:
+    async def _take(self, who: str, most: float) -> None:
+        if self._busy:
+            await self._wait(who, most)
+        self._busy = True
+
+    async def _wait(self, who: str, most: float) -> None:
         mine = self._waiting.setdefault(who, deque())
-        if len(mine) >= self._most:
+        if len(mine) >= most:
             raise RateLimited("too much at once; ask for one after the other")
         mine.append(called := asyncio.get_running_loop().create_future())
         try:

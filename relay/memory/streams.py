@@ -3,7 +3,8 @@
 Only one step is made at a time, because the event loop, which finds and joins the files of a step, can do
 nothing else meanwhile. The time of a step counts against the reader's budget, and is followed by a pause of
 the same length. A reader whose budget is used up continues slowly; its answer has begun and cannot be refused
-any more."""
+any more. A step that waits for memory gives its turn away meanwhile, because those who hold the memory may
+wait for the turn."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from collections.abc import AsyncIterator
 
 from localstore.core.errors import RateLimited
 from localstore.core.limits import MIB
+from relay.http.buffers import Lease
 from relay.memory.fair import Share, Turns
 
 PATIENCE = 10.0  # seconds: who owes more than this begins no new answer
@@ -44,14 +46,16 @@ class Streams:
             raise RateLimited("this was too much work for one reader; ask again later", math.ceil(wait))
 
     @contextlib.asynccontextmanager
-    async def turn(self, who: str) -> AsyncIterator[Step]:
-        """A context for one step, in the turn of `who`; its work is counted. Never send to a client inside
-        it, because others would wait for that client."""
+    async def turn(self, who: str, lease: Lease) -> AsyncIterator[Step]:
+        """A context for one step, in the turn of `who`; its work is counted. The turn is given away while the
+        request's `lease` waits. Never send to a client inside it, because others would wait for that
+        client."""
         await asyncio.sleep(self._share.owed(who))
-        async with self._turns.turn(who):
-            step = Step()
+        async with self._turns.turn(who) as turn:
+            step, lease.turn = Step(), turn
             try:
                 yield step
             finally:
+                lease.turn = None
                 self._share.spent(who, step.seconds)
             await asyncio.sleep(step.seconds)

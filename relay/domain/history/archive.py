@@ -53,7 +53,7 @@ async def _archive(view: View, row: SealRow, folder: str) -> AsyncIterator[bytes
 
 async def _step(view: View, parts: AsyncIterator[Part], seconds: int, before: Packed) -> Packed | None:
     """Compress the next parts, as many as fit into one turn. Returns None at the end."""
-    async with view.node.streams.turn(view.payer) as step:
+    async with view.node.streams.turn(view.payer, view.lease) as step:
         taken: list[Part] = []
         size = 0
         async for part in parts:

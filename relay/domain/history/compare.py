@@ -125,7 +125,7 @@ async def _page(view: View, start: bytes | None, head: bytes, limit: int, at: in
             page = await _files(view, pairs, at, limit)
             if limit == COMPARE_FILES:
                 comparisons.pages.put((key, at), page)
-    async with view.node.streams.turn(view.payer) as step:
+    async with view.node.streams.turn(view.payer, view.lease) as step:
         step.count(len(page.files), page.weigh())  # also one that was kept: it is encoded for each reader
     return page
 

@@ -152,7 +152,7 @@ async def _write_files(
     """Write the next files of the whole tree, as many as fit into one turn. `named`: send their bytes too.
     Returns False at the end."""
     count = 0
-    async with view.node.streams.turn(view.payer) as step:
+    async with view.node.streams.turn(view.payer, view.lease) as step:
         async for path, file in files:
             comma = b"," if manifest.listed else b""
             await manifest.write(comma + _ENCODER.encode(wire_entry(path, file)))
@@ -240,7 +240,7 @@ async def _read_members(view: View, files: list[TreeEntry], pieces: AsyncIterato
     """The next members, as many as fit into one turn; b"" at the end."""
     parts: list[bytes] = []
     size = 0
-    async with view.node.streams.turn(view.payer) as step:
+    async with view.node.streams.turn(view.payer, view.lease) as step:
         async for piece in pieces:
             file = files[piece.at]
             before = _head(file) if piece.first else b""

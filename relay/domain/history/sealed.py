@@ -187,7 +187,7 @@ async def changes(view: View, old: bytes | None, new: bytes | None) -> dict[str,
 
 async def changes_in_turn(view: View, old: bytes | None, new: bytes | None) -> dict[str, Change]:
     """As `changes`, in the caller's turn and on their budget: for answers whose readers choose the trees."""
-    async with view.node.streams.turn(view.payer) as step:
+    async with view.node.streams.turn(view.payer, view.lease) as step:
         with trees.work_on_trees() as work:
             differences = await changes(view, old, new)
         step.seconds += work.seconds

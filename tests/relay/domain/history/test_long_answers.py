@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import io
 import tarfile
@@ -17,8 +18,10 @@ from relay.caller import View
 from relay.domain.history.archive import archive
 from relay.domain.history.compare import compare
 from relay.domain.history.history_pack import history_pack
+from relay.http.buffers import Buffers, Lease
 from relay.http.routing import Reply
 from relay.memory.fair import WORK
+from tests.patience import PATIENCE
 from tests.relay.domain.live.live_world import World, world
 from tests.relay.domain.live.test_landing import finalize, prepare
 from tests.relay.domain.test_costs import flat, single
@@ -29,6 +32,20 @@ Asked = Callable[[View, str], Awaitable[Reply]]
 
 async def slice_of_history(view: View, seal_id: str) -> Reply:
     return await history_pack(view, seal_id, None, None)
+
+
+class Full(Buffers):
+    """Memory that says when an answer waits for some of it. `room`: what answers may have."""
+
+    room = 75_000
+
+    def __init__(self) -> None:
+        super().__init__(total=100_000, each=100_000)
+        self.asked = asyncio.Event()
+
+    async def wait(self, address: str, size: int, patience: float = PATIENCE) -> int:
+        self.asked.set()
+        return await super().wait(address, size, PATIENCE)
 
 
 @pytest.fixture
@@ -84,6 +101,25 @@ async def test_an_archive_that_has_begun_goes_on_when_the_budget_is_used_up(w: W
     w.node.share.spent(a.view.payer, left(a.view))
     parts += [part async for part in reply.stream]
     assert gzip.decompress(b"".join(parts))
+
+
+@pytest.mark.parametrize("asked", [archive, slice_of_history])
+async def test_one_that_waits_for_memory_holds_up_no_other(w: World, asked: Asked) -> None:
+    a, b = await w.device(), await w.device(await w.account())
+    head = await flat(a, FILES)
+    reply = await asked(a.view, head)
+    memory = Full()
+    holder, a.view.lease.buffers = Lease(memory, "holder"), memory
+    holder.reserve(memory.room)
+    reading = asyncio.create_task(read(reply))
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await memory.asked.wait()
+            assert await read(await asked(b.view, head))
+        assert not reading.done()
+    finally:
+        holder.release()
+    assert await reading
 
 
 async def test_the_walk_over_changed_directories_counts_too(w: World) -> None:
