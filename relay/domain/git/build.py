@@ -30,7 +30,7 @@ from relay.db import seal as seals
 from relay.db.engine.database import Tx
 from relay.db.seal import SealRow
 from relay.domain.git import process, rows
-from relay.domain.git.cache import Cache, Exported, Ref, fingerprint
+from relay.domain.git.cache import Cache, Exported, Ref, fingerprint, without_clashes
 from relay.domain.history import sealed
 from relay.domain.storage import chunked
 
@@ -50,8 +50,10 @@ class Unfinished(Exception):
 
 
 async def refs_of(tx: Tx, view: View) -> list[Ref]:
-    """The branches and tags that lead to a seal, in the order of their names."""
-    return [Ref(*row) for row in await tx.all(rows.REFS, repo_id=view.repo.id)]
+    """The branches and tags that git is given, in the order of their names: those that lead to a seal, less
+    those that git cannot have beside another."""
+    refs = [Ref(*row) for row in await tx.all(rows.REFS, repo_id=view.repo.id)]
+    return without_clashes(refs, view.repo.default_branch)
 
 
 async def build(view: View, cache: Cache, most: int, *, seconds: float = SECONDS) -> int:

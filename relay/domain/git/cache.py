@@ -55,6 +55,20 @@ class Ref(NamedTuple):
         return f"refs/{'tags' if self.type == 'tag' else 'heads'}/{self.name}"
 
 
+def without_clashes(refs: Sequence[Ref], default_branch: str) -> list[Ref]:
+    """These refs without those that git cannot have beside another: `a/b` is left out where there is `a`, and
+    `a` where the default branch is `a/b`. A clone with both would fail as a whole."""
+    first = Ref("branch", default_branch, "").full_name
+    names: set[str] = set()
+    folders: set[str] = set()
+    for name in sorted((one.full_name for one in refs), key=lambda name: (name != first, name)):
+        above = {name[:at] for at, char in enumerate(name) if char == "/"}
+        if name not in folders and not above & names:
+            names.add(name)
+            folders |= above
+    return [one for one in refs if one.full_name in names]
+
+
 def fingerprint(default_branch: str, refs: Iterable[Ref]) -> str:
     """A digest of the refs of a repository."""
     lines = [default_branch, *(f"{ref.full_name} {ref.head}" for ref in refs)]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.relay.conftest import Account, Relay
 from tests.relay.domain.git.conftest import Git, files
-from tests.relay.histories import Repository, own
+from tests.relay.histories import Repository, ok, own
 
 Maker = Callable[..., Account]
 Client = Callable[..., httpx.Client]
@@ -159,3 +159,23 @@ def test_many_directories_and_odd_names(git: Git, account: Maker, client: Client
         )
         assert files(folder) == state
     assert git.tried("fsck", "--strict", at="odd").stderr == ""
+
+
+def test_names_that_git_cannot_have_together(git: Git, mine: Repository) -> None:
+    """A branch below the name of another: git has one of them, and a clone of the rest."""
+    (head,) = mine.seal({"a": b"1"})
+    for name in ("feature/x", "feature", "feature-2", "main/y"):
+        mine.branch(name, head)
+    for name in ("v1/rc", "v1"):
+        ok(mine.http.post(f"{mine.url}/refs", json={"type": "tag", "name": name, "head": head}))
+    git.clone(mine, "work")
+    listed = git("for-each-ref", "--format=%(refname)", at="work").split()
+    expected = {f"refs/remotes/origin/{name}" for name in ("HEAD", "main", "feature", "feature-2")}
+    assert set(listed) == {*expected, "refs/heads/main", "refs/tags/v1"}
+    ok(mine.http.patch(mine.url, json={"default_branch": "main/y"}))
+    assert git("ls-remote", "--symref", git.address(mine), "HEAD").startswith("ref: refs/heads/main/y\t")
+    git.clone(mine, "other")
+    assert "origin/main\n" not in git("branch", "-r", at="other")
+    assert mine.http.delete(f"{mine.url}/refs/branch/feature").is_success
+    git("fetch", "-q", "--prune", at="work")
+    assert "origin/feature/x\n" in git("branch", "-r", at="work")

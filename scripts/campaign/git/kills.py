@@ -1,0 +1,125 @@
+"""Kill the relay while it builds what git reads: scripts.campaign.git.kills [--repository .] [--places 20].
+
+    python -m scripts.campaign.git.kills --repository ../flask --most 1000
+
+A relay gets a seal for each commit of the first-parent line of a repository, and git clones it: these ids
+are right, and the bytes that were written then are the whole of the way. For each place the cache is deleted,
+git begins to clone, and the relay gets SIGKILL when so many parts of these bytes are written, the last places
+while packs are joined. Every second time it has been killed at half of that before, and went on with what was
+left. Then the relay starts again, and a clone must have the same ids, pass `git fsck --strict`, and leave no
+temporary file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from scripts.campaign.git.places import Failed, Git, Served, history, relay_on, require, say
+from scripts.campaign.git.real import import_commits
+from scripts.campaign.git.source import Source
+
+PATIENCE = 120.0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--repository", type=Path, default=Path())
+    parser.add_argument("--most", type=int, default=1000, help="the oldest commits to import")
+    parser.add_argument("--places", type=int, default=20)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="svc-git-") as folder:
+        try:
+            campaign(Path(folder), asked.repository, asked.most, asked.places)
+        except Failed as error:
+            say(f"FAILED: {error}")
+            return 1
+    return 0
+
+
+def campaign(base: Path, repository: Path, most: int, places: int) -> None:
+    git = Git(base / "home")
+    with (
+        contextlib.closing(Source(repository, base / "scratch")) as source,
+        relay_on(base / "relay") as relay,
+    ):
+        name = import_commits(relay, source, source.commits("--first-parent")[:most])
+    served = Served(base / "relay")
+    try:
+        cache = base / "relay" / "git"
+        address = f"{served.url}/{name}.git"
+        expected = _clone(git, base, address)
+        shutil.rmtree(next(cache.glob("*.git")))
+        whole = _watch(git, base, address, cache)
+        say(f"{expected.count(chr(10))} lines of ids; {whole} bytes are written on the way")
+        for place in range(1, places + 1):
+            for folder in cache.glob("*.git"):
+                shutil.rmtree(folder)
+            at = whole * place // (places + 1)
+            kills = [at] if place % 2 else [at // 2, at]
+            reached = [_kill_at(git, base, address, served, cache, size) for size in kills]
+            require(_clone(git, base, address) == expected, f"the ids after a kill at place {place}")
+            left = [str(path) for path in cache.rglob("*") if path.name.startswith(("tmp", ".tmp"))]
+            require(not left, f"nothing is left of what was killed at place {place}: {left}")
+            say(f"place {place}: killed with {' and then '.join(reached)}")
+    finally:
+        served.close()
+
+
+def _clone(git: Git, base: Path, address: str) -> str:
+    shutil.rmtree(base / "clone", ignore_errors=True)
+    git("clone", "-q", "--mirror", address, base / "clone")
+    return history(git, base / "clone")
+
+
+def _begin(git: Git, base: Path, address: str) -> subprocess.Popen[bytes]:
+    shutil.rmtree(base / "killed", ignore_errors=True)
+    words = git.words("clone", "-q", "--mirror", address, base / "killed")
+    return subprocess.Popen(words, env=git.environment, stderr=subprocess.DEVNULL)
+
+
+def _written(cache: Path) -> int:
+    """Bytes of packs, whole or begun, and of the records beside them."""
+    size = 0
+    for path in cache.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            size += path.stat().st_size if path.is_file() else 0
+    return size
+
+
+def _watch(git: Git, base: Path, address: str, cache: Path) -> int:
+    """The most bytes that there were while it was built."""
+    running, most = _begin(git, base, address), 0
+    while running.poll() is None:
+        most = max(most, _written(cache))
+    require(running.returncode == 0, "a clone ends")
+    return most
+
+
+def _kill_at(git: Git, base: Path, address: str, served: Served, cache: Path, size: int) -> str:
+    """Begin a clone, kill the relay when the cache has so many bytes, or the clone is there, and start it
+    again. Returns what it had."""
+    running = _begin(git, base, address)
+    until = time.monotonic() + PATIENCE
+    while running.poll() is None and _written(cache) < size:
+        require(time.monotonic() < until, "the relay builds")
+    ended = running.poll() is not None
+    packs = len([*cache.rglob("*.pack")])
+    begun = len([*cache.rglob("tmp*"), *cache.rglob(".tmp*")])
+    served.kill()
+    running.wait()
+    size = _written(cache)
+    served.start()
+    return f"{size} bytes, {packs} packs, {begun} files begun{', after the end' if ended else ''}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

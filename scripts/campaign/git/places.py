@@ -1,0 +1,137 @@
+"""What the campaigns with git work with: a relay over a data folder, a git, and what must hold in a clone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+
+from tests.relay.conftest import Account, Relay, Signed
+
+ROOT = Path(__file__).resolve().parents[3]
+
+VARIABLES = {"TR_RATE_LIMITS": "off", "RUST_LOG": "off", "TR_REPO_MERGE_ENABLED": "on"}
+
+
+class Failed(Exception):
+    """Something that must hold does not; the message says what."""
+
+
+class Git:
+    """A program of git with nothing of this machine's settings, that never asks."""
+
+    def __init__(self, home: Path, program: str = "git") -> None:
+        home.mkdir(parents=True, exist_ok=True)
+        self.program = program
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            "LC_ALL": "C",
+            **{
+                f"GIT_{who}_{what}": "t@example.org"
+                for who in ("AUTHOR", "COMMITTER")
+                for what in ("NAME", "EMAIL")
+            },
+        }
+
+    def tried(self, *words: str | Path) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(self.words(*words), env=self.environment, capture_output=True)
+
+    def words(self, *words: str | Path) -> list[str]:
+        """The command as `Popen` takes it."""
+        return [self.program, *(str(word) for word in words)]
+
+    def __call__(self, *words: str | Path, answer: bytes = b"") -> str:
+        """What git prints. Raises Failed where it fails."""
+        done = subprocess.run(self.words(*words), env=self.environment, input=answer, capture_output=True)
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip()
+            raise Failed(f"git {' '.join(map(str, words))} ended with {done.returncode}: {said}")
+        return done.stdout.decode("utf-8", "surrogateescape")
+
+
+@contextlib.contextmanager
+def relay_on(folder: Path, **variables: str) -> Iterator[Relay]:
+    """A relay in this process, its data in `folder`."""
+    relay = Relay(folder, {**VARIABLES, **variables})
+    relay.start()
+    try:
+        yield relay
+    finally:
+        relay.stop()
+
+
+class Served:
+    """A relay in a process of its own over a data folder, at an address that stays the same. `close` ends it,
+    `kill` as a loss of power would."""
+
+    def __init__(self, folder: Path, program: str = "git") -> None:
+        """`program`: the git that it starts."""
+        self.folder, self._port = folder, 0
+        path = f"{Path(program).parent}:{os.environ['PATH']}" if "/" in program else os.environ["PATH"]
+        mine = {"PYTHONPATH": str(ROOT), "DATABASE_URL": f"sqlite:///{folder / 'relay.db'}", "PATH": path}
+        outside = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
+        self._environment = {**outside, **VARIABLES, **mine}
+        self.start()
+
+    def start(self) -> None:
+        words = ["serve", "--dev", "--port", str(self._port), "--data", str(self.folder)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "relay", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            cwd=ROOT,
+            env=self._environment,
+        )
+        line = self.process.stdout.readline() if self.process.stdout else ""
+        require("listening on " in line, f"the relay starts, and says so instead of {line!r}")
+        self.url = line.split("listening on ")[1].strip()
+        self._port = int(self.url.rpartition(":")[2])
+
+    def kill(self) -> None:
+        self.process.kill()
+        self._wait()
+
+    def close(self) -> None:
+        self.process.terminate()
+        self._wait()
+
+    def client(self, who: Account) -> httpx.Client:
+        """Signs as somebody whom another relay over the same folder has made."""
+        signed = Signed(who, self.url.removeprefix("http://"))
+        return httpx.Client(base_url=self.url, auth=signed, trust_env=False, timeout=120.0)
+
+    def _wait(self) -> None:
+        self.process.wait(60)
+        if self.process.stdout:
+            self.process.stdout.close()
+
+
+def history(git: Git, clone: Path) -> str:
+    """Refs, and the id, tree and parents of each commit, of a clone in which `git fsck --strict` finds
+    nothing. Raises Failed where it does."""
+    checked = git.tried("-C", clone, "fsck", "--strict", "--full", "--no-progress")
+    if checked.returncode or checked.stdout or checked.stderr:
+        raise Failed(f"git fsck --strict of {clone}: {(checked.stdout + checked.stderr).decode()}")
+    refs = git("-C", clone, "for-each-ref", "--format=%(objectname) %(refname)")
+    commits = git("-C", clone, "log", "--all", "--topo-order", "--format=%H %T %P")
+    return f"{refs}\n{commits}"
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def require(holds: bool, what: str) -> None:
+    """Raise Failed unless it holds."""
+    if not holds:
+        raise Failed(what)

@@ -1,0 +1,119 @@
+"""Versions of git against a relay: scripts.campaign.git.versions PROGRAM...
+
+    python -m scripts.campaign.git.versions git /opt/git-2.30.0/bin/git /opt/git-2.55.0/bin/git
+
+With each as the client it clones, fetches, clones with a depth and takes the rest later, clones without blobs
+and with version 0 of the protocol, asks for a commit by its id and fetches into a clone with commits of its
+own. Then each is the git of the relay. The ids are always the same, and `git fsck --strict` of each version
+finds nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from scripts.campaign.git.places import Failed, Git, Served, history, relay_on, require, say
+from tests.relay.conftest import Account
+from tests.relay.histories import Repository, create
+
+SEALS = 120
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("program", nargs="+")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="svc-git-") as folder:
+        base = Path(folder)
+        owner, name, repo_id = fill(base)
+        try:
+            ids = set()
+            for number, server in enumerate(asked.program):
+                shutil.rmtree(base / "relay/git", ignore_errors=True)
+                served = Served(base / "relay", server)
+                try:
+                    for client in asked.program if number == 0 else [server, asked.program[0]]:
+                        with served.client(owner) as http:
+                            mine = Repository(http, owner, {"id": repo_id})
+                            ids.add(walk(base, Git(base / "home", client), f"{served.url}/{name}.git", mine))
+                        say(f"{version(client)} reads from {version(server)}")
+                finally:
+                    served.close()
+            require(len(ids) == 1, "all of them see the same first commits")
+        except Failed as error:
+            say(f"FAILED: {error}")
+            return 1
+    return 0
+
+
+def fill(base: Path) -> tuple[Account, str, str]:
+    """Seals on two branches, a merge and a tag."""
+    with relay_on(base / "relay") as relay:
+        owner = relay.account("owner")
+        with relay.client(owner, event_hooks={}) as http:
+            mine = create(http, owner, "made", visibility="public")
+            made = mine.seal(
+                *({f"d{n % 7}/f{n % 13}": os.urandom(500), "ü/x y": b"%d" % n} for n in range(SEALS))
+            )
+            mine.branch("topic", made[SEALS // 2])
+            side = mine.seal({"side": b"1"}, branch="topic")
+            mine.seal({"side": b"1"}, parents=side)
+            body = {"type": "tag", "name": "v1", "head": made[3]}
+            require(http.post(f"{mine.url}/refs", json=body).is_success, "a tag is made")
+            return owner, "owner/made", mine.id
+
+
+def walk(base: Path, git: Git, address: str, mine: Repository) -> str:
+    """Read in every way. Returns the ids up to the tag."""
+    work = Path(tempfile.mkdtemp(dir=base))
+    whole, shallow, lazy, old, single = (
+        work / name for name in ("whole", "shallow", "lazy", "old", "single")
+    )
+    git("clone", "-q", address, whole)
+    said = history(git, whole)
+    merges = git("-C", whole, "rev-list", "--min-parents=2", "--count", "HEAD")
+    require(merges == "1\n", "the merge has two parents")
+    git("-c", "protocol.version=0", "clone", "-q", address, old)
+    require(history(git, old) == said, "version 0 of the protocol gives the same")
+    git("clone", "-q", "--depth", "2", "--no-single-branch", address, shallow)
+    require(git("-C", shallow, "rev-list", "--count", "--first-parent", "HEAD").strip() == "2", "the depth")
+    git("-C", shallow, "fetch", "-q", "--unshallow", "--tags")
+    require(history(git, shallow) == said, "what was shallow is whole")
+    git("clone", "-q", "--filter=blob:none", address, lazy)
+    git("-C", lazy, "log", "-p", "-n", "3")
+    git("-C", lazy, "checkout", "-q", "v1")
+    require(git("-C", lazy, "status", "--porcelain") == "", "blobs come when they are asked for")
+    git("init", "-q", single)
+    commit = git("-C", whole, "rev-parse", "HEAD~5").strip()
+    git("-C", single, "fetch", "-q", "--depth", "1", address, commit)
+    require(git("-C", single, "rev-parse", "FETCH_HEAD").strip() == commit, "a commit by its id")
+    for number in range(60):
+        git("-C", whole, "commit", "-q", "--allow-empty", "-m", f"own {number}")
+    mine.seal({"more": os.urandom(20)})
+    git("-C", whole, "fetch", "-q")
+    git("-C", old, "pull", "-q")
+    require((old / "more").exists(), "what is new is pulled")
+    require(
+        git("-C", old, "rev-parse", "HEAD") == git("-C", whole, "rev-parse", "origin/main"),
+        "both have the same",
+    )
+    pushed = git.tried("-C", whole, "push", "origin", "HEAD:refs/heads/new")
+    require(b"use svc push" in pushed.stderr, f"a push is refused with a sentence: {pushed.stderr.decode()}")
+    ids = git("-C", whole, "log", "--format=%H %T %P", "v1")
+    shutil.rmtree(work)
+    return ids
+
+
+def version(program: str) -> str:
+    return Git(Path(tempfile.gettempdir()), program)("version").strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
