@@ -61,12 +61,12 @@ def without_clashes(refs: Sequence[Ref], default_branch: str) -> list[Ref]:
     first = Ref("branch", default_branch, "").full_name
     names: set[str] = set()
     folders: set[str] = set()
-    for name in sorted((one.full_name for one in refs), key=lambda name: (name != first, name)):
+    for name in sorted((ref.full_name for ref in refs), key=lambda name: (name != first, name)):
         above = {name[:at] for at, char in enumerate(name) if char == "/"}
         if name not in folders and not above & names:
             names.add(name)
             folders |= above
-    return [one for one in refs if one.full_name in names]
+    return [ref for ref in refs if ref.full_name in names]
 
 
 def fingerprint(default_branch: str, refs: Iterable[Ref]) -> str:
