@@ -21,6 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from relay.domain.git.cache import Cache
 from scripts.campaign.git.places import Failed, Git, Served, history, relay_on, require, say
 from scripts.campaign.git.real import import_commits
 from scripts.campaign.git.source import Source
@@ -67,6 +68,7 @@ def campaign(base: Path, repository: Path, most: int, places: int) -> None:
             kills = [at] if place % 2 else [at // 2, at]
             reached = [_kill_at(git, base, address, served, cache, size) for size in kills]
             require(_clone(git, base, address) == expected, f"the ids after a kill at place {place}")
+            _await_builder(cache)
             left = [str(path) for path in cache.rglob("*") if path.name.startswith(("tmp", ".tmp"))]
             require(not left, f"nothing is left of what was killed at place {place}: {left}")
             say(f"place {place}: killed with {' and then '.join(reached)}")
@@ -84,6 +86,18 @@ def _begin(git: Git, base: Path, address: str) -> subprocess.Popen[bytes]:
     shutil.rmtree(base / "killed", ignore_errors=True)
     words = git.words("clone", "-q", "--mirror", address, base / "killed")
     return subprocess.Popen(words, env=git.environment, stderr=subprocess.DEVNULL)
+
+
+def _await_builder(cache: Path) -> None:
+    """Wait until nobody builds or joins packs."""
+    until = time.monotonic() + PATIENCE
+    for folder in cache.glob("*.git"):
+        while True:
+            with Cache(cache.parent, folder.stem).building() as lock:
+                if lock is not None:
+                    break
+            require(time.monotonic() < until, "building ends")
+            time.sleep(0.05)
 
 
 def _written(cache: Path) -> int:

@@ -17,6 +17,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import httpx
+
 from scripts.campaign.git.places import Failed, Git, Served, history, relay_on, require, say
 from tests.relay.conftest import Account
 from tests.relay.histories import Repository, create
@@ -39,6 +41,7 @@ def main() -> int:
                 shutil.rmtree(base / "relay/git", ignore_errors=True)
                 served = Served(base / "relay", server)
                 try:
+                    require_server(f"{served.url}/{name}.git", server)
                     for client in asked.program if number == 0 else [server, asked.program[0]]:
                         with served.client(owner) as http:
                             mine = Repository(http, owner, {"id": repo_id})
@@ -109,6 +112,14 @@ def walk(base: Path, git: Git, address: str, mine: Repository) -> str:
     ids = git("-C", whole, "log", "--format=%H %T %P", "v1")
     shutil.rmtree(work)
     return ids
+
+
+def require_server(address: str, program: str) -> None:
+    """Raise Failed unless it is this git that answers."""
+    headers = {"git-protocol": "version=2"}
+    told = httpx.get(f"{address}/info/refs?service=git-upload-pack", headers=headers, timeout=60.0)
+    expected = f"agent=git/{version(program).split()[2]}"
+    require(expected in told.text, f"the relay answers by {expected}: {told.text[:200]}")
 
 
 def version(program: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import threading
 import zlib
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
@@ -169,3 +171,75 @@ def test_no_body_breaks_it(relay: Relay, account: Maker, client: Client, body: b
 def test_names_cannot_lead_elsewhere(client: Client) -> None:
     for name in ("..%2f..", "%2e%2e/x", "a/..%00", "a/.git", "a/b%2f..%2fc.git", "a/-c", "-c/a.git"):
         assert client().get(f"/{name}/{REFS}").status_code in (404, 422, 400, 401)
+
+
+class Road(ThreadingHTTPServer):
+    """Passes requests on to the relay, and calls `act` before the `at`-th."""
+
+    def __init__(self, url: str, at: int, act: Callable[[], None]) -> None:
+        super().__init__(("127.0.0.1", 0), _Passing)
+        self.relay, self.at, self.act = httpx.Client(base_url=url, trust_env=False), at, act
+        self.asked: list[str] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class _Passing(BaseHTTPRequestHandler):
+    server: Road
+
+    def do_GET(self) -> None:
+        self._pass(None)
+
+    def do_POST(self) -> None:
+        self._pass(self.rfile.read(int(self.headers["content-length"])))
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        return
+
+    def _pass(self, body: bytes | None) -> None:
+        road = self.server
+        road.asked.append(self.path)
+        if len(road.asked) == road.at:
+            road.act()
+        names = ("git-protocol", "content-type", "content-encoding", "accept")
+        headers = {name: self.headers[name] for name in names if name in self.headers}
+        answer = road.relay.request(self.command, self.path, content=body, headers=headers)
+        self.send_response(answer.status_code)
+        self.send_header("content-length", str(len(answer.content)))
+        for name in ("content-type", "www-authenticate"):
+            if name in answer.headers:
+                self.send_header(name, answer.headers[name])
+        self.end_headers()
+        self.wfile.write(answer.content)
+
+
+@pytest.mark.parametrize("at", [2, 3])
+@pytest.mark.parametrize("close", [hide_path, suspend, kill, encrypt, delete, make_private])
+def test_between_two_requests_of_one_fetch(
+    relay: Relay,
+    git: Git,
+    account: Maker,
+    client: Client,
+    close: Callable[[Relay, Repository], None],
+    at: int,
+) -> None:
+    """git asks for capabilities, then for refs, then for a pack: whichever comes after it is refused."""
+    mine = public(account, client)
+    git.clone(mine, "work")
+    mine.seal({"more": b"3"})
+    road = Road(relay.url, at, lambda: close(relay, mine))
+    serving = threading.Thread(target=road.serve_forever)
+    serving.start()
+    try:
+        refused = git.tried("fetch", f"{road.url}/{mine.body['full_name']}.git", at="work")
+    finally:
+        road.shutdown()
+        serving.join()
+        road.server_close()
+        road.relay.close()
+    assert refused.returncode == 128
+    assert "could not read Username" in refused.stderr
+    assert len(road.asked) == at
+    assert not git.tried("rev-parse", "--verify", "-q", "FETCH_HEAD", at="work").stdout
