@@ -10,16 +10,32 @@ import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from localstore.agent.server import Follower
 from localstore.agent.talk import Folder, Light, Person, Said
 from localstore.core.errors import Cancelled, Forbidden, NotFound, ServerUnreachable, SvcError, Unauthorized
 from localstore.core.model.collaboration.protection import BranchProtected
 from localstore.core.model.sync import Answers, Event, Gap, Live, Opened, People, Refused
 from localstore.core.paths import terminal_safe
 from localstore.errors import CopyBusy
-from svc.agent.editing import Editing
-from svc.agent.line import Heard, Line
-from svc.agent.saves import Ears
-from svc.agent.steps import AGAIN, ANSWER_SECONDS, BARRED_SECONDS
+from svc.agent.editing import OpenTexts
+from svc.agent.editor import Editor
+from svc.agent.line import Heard, Line, Place
+from svc.agent.messages import (
+    EditorJoined,
+    EditorLeft,
+    EditorTyped,
+    EndTurn,
+    FolderMessage,
+    Lit,
+    Pause,
+    Saved,
+    SetTurn,
+    Stop,
+    received,
+)
+from svc.agent.rounds import AGAIN, ANSWER_SECONDS, BARRED_SECONDS, FolderRounds
+from svc.agent.saves import Ears, SaveKind
+from svc.agent.state import FolderState
 from svc.flows.place.folder import naming_link, rounds
 from svc.flows.place.where import Where
 from svc.http.bounds import Cancel, Deadline, within
@@ -29,9 +45,11 @@ REQUEST_SECONDS = 60.0  # for one round's requests
 HEADS = ("seal.create", "ref.update", "ref.delete")
 
 
-class Watched(Editing):
-    """A folder that the agent watches. `say` is called with events; `gone` once it is no longer watched, with
-    the reason."""
+class Watched:
+    """A folder that the agent watches: a thread that owns it round after round.
+
+    `say` is called with events; `gone` once it is no longer watched, with the reason. `detached` and
+    `followers` belong to the agent's process: who keeps the folder watched."""
 
     def __init__(
         self,
@@ -45,273 +63,305 @@ class Watched(Editing):
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         self.detached, self.followers, self.paused = False, 0, paused
+        self.root, self.channel = root, channel
         self._log, self._environment = log, environment
-        self._where = self._new_where(root)
-        super().__init__(root, channel, self._where.linked_folder()[1], rounds(self._where), say)
         self._line_of, self._gone = line_of, gone
-        self._ears: Ears | None = None
-        self._why, self._since = "connecting", int(time.time())
+        self._where = self._new_where(root)
+        link = self._where.linked_folder()[1]
+        self.repo_id = link.repo_id
+        self._state = FolderState(root, channel, link, rounds(self._where), say)
+        self._texts = OpenTexts(self._state)
+        self._rounds = FolderRounds(self._state, self._texts, self._join_line)
+        self._inbox: queue.SimpleQueue[FolderMessage] = queue.SimpleQueue()
         self._walk_at = 0.0
-        self._trouble = ""
         self._cancel, self._requests = Cancel(), Cancel()  # of the folder, of this round
-        self._stopping = False
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"folder {root.name}")
         self._thread.start()
 
     # --- called from other threads
 
+    @property
+    def place(self) -> Place | None:
+        """See `svc.agent.line.Member`."""
+        return self._state.place
+
     def heard(self, message: Heard) -> None:
-        self._inbox.put(("heard", message))
+        """See `svc.agent.line.Member`."""
+        self._inbox.put(message)
 
     def lit(self, light: Light, why: str) -> None:
-        self._inbox.put(("lit", (light, why)))
+        """See `svc.agent.line.Member`."""
+        self._inbox.put(Lit(light, why))
         if light == "offline":
             self._requests.cancel()  # they wait for a line that is dead, and hold the folder
 
     def turn(self, turn: str | None) -> None:
         """Set the name of the agent's turn in which this folder is edited from now on."""
-        self._inbox.put(("turn", turn))
+        self._inbox.put(SetTurn(turn))
 
     def end_turn(self, turn: str) -> None:
         """End this turn, unless another one has begun since."""
-        self._inbox.put(("turn_end", turn))
+        self._inbox.put(EndTurn(turn))
 
     def pause(self, paused: bool) -> None:
         """Keep edits here and leave out those of others, or go on. Saves are captured all the same."""
         if paused != self.paused:
             self.paused = paused
-            self._inbox.put(("pause", paused))
+            self._inbox.put(Pause(paused))
+
+    def edit(self, editor: Editor) -> None:
+        """Open a text for a client; what it sends from now on was typed."""
+        self._inbox.put(EditorJoined(editor))
+
+        def hears(line: bytes) -> None:
+            editor.lines.put(line)
+            self._inbox.put(EditorTyped(editor))
+
+        editor.follower.hears = hears
+
+    def edit_left(self, follower: Follower) -> None:
+        """Note that the client has hung up."""
+        self._inbox.put(EditorLeft(follower))
 
     def stop(self) -> None:
         """Stop watching this folder."""
-        self._stopping = True
         self._cancel.cancel()
-        self._inbox.put(("stop", "told to end"))
+        self._inbox.put(Stop("told to end"))
 
     def say_ended(self, why: str) -> None:
-        self._say("ended", detail=why)
+        """Tell the followers that the folder is no longer watched."""
+        self._state.say("ended", detail=why)
 
     def join(self, seconds: float) -> None:
+        """Wait until the thread has ended, at most so many seconds."""
         self._thread.join(seconds)
 
     def state(self) -> Folder:
-        return Folder(
-            folder=str(self.root),
-            repo=self._link.repo,
-            branch=self._link.branch,
-            server=self._link.server,
-            light=self._light,
-            since=self._since,
-            why=self._trouble or self._work.removals.words or self._why,
-            queued=self._flying + len(self._work.removals.held),
-            detached=self.detached,
-            followers=self.followers,
-            walks=self._ears.walks if self._ears else False,
-            paused=self.paused,
-            people=list(self._people.values()),
-        )
+        """The folder as the agent's clients see it."""
+        return self._state.described(self.detached, self.followers, self.paused)
 
     # --- the thread
 
     def _run(self) -> None:
-        why = "told to end"
+        state, why = self._state, "told to end"
         try:
             record = self._where.home.record_of(self.root, self.repo_id)
-            self._ears = Ears(self.root, record.resolve(), self._put, self._stop_for, self._log)
-            self._walk_at = time.monotonic() + self._ears.walk_seconds
-            self._on_pause(self.paused)
+            state.ears = Ears(self.root, record.resolve(), self._put_save, self._stop_for, self._log)
+            self._walk_at = time.monotonic() + state.ears.walk_seconds
+            self._follow_pause(self.paused)
             why = self._loop()
-            self._keep_last()
+            self._texts.keep_last()
         except Exception as error:  # a bug ends this folder, not the others
             at = traceback.extract_tb(error.__traceback__)[-1]
             self._log(f"{self.root}: {type(error).__name__}: {error} ({at.filename}, line {at.lineno})")
             why = f"something broke inside svc ({type(error).__name__}: {error})"
         finally:
-            if self._line is not None:
-                self._line.leave(self)
-            if self._ears is not None:
-                self._ears.close()
-            self._work.close()
-            self._owning.close()
+            if state.line is not None:
+                state.line.leave(self)
+            if state.ears is not None:
+                state.ears.close()
+            state.work.close()
+            state.owning.close()
             self._where.close()
             self._gone(self, why)
 
-    @property
-    def _complete(self) -> bool:
-        return self._ears is not None and not self._ears.walks
-
-    def _joins(self, line: Line) -> None:
+    def _join_line(self, line: Line) -> None:
         if not self.paused:
             line.join(self)
 
-    def _put(self, what: str, path: str) -> None:
-        self._inbox.put((what, (path, time.monotonic())))
+    def _put_save(self, kind: SaveKind, path: str) -> None:
+        self._inbox.put(Saved(kind, path, time.monotonic()))
 
     def _stop_for(self, why: str) -> None:
-        self._inbox.put(("stop", why))
+        self._inbox.put(Stop(why))
 
     def _loop(self) -> str:
+        """Handle messages and run rounds. Returns why the folder must no longer be watched."""
         while True:
             self._requests = Cancel()
-            ended = self._listen(self._pause())
-            self._tell_where()
-            if ended is not None:
-                return ended
-            if not self._due():
+            stop = self._take_messages(self._seconds_until_due())
+            self._texts.tell_cursor()
+            if stop is not None:
+                return stop.why
+            if not self._is_due():
                 continue
             try:
-                if time.monotonic() < self._not_before:
-                    self._edit_round()
+                if time.monotonic() < self._state.not_before:
+                    self._texts.run()
                     continue
-                with naming_link(self._link), within(self._cancel, self._requests, Deadline(REQUEST_SECONDS)):
-                    self._round()
-                    self._post()
-                self._mend()
+                limits = within(self._cancel, self._requests, Deadline(REQUEST_SECONDS))
+                with naming_link(self._state.link), limits:
+                    self._rounds.run()
+                    self._rounds.post()
+                if not self._state.barred:
+                    self._state.trouble = ""
             except Cancelled:
                 continue
             except SvcError as error:
                 self._handle_failure(error)
 
-    def _pause(self) -> float | None:
-        """Seconds until the next work is due; None: wait for a message."""
-        now = time.monotonic()
-        moments = [self._walk_at, *([self._look_at] if self._waiting else []), *self._edit_moments()]
-        due = self._saves.next_due()
+    def _seconds_until_due(self) -> float:
+        """Seconds until the next work is due, if no message comes before."""
+        now, state = time.monotonic(), self._state
+        moments = [self._walk_at, *self._texts.moments()]
+        if state.waiting:
+            moments.append(state.look_at)
+        due = state.saves.next_due()
         if due is not None:
             moments.append(due)
-        if self._out is not None:
-            moments.append(self._out[2])
-        if self._barred > now and self._flying:
-            moments.append(self._barred)
-        if self._due():
-            moments.append(self._not_before)
+        if state.out is not None:
+            moments.append(state.out.until)
+        if state.barred > now and state.flying:
+            moments.append(state.barred)
+        if self._is_due():
+            moments.append(state.not_before)
         return max(0.0, min(moments) - now)
 
-    def _listen(self, seconds: float | None) -> str | None:
-        """Handle queued messages, waiting for the first. Returns the reason if the folder must no longer be
-        watched."""
-        try:
-            item = self._inbox.get(timeout=seconds) if seconds else self._inbox.get_nowait()
-            while True:
-                what, value = item
-                if what == "stop":
-                    return str(value)
-                getattr(self, f"_on_{what}")(value)
-                item = self._inbox.get_nowait()
-        except queue.Empty:
-            pass
-        now = time.monotonic()
-        if now >= self._look_at:
-            self._waiting = set()
-        if now >= self._walk_at and self._ears is not None:
-            self._walk_at = now + self._ears.walk_seconds
-            self._saves.changed_below("", now - 1)
-        if self._out is not None and now >= self._out[2]:
-            self._out = None  # lost by the socket: send the same bytes again
+    def _take_messages(self, seconds: float) -> Stop | None:
+        """Handle queued messages, waiting for the first, and what is due without one."""
+        for message in received(self._inbox, seconds):
+            if isinstance(message, Stop):
+                return message
+            self._handle(message)
+        now, state = time.monotonic(), self._state
+        if now >= state.look_at:
+            state.waiting = set()
+        if now >= self._walk_at and state.ears is not None:
+            self._walk_at = now + state.ears.walk_seconds
+            state.saves.changed_below("", now - 1)
+        if state.out is not None and now >= state.out.until:
+            state.out = None  # lost by the socket: send the same bytes again
             self._log(f"{self.root}: no answer to updates in {ANSWER_SECONDS:g} s")
         return None
 
-    def _due(self) -> bool:
+    def _is_due(self) -> bool:
         """Whether a round has work to do."""
-        due = self._saves.next_due()
-        if (due is not None and due <= time.monotonic()) or self._edit_due():
+        state = self._state
+        due = state.saves.next_due()
+        if (due is not None and due <= time.monotonic()) or self._texts.is_due():
             return True
-        if self._light == "offline":
+        if state.light == "offline":
             return False
-        if self._answers or self._pending_frames or self._whole or self._behind or self._returned:
+        if state.answers or state.pending_frames or state.whole or state.behind or state.returned:
             return True
-        return bool(self._again or self._work.frames.paths - self._waiting) or self.unsent
+        return bool(state.again or state.work.frames.paths - state.waiting) or state.unsent
 
     # --- messages from other threads
 
-    def _on_vanished(self, value: tuple[str, float]) -> None:
-        self._saves.vanished(*value)
+    def _handle(self, message: FolderMessage) -> None:
+        match message:
+            case Saved():
+                self._handle_save(message)
+            case Lit(light, why):
+                self._follow_light(light, why)
+            case Pause(paused):
+                self._follow_pause(paused)
+            case SetTurn(turn):
+                self._state.turn = turn
+            case EndTurn(turn):
+                if self._state.turn == turn:
+                    self._state.turn = None
+            case EditorJoined(editor):
+                self._texts.add(editor)
+            case EditorTyped(editor):
+                self._texts.take_lines(editor)
+            case EditorLeft(follower):
+                self._texts.drop_follower(follower)
+            case _:
+                self._handle_of_line(message)
 
-    def _on_below(self, value: tuple[str, float]) -> None:
-        self._saves.changed_below(*value)
+    def _handle_save(self, save: Saved) -> None:
+        saves = self._state.saves
+        match save.kind:
+            case "closed":
+                self._texts.note_written(save.path)
+                saves.closed(save.path, save.at)
+            case "written":
+                self._texts.note_written(save.path)
+                saves.written(save.path, save.at)
+            case "vanished":
+                saves.vanished(save.path, save.at)
+            case "below":
+                saves.changed_below(save.path, save.at)
 
-    def _on_turn(self, turn: str | None) -> None:
-        self._turn = turn
-
-    def _on_turn_end(self, turn: str) -> None:
-        if self._turn == turn:
-            self._turn = None
-
-    def _on_pause(self, paused: bool) -> None:
+    def _follow_pause(self, paused: bool) -> None:
         if paused:
-            if self._line is not None:
-                self._line.leave(self)
-            self._on_lit(PAUSED)
+            if self._state.line is not None:
+                self._state.line.leave(self)
+            self._follow_light(*PAUSED)
         else:
-            self._line = self._line_of(self._link.server)
-            self._line.join(self)
+            self._state.line = self._line_of(self._state.link.server)
+            self._state.line.join(self)
 
-    def _on_lit(self, value: tuple[Light, str]) -> None:
-        light, why = PAUSED if self.paused else value
-        self._out = None  # sent over a socket that is closed: send again
-        if light == self._light and why == self._why:
+    def _follow_light(self, light: Light, why: str) -> None:
+        state = self._state
+        if self.paused:
+            light, why = PAUSED
+        state.out = None  # sent over a socket that is closed: send again
+        if light == state.light and why == state.why:
             return
-        self._relit = True
-        if light != self._light:
-            self._since = int(time.time())
-            self._not_before = 0.0
+        state.relit = True
+        if light != state.light:
+            state.since = int(time.time())
+            state.not_before = 0.0
             if light == "offline":
-                self._people.clear()
+                state.people.clear()
             else:
-                returned = self._light == "offline"  # the branch may have moved back meanwhile
-                self._behind = self._behind or returned or self.place is None
-                self._returned = self._returned or returned
-        self._light, self._why = light, why
-        self._say("light", state=light, detail=terminal_safe(why))
+                returned = state.light == "offline"  # the branch may have moved back meanwhile
+                state.behind = state.behind or returned or state.place is None
+                state.returned = state.returned or returned
+        state.light, state.why = light, why
+        state.say("light", state=light, detail=terminal_safe(why))
 
-    def _on_heard(self, message: Heard) -> None:
+    def _handle_of_line(self, message: Heard | Stop) -> None:
+        state = self._state
         match message:
             case Live():
-                self._pending_frames.append(message)
+                state.pending_frames.append(message)
             case Gap():
-                self._behind = True
+                state.behind = True
             case Opened():
-                self._people.clear()
-                self._tell_here()
-                if message.head != self._last_seal:
-                    self._whole = True
+                state.people.clear()
+                state.tell_here()
+                if message.head != state.last_seal:
+                    state.whole = True
             case Answers():
-                if self._out is not None and self._out[0] == message.id:
-                    self._answers.append((self._out[1], message.answers))
-                    self._out, self._barred = None, 0.0
+                if state.out is not None and state.out.number == message.id:
+                    state.answers.append((state.out.updates, message.answers))
+                    state.out, state.barred = None, 0.0
             case Refused():
                 self._take_refusal(message)
             case People():
                 self._take_people(message)
             case Event():
-                self._whole = self._whole or self._is_about_folder(message)
+                state.whole = state.whole or self._is_about_folder(message)
             case _:  # Resync, Hidden: pull
-                self._whole = True
+                state.whole = True
 
     def _is_about_folder(self, event: Event) -> bool:
         """Whether the event changes the head of the branch or the rights of this folder."""
         if event.kind in HEADS:
             branch = event.data.get("branch", event.data.get("name"))
-            return branch == self._link.branch and event.data.get("head") != self._last_seal
+            return branch == self._state.link.branch and event.data.get("head") != self._state.last_seal
         if event.kind.startswith("protection."):
-            self._barred = min(self._barred, time.monotonic())
+            self._state.barred = min(self._state.barred, time.monotonic())
         return event.kind.startswith(("repo.", "access.", "protection."))
 
     def _take_refusal(self, message: Refused) -> None:
         if message.id is None:
-            self.place, self._refusing = None, True
-            self._tell_trouble(terminal_safe(message.detail))
-            self._whole = True
-        elif self._out is not None and self._out[0] == message.id:
-            self._out = None
-            self._not_before = time.monotonic() + max(1.0, float(message.retry_after))
+            self._state.place, self._state.refusing = None, True
+            self._say_trouble(terminal_safe(message.detail))
+            self._state.whole = True
+        elif self._state.out is not None and self._state.out.number == message.id:
+            self._state.out = None
+            self._state.not_before = time.monotonic() + max(1.0, float(message.retry_after))
             if message.code == BranchProtected.code:
-                self._barred = time.monotonic() + BARRED_SECONDS
-            self._tell_trouble(terminal_safe(message.detail))
+                self._state.barred = time.monotonic() + BARRED_SECONDS
+            self._say_trouble(terminal_safe(message.detail))
 
     def _take_people(self, message: People) -> None:
         for member in message.here:
-            before = self._people.get(member.conn)
+            before = self._state.people.get(member.conn)
             now = Person(
                 terminal_safe(member.who),
                 terminal_safe(member.device),
@@ -321,61 +371,45 @@ class Watched(Editing):
                 member.state,
                 col=member.col,
             )
-            self._people[member.conn] = now
+            self._state.people[member.conn] = now
             if before is None or before.path != now.path:
-                self._said_of(now, gone=False)
+                self._state.say_person(now, gone=False)
         for conn in message.gone:
-            person = self._people.pop(conn, None)
+            person = self._state.people.pop(conn, None)
             if person is not None:
-                self._said_of(person, gone=True)
-        self._people_moved()
-
-    def _said_of(self, person: Person, gone: bool) -> None:
-        self._say(
-            "person",
-            by=person.who,
-            device=person.device,
-            agent=person.kind == "agent",
-            path=person.path,
-            line=person.line,
-            gone=gone,
-            state=person.state,
-        )
+                self._state.say_person(person, gone=True)
+        self._texts.people_moved()
 
     def _handle_failure(self, error: SvcError) -> None:
         """Handle a failed round, which is tried again."""
         wait = AGAIN
         if isinstance(error, ServerUnreachable):
-            if self._line is not None:
-                self._line.retry()
-            self._out = None
+            if self._state.line is not None:
+                self._state.line.retry()
+            self._state.out = None
         elif isinstance(error, BranchProtected):
-            self._barred = time.monotonic() + BARRED_SECONDS
+            self._state.barred = time.monotonic() + BARRED_SECONDS
         elif isinstance(error, Unauthorized):
             self._new_place()
         elif isinstance(error, NotFound | Forbidden):
             wait = 30.0
         elif isinstance(error, CopyBusy):
             wait = 0.0
-        self._not_before = time.monotonic() + wait
-        self._tell_trouble(error.detail or error.title)
+        self._state.not_before = time.monotonic() + wait
+        self._say_trouble(error.detail or error.title)
 
     def _new_place(self) -> None:
         """Read session and link again."""
-        self._owning.close()
+        self._state.owning.close()
         self._where.close()
         self._where = self._new_where(self.root)
-        self._owning = rounds(self._where)
+        self._state.owning = rounds(self._where)
 
     def _new_where(self, root: Path) -> Where:
         return Where(self._environment, root, self._log, command="svc watch")
 
-    def _tell_trouble(self, detail: str) -> None:
-        if detail != self._trouble:
-            self._trouble = detail
-            self._say("trouble", detail=detail)
-            self._notice(detail)
-
-    def _mend(self) -> None:
-        if not self._barred:
-            self._trouble = ""
+    def _say_trouble(self, detail: str) -> None:
+        if detail != self._state.trouble:
+            self._state.trouble = detail
+            self._state.say("trouble", detail=detail)
+            self._texts.notice(detail)

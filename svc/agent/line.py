@@ -67,8 +67,11 @@ class Member(Protocol):
     return at once."""
 
     channel: int
-    place: Place | None  # None: no channel, because the user may only read
     repo_id: str
+
+    @property
+    def place(self) -> Place | None:
+        """None: no channel, because the user may only read."""
 
     def heard(self, message: Heard) -> None: ...
 

@@ -9,7 +9,6 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 from localstore.agent.talk import Light, Person, Seen, Unsealed
 from localstore.core.errors import Cancelled, Forbidden, NotFound, ServerUnreachable, SvcError, Unauthorized
@@ -20,6 +19,7 @@ from localstore.core.model.sync import Answers, Event, Gap, Live, Opened, People
 from localstore.core.paths import terminal_safe
 from localstore.live.frames import require_signed
 from svc.agent.line import Heard, Line, Place
+from svc.agent.messages import Lit, LookMessage, Stop, received
 from svc.api import Api
 from svc.http.bounds import Cancel, Deadline, within
 
@@ -51,7 +51,7 @@ class Look:
         self.place: Place | None = None
         self._reader, self._device, self._replicas = reader, device_key_id, replicas
         self._say, self._ended, self._log = say, ended, log
-        self._inbox: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[LookMessage] = queue.SimpleQueue()
         self._end = Cancel()
         self._light: tuple[Light, str] | None = None
         self._branch_id, self._seq = "", 0
@@ -71,10 +71,10 @@ class Look:
     # --- called from other threads
 
     def heard(self, message: Heard) -> None:
-        self._inbox.put(("heard", message))
+        self._inbox.put(message)
 
     def lit(self, light: Light, why: str) -> None:
-        self._inbox.put(("lit", (light, why)))
+        self._inbox.put(Lit(light, why))
 
     def here(self, path: str, line: int) -> None:
         """Tell others where the user looks."""
@@ -82,7 +82,7 @@ class Look:
 
     def close(self) -> None:
         self._end.cancel()
-        self._inbox.put(("stop", ""))
+        self._inbox.put(Stop(""))
         self.line.leave(self)
 
     # --- the thread
@@ -102,16 +102,12 @@ class Look:
             self._ended()
 
     def _loop(self) -> str:
+        """Handle messages and read the branch. Returns why it cannot be looked at any more."""
         while True:
-            try:
-                what, value = self._inbox.get(timeout=self._pause())
-                while True:
-                    if what == "stop":
-                        return str(value)
-                    getattr(self, f"_on_{what}")(value)
-                    what, value = self._inbox.get_nowait()
-            except queue.Empty:
-                pass
+            for message in received(self._inbox, self._pause()):
+                if isinstance(message, Stop):
+                    return message.why
+                self._handle(message)
             if self._due() and time.monotonic() >= self._again:
                 why = self._read()
                 if why:
@@ -131,20 +127,22 @@ class Look:
         online = self._light is not None and self._light[0] != "offline"
         return online and (self._whole or self._behind)
 
-    def _on_lit(self, value: tuple[Light, str]) -> None:
-        if value == self._light:
+    def _follow_light(self, light: Light, why: str) -> None:
+        if (light, why) == self._light:
             return
-        self._light = value
+        self._light = (light, why)
         self._again = 0.0
-        if value[0] == "offline":
+        if light == "offline":
             self._moved = self._moved or bool(self._people)
             self._people.clear()
         elif not self._whole:
             self._behind = True
-        self._say(Seen("light", state=value[0], detail=terminal_safe(value[1])))
+        self._say(Seen("light", state=light, detail=terminal_safe(why)))
 
-    def _on_heard(self, message: Heard) -> None:
+    def _handle(self, message: LookMessage) -> None:
         match message:
+            case Lit(light, why):
+                self._follow_light(light, why)
             case Live():
                 self._store(message)
             case Gap():

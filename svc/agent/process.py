@@ -16,13 +16,12 @@ from typing import Any
 
 from localstore.agent import place
 from localstore.agent.server import Follower, HungUp, Server
-from localstore.agent.talk import ApiResponse, Folder, Reply, Request, Said
+from localstore.agent.talk import ApiResponse, Folder, Reply, Request, Said, Sheet
 from localstore.core.errors import SvcError, UsageError
 from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.home import Home
 from svc import __version__
-from svc.agent.editing import edit
-from svc.agent.editor import require_edit
+from svc.agent.editor import editor_of, require_edit
 from svc.agent.folder import Watched
 from svc.agent.invoke import bus
 from svc.agent.invoke.programs import Programs
@@ -185,7 +184,11 @@ class _Agent:
             if request.do != "edit":
                 self._followers[follower] = request.folder
         if request.do == "edit":
-            edit(watched, request, follower)
+            for folder in watched:
+                folder.edit(editor_of(request, follower))
+            if not watched:
+                follower.say(Sheet("ended", detail="the folder is not watched any more"))
+                follower.hang_up_later()
 
     def left(self, request: Request, follower: Follower) -> None:
         """See `Desk`. A folder without followers is no longer watched, unless it is detached."""

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 from localstore.core.paths import TEMPORARY
 from localstore.errors import NotWatchable
@@ -13,8 +14,9 @@ from localstore.watch.inotify import CLOSE_WRITE, CREATE, DELETE, MODIFY, MOVED_
 from localstore.watch.protocol import ask_stop
 from localstore.watch.server import Live, watch
 
-Put = Callable[[str, str], None]
-"""Called with `closed`, `written`, `vanished` or `below`, and a path."""
+SaveKind = Literal["closed", "written", "vanished", "below"]
+Put = Callable[[SaveKind, str], None]
+"""Called with what happened, and a path."""
 WALK_SECONDS = 1800.0  # between two walks of a folder whose events are complete
 WALK_OFTEN = 60.0  # of a folder whose events may be lost
 

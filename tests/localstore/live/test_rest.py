@@ -20,7 +20,7 @@ NAMES = ("a.txt", "b.txt", "c.bin", "d.bin", "e.bin", "sub/f.bin")
 
 
 class Device:
-    """A watched folder whose rounds are run by hand, in the order of `svc.agent.steps`."""
+    """A watched folder whose rounds are run by hand, in the order of `svc.agent.rounds`."""
 
     def __init__(self, root: Path, relay: ModelRelay, name: str) -> None:
         self.place, self.rounds = Place(root, relay, name), Rounds()

@@ -1,0 +1,301 @@
+"""The rounds of a watched folder: what they do while they own it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from localstore.core.lane.update import LiveUpdate
+from localstore.core.model.collaboration.protection import BranchProtected
+from localstore.core.model.live import UpdateAnswers
+from localstore.core.model.sync import Live
+from localstore.core.paths import terminal_safe
+from localstore.folder.walk_rules import is_utf8
+from localstore.sync.transfer.send import batch_of
+from localstore.sync.withdraw import forget_flights, not_held, withdraw
+from localstore.sync.working_copy import WorkingCopy
+from svc.agent.editing import OpenTexts
+from svc.agent.line import Line, Place
+from svc.agent.state import FolderState, SentBatch
+from svc.flows.common import moved_back_words
+from svc.flows.executable import mark, marking
+from svc.flows.pull import pull
+
+ROUND = 0.2  # seconds of a round, if its work can be divided
+AT_ONCE = 100  # saves of one step
+LOOK = 0.02  # seconds between two checks of a file that a program has open
+AGAIN = 5.0  # seconds before a round that failed is tried again
+BARRED_SECONDS = 60.0  # until a protected branch is tried again
+LINED_BYTES = 1 << 20  # of a text of which is said in which line it was edited
+ANSWER_SECONDS = 15.0  # for the answer to updates; then they are sent by request
+
+
+class FolderRounds:
+    """Rounds of a watched folder: each owns it for a moment. `svc.agent.folder.Watched` runs them."""
+
+    def __init__(self, state: FolderState, texts: OpenTexts, join: Callable[[Line], None]) -> None:
+        """`join` makes a line serve the folder with its current place."""
+        self._state, self._texts, self._join = state, texts, join
+
+    def run(self) -> None:
+        """Own the folder for a while and do what is due."""
+        state = self._state
+        until, work = time.monotonic() + ROUND, state.work
+        with state.owning.round() as copy:
+            state.link = copy.repo
+            work.begin(copy, state.turn)
+            while self._texts.step(copy) or self._step(copy):
+                if time.monotonic() >= until or state.owning.wanted():
+                    break
+            work.finish(copy)
+            self._texts.end_round(copy)
+            state.flying = len(copy.db.flight_numbers())
+            state.waiting = set(work.frames.paths)  # for answers, and for programs that write
+            looked_at = state.waiting - copy.db.flight_kinds().keys() - work.followed.later.keys()
+            state.look_at = time.monotonic() + (LOOK if looked_at else AGAIN)
+            self._place_now(copy)
+
+    def _step(self, copy: WorkingCopy) -> bool:
+        """Do one piece of work. Returns False when nothing is left."""
+        state = self._state
+        if state.answers:
+            self._record(copy, *state.answers.pop(0))
+            return True
+        if state.pending_frames:
+            self._store(copy, state.pending_frames.pop(0))
+            return True
+        if state.whole and state.light != "offline":
+            self._pull(copy)
+            return True
+        if state.behind and state.light != "offline":
+            self._catch_up(copy)
+            return True
+        if state.returned and state.light != "offline":
+            self._take_back(copy)
+            return True
+        if state.again and state.light != "offline":
+            again, state.again = state.again, set()
+            with self._sent_again(again):
+                state.tell(copy, state.work.again(copy, sorted(again)))
+            return True
+        now = time.monotonic()
+        paths, below = state.saves.pop_due(now, lambda path: _is_emptied(copy, path), AT_ONCE)
+        if paths or below:
+            with self._heard_again(paths, below):
+                if below:
+                    state.tell(copy, state.work.saved_below(copy, below))
+                if paths:
+                    before = _text_of(copy, paths[-1])
+                    state.tell(copy, state.work.saved(copy, paths))
+                    if is_utf8(paths[-1]):
+                        state.here = (paths[-1], _line_changed(before, _text_of(copy, paths[-1])))
+            state.try_line(now)
+            return True
+        if state.work.frames.paths and state.light != "offline":
+            return self._bring(copy)
+        return False
+
+    @contextmanager
+    def _heard_again(self, paths: Iterable[str], below: Iterable[str]) -> Iterator[None]:
+        """What is done with these saves may need the relay. If it fails they count as just made, since
+        nothing else tells of them a second time."""
+        try:
+            yield
+        except BaseException:
+            now = time.monotonic()
+            for path in paths:
+                self._state.saves.closed(path, now)
+            for prefix in below:
+                self._state.saves.changed_below(prefix, now)
+            raise
+
+    @contextmanager
+    def _sent_again(self, paths: Iterable[str]) -> Iterator[None]:
+        """As `_heard_again`, for paths without a save."""
+        held_paths = list(paths)
+        try:
+            yield
+        except BaseException:
+            self._state.again.update(held_paths)
+            raise
+
+    def _pull(self, copy: WorkingCopy) -> None:
+        """Pull, then walk the folder; due at the start and after a seal."""
+        state = self._state
+        state.whole = False
+        try:
+            before = copy.last_seal
+            done = pull(copy, "merge", heard=state.hears)
+        except BaseException:
+            state.whole = True
+            raise
+        state.work.frames.forget()
+        if copy.moved_back is not None:
+            state.say("trouble", detail=f"{moved_back_words(copy)}, and is sent again")
+            copy.moved_back = None
+        state.last_seal = copy.last_seal
+        for path in done.changed:
+            who = (done.live.get(path) or [""])[0]
+            state.say("came", path=terminal_safe(path), by=who, gone=path not in copy.entries)
+        for path, by in done.merged.items():
+            state.say("merged", path=terminal_safe(path), by=by or "")
+        for clash in done.conflicts:
+            state.say(
+                "conflict",
+                path=terminal_safe(clash.path),
+                kept_as=terminal_safe(clash.kept_as),
+                by=clash.by or "",
+                gone=clash.deleted,
+            )
+        if done.seal != before and done.seal is not None:
+            state.say("seal", seal=done.seal, by=", ".join(copy.sealed_by))
+        copy.begin_report()
+        state.behind = False
+        state.tell(copy, state.work.saved_below(copy, [""], heard=True))
+        state.hears = state.hears_all
+
+    def _catch_up(self, copy: WorkingCopy) -> None:
+        state = self._state
+        state.behind = False
+        if copy.key is None:
+            state.whole = True
+            return
+        try:
+            connected = state.work.bootstrap(copy)
+        except BaseException:
+            state.behind = True
+            raise
+        state.pending_frames.clear()
+        if connected.head != copy.last_seal or connected.moved_back:
+            state.whole = True
+
+    def _take_back(self, copy: WorkingCopy) -> None:
+        """Send nothing that was saved while the relay was away and is not in the folder any more."""
+        state = self._state
+        state.returned = False
+        try:
+            with self._sent_again(update.path for update in not_held(copy)):
+                done = withdraw(copy)
+                again = state.work.again(copy, [*done.taken, *done.arrived])
+        except BranchProtected:
+            forget_flights(copy)
+            state.whole = True
+            return
+        except BaseException:
+            state.returned = True
+            raise
+        state.tell(copy, again)
+
+    def _store(self, copy: WorkingCopy, frame: Live) -> None:
+        came = self._state.work.frames.store(copy, frame)
+        if came is None:
+            self._state.behind = True
+            return
+        for change in came:
+            self._state.came[change.path] = change
+            self._state.work.buffers.authors[change.path] = change.who
+
+    def _bring(self, copy: WorkingCopy) -> bool:
+        """Write received changes to the folder. Returns whether anything was done."""
+        state = self._state
+        before = len(state.work.frames.paths)
+        with marking(copy, needed=False):
+            with self._sent_again(state.work.frames.paths):
+                done = state.work.bring(copy)
+            mark(copy, done.written)
+        for path in done.written:
+            change = state.came.pop(path, None)
+            gone = path not in copy.entries
+            if change is None:
+                state.say("came", path=terminal_safe(path), gone=gone)
+            else:
+                agent = change.turn is not None
+                state.say("came", path=terminal_safe(path), by=change.who, agent=agent, gone=gone)
+        done.written = []
+        state.tell(copy, done)
+        return len(state.work.frames.paths) < before
+
+    def _record(self, copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers) -> None:
+        state = self._state
+        flying = copy.db.flight_numbers()
+        with self._sent_again(update.path for update in updates):
+            sent = state.work.answered(copy, updates, answers)
+            again = state.work.again(copy, [*sent.accepted, *sent.costly])
+        kinds = {update.path: update.kind for update in updates if update.n in flying}
+        for path in sent.accepted:
+            state.say("sent", path=terminal_safe(path), gone=kinds.get(path) == "delete")
+        for path, why in sent.refused.items():
+            state.say("refused", path=terminal_safe(path), detail=terminal_safe(why))
+        state.tell(copy, again)
+
+    def _place_now(self, copy: WorkingCopy) -> None:
+        """The parameters for opening the channel, from the record."""
+        state = self._state
+        if copy.key is None or not copy.replica or copy.repo.shown_seal:
+            state.place = None
+            return
+        since = copy.db.number("since")
+        if (
+            state.place is not None
+            and state.place.replica == copy.replica
+            and state.place.branch == copy.repo.branch
+        ):
+            state.place.since = since
+            return
+        if state.whole or state.refusing:
+            return
+        state.place = Place(copy.repo.repo_id, copy.repo.branch, copy.replica, copy.device_id, since)
+        if state.line is not None:
+            self._join(state.line)
+
+    def post(self) -> None:
+        """Send the updates in flight by request, without owning the folder."""
+        state = self._state
+        if state.light == "offline" or not state.unsent or state.line is None:
+            return
+        state.tell_here()  # first: a dead line shows on the socket
+        with state.owning.round() as copy:
+            state.work.begin(copy, state.turn)
+            updates = state.work.outgoing(copy)
+            batch = batch_of(copy, updates)
+            transport = copy.transport
+        if not updates:
+            state.flying = 0
+            return
+        number = state.line.send(state.channel, batch) if state.light == "live" else None
+        if number is not None:
+            state.out = SentBatch(number, updates, time.monotonic() + ANSWER_SECONDS)
+            return
+        state.answers.append((updates, transport.updates(batch)))
+        state.barred = 0.0
+
+
+def _is_emptied(copy: WorkingCopy, path: str) -> bool:
+    """Whether the file is empty now but was not before, or a program has it open for writing."""
+    info, entry = copy.files.stat(path), copy.entries.get(path) if is_utf8(path) else None
+    if info is None or entry is None:
+        return False
+    return (info.st_size == 0 and entry.size > 0) or copy.files.being_written(path)
+
+
+def _text_of(copy: WorkingCopy, path: str) -> bytes | None:
+    """The text that svc knows at the path; None for a large one, and for anything else."""
+    entry = copy.entries.get(path) if is_utf8(path) else None
+    if entry is None or entry.kind != "text" or entry.shadow is None or entry.size > LINED_BYTES:
+        return None
+    return copy.objects.get(entry.shadow)
+
+
+def _line_changed(before: bytes | None, after: bytes | None) -> int:
+    """The first line, from 1, in which the texts differ; 0 if it is not known."""
+    if before is None or after is None or before == after:
+        return 0
+    same, most = 0, min(len(before), len(after))
+    while same < most:  # by halves, because comparing slices costs little
+        middle = (same + most + 1) // 2
+        if before[same:middle] == after[same:middle]:
+            same = middle
+        else:
+            most = middle - 1
+    return after.count(b"\n", 0, same) + 1

@@ -1,0 +1,175 @@
+"""What is known of a watched folder between its rounds, and how its followers are told of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from localstore.agent.talk import Folder, Light, Person, Said
+from localstore.core.lane.update import LiveUpdate
+from localstore.core.model.live import UpdateAnswers
+from localstore.core.model.sync import Live
+from localstore.core.paths import terminal_safe
+from localstore.folder.link import RepoLink
+from localstore.live.frames import Arrived
+from localstore.live.rounds import Done, Rounds
+from localstore.live.saves import Saves
+from localstore.sync.owning import Rounds as Owning
+from localstore.sync.working_copy import WorkingCopy
+from svc.agent.line import Line, Place
+from svc.agent.saves import Ears
+
+TRY_SECONDS = 2.0  # between two tries to connect because of saves
+
+
+class SentBatch(NamedTuple):
+    """Updates that were sent over the socket."""
+
+    number: int  # that their answer will have
+    updates: list[LiveUpdate]
+    until: float  # monotonic seconds: without an answer by then they are sent by request
+
+
+class FolderState:
+    """The state of one folder, used by its thread. `say_to` is called with each event."""
+
+    def __init__(
+        self,
+        root: Path,
+        channel: int,
+        link: RepoLink,
+        owning: Owning,
+        say_to: Callable[[Said], None],
+    ) -> None:
+        self.root, self.channel, self.repo_id, self.link = root, channel, link.repo_id, link
+        self.owning, self._say_to = owning, say_to
+        self.work = Rounds()
+        self.saves = Saves()
+        self.ears: Ears | None = None  # what hears of saves, once the thread runs
+        # The server
+        self.line: Line | None = None
+        self.place: Place | None = None  # under which the line opens the folder's channel; None: it has none
+        self.refusing = False  # the relay opens no channel for this folder
+        self.light: Light = "offline"
+        self.why = "connecting"  # of the light
+        self.since = int(time.time())  # of the light
+        self.relit = False  # the light has changed since the last round
+        self.people: dict[str, Person] = {}  # who is there, by connection
+        # What is due
+        self.whole = True  # a pull, and a walk the first time
+        self.hears = False  # the folder was walked, and what changes is heard of since
+        self.behind = False  # a bootstrap
+        self.returned = False  # the relay was away: what is in flight may not be in the folder any more
+        self.pending_frames: list[Live] = []  # received, not stored
+        self.answers: list[tuple[list[LiveUpdate], UpdateAnswers]] = []  # received, not recorded
+        self.again: set[str] = set()  # paths whose state may not be in flight, because a round failed
+        self.waiting: set[str] = set()  # paths that wait for answers, or for a program that writes
+        self.look_at = 0.0  # when they are looked at again
+        self.not_before = 0.0  # of the next round, after one that failed
+        self.try_at = 0.0  # from when a save makes the line try to connect
+        # What was sent
+        self.out: SentBatch | None = None  # over the socket, not answered
+        self.flying = 0  # how many updates are in flight
+        self.barred = 0.0  # until when nothing is sent, because the branch is protected; 0.0: it takes edits
+        # What was told
+        self.last_seal: str | None = None
+        self.came: dict[str, Arrived] = {}  # path → change that is not in the folder yet
+        self.skipped: set[tuple[str, str]] = set()
+        self.held = ""  # of removals that are not sent
+        self.trouble = ""
+        self.turn: str | None = None  # the agent's turn in which the folder is edited
+        self.here: tuple[str, int] | None = None  # where the last save was, until others are told
+
+    @property
+    def unsent(self) -> bool:
+        """Whether there are updates in flight that the socket has not been given."""
+        return self.flying > 0 and self.out is None and time.monotonic() >= self.barred
+
+    @property
+    def hears_all(self) -> bool:
+        """Whether the reports of changes below the folder are complete."""
+        return self.ears is not None and not self.ears.walks
+
+    def described(self, detached: bool, followers: int, paused: bool) -> Folder:
+        """The folder as the agent's clients see it."""
+        return Folder(
+            folder=str(self.root),
+            repo=self.link.repo,
+            branch=self.link.branch,
+            server=self.link.server,
+            light=self.light,
+            since=self.since,
+            why=self.trouble or self.work.removals.words or self.why,
+            queued=self.flying + len(self.work.removals.held),
+            detached=detached,
+            followers=followers,
+            walks=self.ears.walks if self.ears else False,
+            paused=paused,
+            people=list(self.people.values()),
+        )
+
+    def try_line(self, now: float) -> None:
+        """Connect at once after a save, instead of at the next scheduled try."""
+        if self.light == "offline" and self.line is not None and now >= self.try_at:
+            self.try_at = now + TRY_SECONDS
+            self.line.retry()
+
+    def tell_here(self) -> None:
+        """Tell others where the last save was, once the channel is open."""
+        if self.here is not None and self.line is not None:
+            path, line = self.here
+            if self.line.here(self.channel, path, line, self.turn):
+                self.here = None
+
+    # --- events
+
+    def say(self, event: str, **members: Any) -> None:
+        """Tell the followers an event; `members` are those of `Said`."""
+        at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        self._say_to(msgspec.convert({"event": event, "folder": str(self.root), "at": at, **members}, Said))
+
+    def say_person(self, person: Person, gone: bool) -> None:
+        """Tell the followers where somebody is, or that somebody left."""
+        self.say(
+            "person",
+            by=person.who,
+            device=person.device,
+            agent=person.kind == "agent",
+            path=person.path,
+            line=person.line,
+            gone=gone,
+            state=person.state,
+        )
+
+    def tell(self, copy: WorkingCopy, done: Done) -> None:
+        """Tell the followers what a step has done."""
+        for path in done.merged:
+            by = self.work.buffers.authors.get(path, "")
+            self.say("merged", path=terminal_safe(path), by=by)
+        for clash in done.conflicts:
+            kept_as = terminal_safe(clash.kept_as)
+            path, by = terminal_safe(clash.path), clash.by or ""
+            self.say("conflict", path=path, kept_as=kept_as, by=by, gone=clash.deleted)
+        for old, new in done.moved:
+            self.say("renamed", path=terminal_safe(old), to=terminal_safe(new))
+        for old, new in done.back:
+            self.say("renamed", path=terminal_safe(old), to=terminal_safe(new), back=True)
+        for kept_text in done.kept:
+            self.say(
+                "kept", path=terminal_safe(kept_text.path), lines=kept_text.lines, by=", ".join(kept_text.by)
+            )
+        if self.work.removals.words != self.held:
+            self.held = self.work.removals.words
+            if self.held:
+                self.say("held", detail=self.held)
+        for skipped_file in done.skipped:
+            if (skipped_file.path, skipped_file.reason) not in self.skipped:
+                self.skipped.add((skipped_file.path, skipped_file.reason))
+                self.say(
+                    "skipped", path=skipped_file.path, detail=skipped_file.reason + skipped_file.kept_words
+                )
