@@ -56,7 +56,7 @@ class Editing(Steps):
     # --- called from other threads
 
     def edit(self, editor: Editor) -> None:
-        """Open a text for a client; what it sends from now on was typed."""
+        """Open a text for a client. What the client sends from now on are edits."""
         self._inbox.put(("edit", editor))
 
         def hears(line: bytes) -> None:
@@ -140,7 +140,7 @@ class Editing(Steps):
         return TYPED_EACH + max(open_, default=0) / LARGER
 
     def _edit_moments(self) -> list[float]:
-        """The moments (monotonic seconds) at which an edited text has work due."""
+        """The times (monotonic seconds) at which edited texts have work to do."""
         moments = []
         if self._edit_waits:
             moments.append(self._typed_at + self._typed_each)
@@ -162,7 +162,7 @@ class Editing(Steps):
             self._line.here(self.channel, path, line, self._turn, "edit", col)
 
     def _edit_round(self) -> None:
-        """Own the folder and keep what was typed, while other work has to wait for its next try."""
+        """Own the folder and store typed edits, while other work waits for its next try."""
         if not self._edit_due():
             return
         self._typed_at = time.monotonic()
@@ -178,7 +178,7 @@ class Editing(Steps):
         return self._edit_step(copy) or super()._step(copy)
 
     def _edit_step(self, copy: WorkingCopy) -> bool:
-        """Open a text, or make one edit of what was typed. Returns whether there was something to do."""
+        """Open a text, or apply typed updates as one edit. Returns whether there was something to do."""
         now = time.monotonic()
         for editor in list(self._editors.values()):
             if editor.sheet is None:
@@ -191,8 +191,8 @@ class Editing(Steps):
         return False
 
     def _has_saved(self, copy: WorkingCopy, editor: Editor) -> bool:
-        """Whether the client is a plugin that may have saved the file since this was asked last. What it
-        typed is kept before the save is looked at."""
+        """Whether the client is a plugin that may have saved the file since the last call. Its typed edits
+        are stored before the save is read."""
         if not isinstance(editor, Plugin) or not editor.touched:
             return False
         editor.touched = False
@@ -230,7 +230,7 @@ class Editing(Steps):
         self._drop_left(editor)
 
     def _end_round(self, copy: WorkingCopy) -> None:
-        """Tell each client what its text has become."""
+        """Tell each client the state of its text."""
         self._relit = False
         flying = copy.db.flight_kinds() if self._editors else {}
         for editor in list(self._editors.values()):
@@ -260,7 +260,7 @@ class Editing(Steps):
             editor.say(Sheet("people", people=people[:PEOPLE]))
 
     def _notice(self, detail: str) -> None:
-        """Tell all clients what is wrong."""
+        """Tell all clients about a problem."""
         for editor in self._editors.values():
             editor.say(Sheet("notice", detail=detail))
 

@@ -69,7 +69,7 @@ class Watched(Editing):
             self._requests.cancel()  # they wait for a line that is dead, and hold the folder
 
     def turn(self, turn: str | None) -> None:
-        """Set the name of the agent's turn in which this folder is edited from now on."""
+        """Set the name of the agent turn in which this folder is edited from now on."""
         self._inbox.put(("turn", turn))
 
     def end_turn(self, turn: str) -> None:
@@ -77,7 +77,7 @@ class Watched(Editing):
         self._inbox.put(("turn_end", turn))
 
     def pause(self, paused: bool) -> None:
-        """Keep edits here and leave out those of others, or go on. Saves are captured all the same."""
+        """Stop sending edits and fetching those of others, or resume. Saves are still captured."""
         if paused != self.paused:
             self.paused = paused
             self._inbox.put(("pause", paused))
@@ -173,7 +173,7 @@ class Watched(Editing):
                 self._handle_failure(error)
 
     def _pause(self) -> float | None:
-        """Seconds until the next work is due; None: wait for a message."""
+        """Seconds until there is work; None: wait for a message."""
         now = time.monotonic()
         moments = [self._walk_at, *([self._look_at] if self._waiting else []), *self._edit_moments()]
         due = self._saves.next_due()
@@ -212,7 +212,7 @@ class Watched(Editing):
         return None
 
     def _due(self) -> bool:
-        """Whether a round has work to do."""
+        """Whether there is work for a round."""
         due = self._saves.next_due()
         if (due is not None and due <= time.monotonic()) or self._edit_due():
             return True
@@ -343,7 +343,7 @@ class Watched(Editing):
         )
 
     def _handle_failure(self, error: SvcError) -> None:
-        """Handle a failed round, which is tried again."""
+        """Handle the failure of a round, which is repeated."""
         wait = AGAIN
         if isinstance(error, ServerUnreachable):
             if self._line is not None:

@@ -1,4 +1,4 @@
-"""What the rounds of a watched folder do and report."""
+"""The steps of a watched folder's rounds, and their reports."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ class Steps:
 
     @property
     def unsent(self) -> bool:
-        """Whether there are updates in flight that the socket has not been given."""
+        """Whether updates are in flight that were not given to the socket yet."""
         return self._flying > 0 and self._out is None and time.monotonic() >= self._barred
 
     def _round(self) -> None:
-        """Own the folder for a while and do what is due."""
+        """Own the folder for a moment and do the work that is due."""
         until = time.monotonic() + ROUND
         with self._owning.round() as copy:
             self._link = copy.repo
@@ -144,8 +144,8 @@ class Steps:
 
     @contextmanager
     def _heard_again(self, paths: Iterable[str], below: Iterable[str]) -> Iterator[None]:
-        """What is done with these saves may need the relay. If it fails they count as just made, since
-        nothing else tells of them a second time."""
+        """A context for handling these saves, which may need the relay. If it fails, they are queued again as
+        new saves, because nothing else would report them a second time."""
         try:
             yield
         except BaseException:
@@ -158,7 +158,7 @@ class Steps:
 
     @contextmanager
     def _sent_again(self, paths: Iterable[str]) -> Iterator[None]:
-        """As `_heard_again`, for paths without a save."""
+        """As `_heard_again`, for paths that were not saved."""
         held_paths = list(paths)
         try:
             yield
@@ -221,7 +221,7 @@ class Steps:
             self._whole = True
 
     def _take_back(self, copy: WorkingCopy) -> None:
-        """Send nothing that was saved while the relay was away and is not in the folder any more."""
+        """Withdraw edits that were saved while the relay was unreachable and are no longer in the folder."""
         self._returned = False
         try:
             with self._sent_again(update.path for update in not_held(copy)):
@@ -299,7 +299,7 @@ class Steps:
         """Called at the end of each round, while the folder is still owned."""
 
     def _joins(self, line: Line) -> None:
-        """Make the line serve this folder with its current parameters."""
+        """Register the folder with the line, with its current parameters."""
         raise NotImplementedError
 
     def _post(self) -> None:
@@ -380,7 +380,7 @@ def _text_of(copy: WorkingCopy, path: str) -> bytes | None:
 
 
 def _line_changed(before: bytes | None, after: bytes | None) -> int:
-    """The first line, from 1, in which the texts differ; 0 if it is not known."""
+    """The first line, from 1, in which the texts differ; 0 if it is unknown."""
     if before is None or after is None or before == after:
         return 0
     same, most = 0, min(len(before), len(after))

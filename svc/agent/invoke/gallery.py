@@ -1,7 +1,6 @@
-"""Images of watched folders, of the other linked folders of this machine, and of repositories on a server.
+"""Images of watched folders, of other linked folders of this machine, and of repositories on a server.
 
-What a scan finds is kept in SVC_HOME, so that it can be listed without a walk and without the network.
-"""
+The result of a scan is stored in SVC_HOME, so that images can be listed without another scan and offline."""
 
 from __future__ import annotations
 
@@ -169,7 +168,7 @@ def _key(context: Asked, place: str, on_server: bool) -> str:
 
 
 def _on_disk(root: str) -> Iterator[Image]:
-    """The images below a folder that the ignore rules do not leave out."""
+    """The images below a folder, without ignored ones."""
     open_ = [("", matcher.root(_rules(root, "")))]
     while open_:
         prefix, scope = open_.pop()
@@ -212,7 +211,7 @@ def _rules(root: str, prefix: str) -> dict[str, str]:
 
 
 def kind_of(path: str) -> str | None:
-    """The kind of image that the name promises; None if none."""
+    """The kind of image by the file name; None if it is none."""
     return KINDS.get(path.rpartition(".")[2].lower()) if "." in path else None
 
 

@@ -1,4 +1,4 @@
-"""What this machine is. A figure that the system does not tell is None."""
+"""Facts about this machine. A figure that the system does not tell is None."""
 
 from __future__ import annotations
 

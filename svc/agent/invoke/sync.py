@@ -1,4 +1,4 @@
-"""The state of sync on this machine: lights, what waits, and a pause."""
+"""The state of sync on this machine: lights, waiting actions, and pausing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OfFolder(Args):
 
 
 class Pause(OfFolder):
-    """`paused` False goes on."""
+    """`paused`: False resumes."""
 
     paused: bool = True
 
@@ -34,7 +34,8 @@ class Page(Args):
 
 
 class Queued(msgspec.Struct):
-    """Actions that wait, and since when the oldest does; those that a server refused."""
+    """The number of waiting actions, the time of the oldest, and the number of those that a server
+    refused."""
 
     waiting: int
     refused: int
@@ -42,7 +43,7 @@ class Queued(msgspec.Struct):
 
 
 class Status(msgspec.Struct):
-    """`light`: the worst of the folders'; None if none is watched."""
+    """`light`: the worst of all folders; None if none is watched."""
 
     light: Light | None
     folders: list[Folder]
