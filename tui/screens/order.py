@@ -1,8 +1,7 @@
-"""Keys that are typed while another screen opens reach it in the order in which they were typed.
+"""Delivers keys that are typed while another screen opens, in the order in which they were typed.
 
-The app hands a key to the screen that is in front when it comes. When a screen opens, some keys may still be
-on their way to the screen below, and later ones would overtake them.
-"""
+The app gives a key to the screen in front. When a screen opens, some keys may still be on their way to the
+screen below, and later ones would overtake them."""
 
 from __future__ import annotations
 
@@ -18,15 +17,15 @@ from tui.widgets.frame import OPENING_SECONDS
 
 
 class Passed(Message):
-    """Follows the keys that are on their way to a screen, and bubbles up to it."""
+    """Sent after the keys on their way to a screen; bubbles up to it."""
 
 
 class Arrived(Message, bubble=False):
-    """To the app: no key is on its way to a screen that another one covers."""
+    """Tells the app that no key is on its way to a covered screen any more."""
 
 
 class KeysInOrder(LeanApp, inherit_bindings=False):
-    """Keeps keys between the opening of a screen and the arrival of the keys typed before it."""
+    """Holds keys from the opening of a screen until all keys typed before have arrived."""
 
     _passing = 0  # screens that keys may be on their way to
     _patience: Timer | None = None
@@ -50,13 +49,13 @@ class KeysInOrder(LeanApp, inherit_bindings=False):
         return done
 
     def came_below(self, key: Key) -> bool:
-        """Keep a key that came to a screen below; answer whether it is handed on in its order."""
+        """Hold a key that arrived at a screen below. Returns whether it will be delivered in order."""
         if self._passing:
             self._early.append(key)
         return bool(self._passing)
 
     def passed(self) -> None:
-        """A screen below has got all that was on its way to it."""
+        """Called when a screen below has received all keys on their way to it."""
         self.post_message(Arrived())
 
     async def on_arrived(self) -> None:

@@ -63,7 +63,7 @@ def actions_in(place: str) -> list[Action]:
 
 
 def commands_with_rights() -> dict[str, str]:
-    """Command → the operation that an action says it needs."""
+    """Command → the operation that its action needs."""
     found: dict[str, str] = {}
     for place in PLACES:
         for action in actions_in(place):

@@ -34,7 +34,7 @@ def _text_colour(colours: str) -> str:
 
 
 class Line(Widget):
-    """One line of parts, the right ones at the right edge. It repaints only when it changes."""
+    """One line of parts, with `right` at the right edge. It repaints only if it has changed."""
 
     DEFAULT_CSS = "Line { height: 1; width: 1fr; }"
 
@@ -56,14 +56,14 @@ class Line(Widget):
 
 
 class Hints(Line):
-    """The keys of a screen: as many whole ones as there is room for, and always the last, which lists all."""
+    """The keys of a screen: as many as fit, and always the last, which lists all."""
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
         self._hints: tuple[tuple[str, str], ...] = ()
 
     def offer(self, hints: Sequence[tuple[str, str]]) -> None:
-        """Show keys, each with what it does."""
+        """Show keys, each with its label."""
         self._hints = tuple(hints)
         self.put(self._fitting())
 
@@ -72,7 +72,7 @@ class Hints(Line):
             self.put(self._fitting())
 
     def say(self, words: Part) -> None:
-        """Show a message instead."""
+        """Show a message instead of the keys."""
         self._hints = ()
         self.put(((" ", "text"), words))
 
@@ -119,7 +119,7 @@ class Prompt(Input):
 
     @property
     def hints(self) -> list[tuple[str, str]]:
-        """The keys that are not typed here, each with what it does."""
+        """The keys that do not type a character here, each with its label."""
         if self._one_key:
             return [("y", "yes"), ("n", "no"), ("esc", "leave")]
         keys = [("enter", "done"), ("↑↓", "move"), ("tab", "complete"), ("esc", "leave")]
@@ -133,7 +133,8 @@ class Prompt(Input):
             self.styles.color = _text_colour(colours)
 
     def begin(self) -> None:
-        """Take keys: those that were typed before the prompt had the focus are in it."""
+        """Start taking keys. Those that were typed before the prompt had the focus are in its text
+        already."""
         self._ready.set()
 
     async def on_key(self) -> None:

@@ -18,7 +18,7 @@ NAME = 20  # columns of a parameter's name
 
 
 class Form(Over):
-    """`values`: what is known already. The cursor goes to the first missing one, then to the row that runs
+    """`values`: those that are known. The cursor starts at the first missing one, else at the row that runs
     the command."""
 
     ACTIONS = (Action("open", ("enter",), "change, run", footer=True),)
@@ -72,7 +72,7 @@ class Form(Over):
         )
 
     def _go_on(self) -> None:
-        """Put the cursor on what is missing, or on the row that runs the command."""
+        """Move the cursor to the next missing value, or to the row that runs the command."""
         wanted = missing(self._own, self._values)
         key = ("field", wanted[0].name) if wanted else (RUN, "")
         self.query_one("#form", Lines).find(lambda item: item.key == key, 1)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Note(NamedTuple):
-    """A row of a thread under its lines."""
+    """The key of a row of a thread below its lines."""
 
     thread: str
     row: int
@@ -211,7 +211,7 @@ class Files(Differing, Reviewing):
         return one
 
     def do_apply(self) -> None:
-        """Seal the suggested lines onto the branch of the proposal."""
+        """Apply the suggestion: seal the suggested lines onto the branch of the proposal."""
         one = self._thread()
         if one is None:
             return
@@ -267,7 +267,7 @@ def _lines(span: Span) -> str:
 def notes(
     found: Sequence[Thread], rows_of: Callable[[str], Sequence[Row]], now: float
 ) -> dict[Spot, list[Item]]:
-    """What was said, by the last line that it is about. `rows_of`: the rows of a text."""
+    """Rows of threads, by the last line that they are about. `rows_of`: returns the rows of a text."""
     made: dict[Spot, list[Item]] = {}
     for one in found:
         at = one.place

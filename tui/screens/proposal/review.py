@@ -1,4 +1,4 @@
-"""Verdicts on a proposal, and the comments that go out with them; for the proposal and its files."""
+"""Verdicts on a proposal, and the comments that are published with them; for the proposal and its files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Reviewing(Base):
         raise NotImplementedError
 
     def pending(self) -> int:
-        """The number of comments that go out with the next review."""
+        """The number of comments that are published with the next review."""
         raise NotImplementedError
 
     def do_approve(self) -> None:

@@ -31,14 +31,14 @@ BLOCKS = {"behind": "its base has moved on", "conflicts": "✗ conflicts with it
 
 
 def conflict_way_out(one: Proposal) -> str:
-    """The commands that join conflicting versions."""
+    """The commands to resolve the conflicts."""
     return (
         f"to join them: svc pr checkout {one.number}, then svc merge {safe(one.base)}, svc resolve, svc push"
     )
 
 
 def refuses_merge(one: Proposal) -> str:
-    """Why the server or this machine refuses every way to merge it; "" if one may go."""
+    """Why no strategy can merge it, by the server or this machine; "" if one can."""
     if one.blocked_by:
         return f"it waits: {'; '.join(reasons_to_wait(one.blocked_by))}"
     return f"it conflicts with {one.base}; {conflict_way_out(one)}" if one.merge_state == "conflicts" else ""
@@ -49,12 +49,12 @@ def state_of(one: Proposal | ListedProposal) -> Part:
 
 
 def sign_of_run(run: Run) -> Part:
-    """How a run stands, with a word."""
+    """The state of a run as a sign and a word."""
     return CHECKS[state_of_check(run_state(run.status, run.conclusion), run.status != "queued")]
 
 
 def sign_of_check(check: SealCheck) -> Part:
-    """How a check stands, with a word: queued until a run of it has begun."""
+    """The state of a check as a sign and a word: queued until a run of it has begun."""
     return CHECKS[state_of_check(check.state, check.started_at is not None)]
 
 
@@ -71,7 +71,7 @@ def checks_of(rollup: Rollup | Counts, items: Sequence[SealCheck] = ()) -> Part:
 
 
 def verdicts_of(one: Proposal | ListedProposal) -> Part:
-    """The verdict of the reviewers: a request for changes outweighs approvals."""
+    """The overall verdict of the reviewers: a request for changes outweighs approvals."""
     standing = [reviewer for reviewer in one.reviewers if not reviewer.stale]
     if any(reviewer.state == "changes_requested" for reviewer in standing):
         return ("✗ changes", "bad")

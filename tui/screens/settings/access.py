@@ -260,7 +260,7 @@ class Access(Panel):
         self.choose(f"who sees {safe(path) or 'the whole tree'}", choices, chosen)
 
     def act_elsewhere(self, endpoint: Endpoint[Any], body: Any = None, **path: str) -> None:
-        """A change at a path that does not name the repository."""
+        """Queue a change at a path that does not contain the repository."""
         self.svc.act(endpoint, body, about=self.repo.full_name, **path)
 
 

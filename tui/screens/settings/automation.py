@@ -1,4 +1,4 @@
-"""Automation: webhooks, and what became of what they were sent."""
+"""Automation: webhooks and their deliveries."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Automation(Panel):
             self._choices(one)
 
     def _added(self, text: str) -> None:
-        """The secret is in the answer alone, so this is not queued."""
+        """Create the webhook. It is not queued, because only the answer contains the secret."""
         address = text.strip()
         if not address:
             return

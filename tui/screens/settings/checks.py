@@ -1,4 +1,4 @@
-"""Checks: those that have to pass, and the rules of branches."""
+"""Checks: the required ones, and the protection rules of branches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lifecycle: who sees the repository, whether it takes writes, its owner, its end."""
+"""Lifecycle: visibility, archiving, transfer and deletion of the repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the screens of issues and proposals share: text, comments, labels, people, and their keys."""
+"""Parts that the screens of issues and proposals share: text, comments, labels, people, and their keys."""
 
 from __future__ import annotations
 
@@ -53,24 +53,24 @@ class Talk(Base):
         return self.repo, self.one is not None and self.mine(self.one)
 
     def mine(self, one: Issue | Proposal) -> bool:
-        """Whether the account wrote it."""
+        """Whether the account is its author."""
         return bool(self.svc.client.account) and one.author.handle == self.svc.client.account
 
     # --- rows
 
     @property
     def has_facts(self) -> bool:
-        """Whether facts have a column of their own."""
+        """Whether there is a column of facts."""
         return self.app.size.width >= THREE_PANES
 
     def show_facts(self, items: Sequence[Item]) -> None:
-        """Show the column of facts, if there is room for it."""
+        """Show the column of facts, if there is room."""
         facts = self.query_one("#facts", Facts)
         facts.display = self.has_facts
         facts.show(sequence(items if self.has_facts else ()))
 
     def people_rows(self, one: Issue | Proposal) -> list[Item]:
-        """Who wrote it, its labels, whom it is assigned to, and when it changed."""
+        """Its author, labels, assignees, and the time of its last change."""
         now = self.svc.clock()
         known = self.svc.client.known(contents.labels(self.repo.id))
         colours = colours_of(known[0]) if known is not None else {}
