@@ -249,7 +249,7 @@ class Noted:
         return text_of(note) if note is not None else self._patches.text_of(place)
 
     def _found(self, index: int) -> tuple[Item | None, int]:
-        """The note in this row and None, or None and the row of the patches."""
+        """(note, 0) if the row is a note, else (None, index of the row among those of the patches)."""
         at = bisect_right(self._begins, index) - 1
         if at >= 0 and index - self._begins[at] < len(self._notes[at]):
             return self._notes[at][index - self._begins[at]], 0
