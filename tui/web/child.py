@@ -36,7 +36,7 @@ class Child:
         self._errors: asyncio.Task[None] | None = None
 
     async def start(self, width: int, height: int) -> None:
-        """Raises OSError if the program cannot be started."""
+        """Start the app with this many columns and rows. Raises OSError if the program cannot be started."""
         size = {"COLUMNS": str(_cells(width)), "ROWS": str(_cells(height))}
         drawing = {DRIVER_VARIABLE: DRIVER, "TEXTUAL_COLOR_SYSTEM": "truecolor", "TERM": "xterm-256color"}
         self._process = await asyncio.create_subprocess_exec(
