@@ -123,8 +123,8 @@ async def _sweep_lots(node: Node, statement: Statement, *names: str, **when: int
 
 
 async def sweep_live(db: Database) -> int:
-    """Delete events of live edits older than LIVE_KEPT, in lots, and record up to where: listeners from
-    before that resync."""
+    """Delete events of live edits older than LIVE_KEPT, in lots. The id of the last one is recorded:
+    listeners with an older position must resync."""
     gone = 0
     while gone < SWEPT:
         async with db.write("sweep events") as tx:

@@ -75,8 +75,8 @@ class _Unknown(UsageError):
 
 
 def parameters(path: str) -> dict[str, Any]:
-    """Name → parameter of a command. The name is that of the option on the command line, with underscores; an
-    option with the same name as an argument has its name in the code."""
+    """Name → parameter of a command. Options have their names on the command line, with underscores instead
+    of dashes; an option with the name of an argument has its name in the code instead."""
     params = build(path).own_params
     by_name = {str(param.name): param for param in params if param.param_type_name == "argument"}
     for param in params:
