@@ -53,12 +53,12 @@ class Status(msgspec.Struct):
 @command("Sync", OfFolder)
 def sync_status(context: Asked, args: OfFolder) -> Status:
     """Watched folders with their lights and people, and how much waits in the outbox"""
-    folders = [one for one in context.host.states() if args.folder in (None, one.folder)]
+    folders = [folder for folder in context.host.states() if args.folder in (None, folder.folder)]
     if args.folder is not None and not folders:
         from localstore.errors import NotWatched
 
         raise NotWatched(args.folder)
-    lights = {one.light for one in folders}
+    lights = {folder.light for folder in folders}
     entries = _entries(context)
     waiting = [entry for entry in entries if entry.state != "refused"]
     oldest = waiting[0].created_at if waiting else None

@@ -45,10 +45,10 @@ class Form:
         self._queued: dict[str, Any] = {}
         self._fault = fault
 
-    def show(self, known: Mapping[str, Any], queued: Mapping[str, Any] | None = None) -> None:
+    def show(self, values: Mapping[str, Any], queued: Mapping[str, Any] | None = None) -> None:
         """Set the values from the server and those that are queued. Changes that equal them now are
         dropped."""
-        self._known = dict(known)
+        self._known = dict(values)
         self._queued = {name: value for name, value in (queued or {}).items() if name in self.fields}
         self.changed = {
             name: value
@@ -71,8 +71,8 @@ class Form:
 
     def faults(self) -> dict[str, str]:
         """A sentence for each changed field that cannot be saved."""
-        found = {name: self._fault(name, value) for name, value in self.changed.items()}
-        return {name: words for name, words in found.items() if words}
+        faults = {name: self._fault(name, value) for name, value in self.changed.items()}
+        return {name: words for name, words in faults.items() if words}
 
     def rows(self, panel: str) -> list[Item]:
         """A row for each field, a sentence below each invalid one, and how to save."""
@@ -84,9 +84,9 @@ class Form:
                 mark, after = ("* ", "warn"), f"  was {self._shown(field, self._base(name))}"
             elif name in self._queued and self._queued[name] != self._known.get(name):
                 mark, after = ("⋯ ", "warn"), "  queued"
-            said = self._shown(field, self.value(name))
-            left = (mark, (f"{safe(field.label):<{LABEL}} ", "dim"), (said, "text"), (after, "dim"))
-            rows.append(Item((panel, "field", name), left, text=f"{field.label} {said}"))
+            shown_value = self._shown(field, self.value(name))
+            left = (mark, (f"{safe(field.label):<{LABEL}} ", "dim"), (shown_value, "text"), (after, "dim"))
+            rows.append(Item((panel, "field", name), left, text=f"{field.label} {shown_value}"))
             if name in faults:
                 rows.append(Item(None, (("  ✗ ", "bad"), (safe(faults[name]), "bad"))))
         if self.changed:

@@ -80,8 +80,8 @@ class RuleScreen(Base):
     def do_refresh(self) -> None:
         self.svc.load(contents.protections(self.repo.id), self._arrived)
 
-    def _arrived(self, found: list[Protection], at: float) -> None:
-        self._rule = next((one for one in found if one.pattern == self.pattern), ProtectionSet())
+    def _arrived(self, rules: list[Protection], at: float) -> None:
+        self._rule = next((rule for rule in rules if rule.pattern == self.pattern), ProtectionSet())
         self.paint()
 
     def queue_changed(self) -> None:
