@@ -1,1 +1,1 @@
-"""The local LLM server: a keeper of the port, a front that speaks the API, a runner a model."""
+"""The local LLM server: a keeper of the port, a front that speaks the API, and a runner for each model."""

@@ -1,5 +1,5 @@
-"""Generates: a body of /api becomes a request to the engine, its events become the lines that clients of
-/api read."""
+"""Generates text: a body of /api becomes a request to the engine, and the engine's events become the lines
+that clients of /api read."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ CHAT, COMPLETION, INFILL = "/v1/chat/completions", "/completion", "/infill"
 
 
 class Work(msgspec.Struct, kw_only=True):
-    """What the engine is asked. `chat`: the shape of the lines. `before`: tokens of an earlier conversation
-    that the prompt follows. `keeps_context`: the last line names the tokens so far."""
+    """A request to the engine. `chat`: whether the lines of the answer are those of a chat. `before`: tokens
+    of an earlier conversation that the prompt continues. `keeps_context`: the last line contains all tokens
+    so far."""
 
     path: str
     body: dict[str, Any]
@@ -38,7 +39,7 @@ class Work(msgspec.Struct, kw_only=True):
 
 
 def capabilities(installed: Installed) -> list[str]:
-    """What the model can do, as its header and template tell."""
+    """What the model can do, by its header and template."""
     header = installed.about.header
     template = template_of(installed)
     abilities = ["embedding"] if embeds_only(header) else ["completion"]
@@ -270,7 +271,7 @@ class _Told:
 
 
 async def _follow(work: Work, runner: Runner) -> list[int]:
-    """Turn a chat into a completion that follows the tokens of an earlier one. Returns all its tokens."""
+    """Turn a chat into a completion that continues the tokens of an earlier one. Returns all its tokens."""
     prompt = work.before + await _render_chat(work, runner)
     for name in ("messages", "chat_template_kwargs"):
         work.body.pop(name, None)

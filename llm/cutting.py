@@ -1,4 +1,5 @@
-"""Cuts a prompt that is longer than the context, where a client asks for that: the oldest first."""
+"""Shortens a prompt that is longer than the context, if the client asks for that: the oldest part is
+dropped."""
 
 from __future__ import annotations
 
@@ -13,21 +14,21 @@ _ROUNDS = 8
 
 
 class Cut(NamedTuple):
-    """Tokens of the prompt as it was sent, and as it is answered."""
+    """The number of tokens of the prompt before and after it was shortened."""
 
     before: int
     after: int
 
 
 def _room(body: dict[str, Any], runner: Runner) -> int:
-    """Tokens that a prompt may have, so that an answer fits behind it."""
+    """The number of tokens that a prompt may have, so that an answer fits after it."""
     holds = runner.plan.context
     most = body.get("max_tokens") or 0
     return holds - min(max(int(most), holds // 8, 1), holds // 2)
 
 
 async def cut_chat(body: dict[str, Any], runner: Runner) -> Cut:
-    """Drop the oldest messages, and then the beginning of the last; those of the system stay."""
+    """Drop the oldest messages, then the beginning of the last one. System messages stay."""
     room = _room(body, runner)
     before = count = await _count(body, runner)
     messages = body["messages"]
@@ -57,7 +58,7 @@ async def cut_chat(body: dict[str, Any], runner: Runner) -> Cut:
 
 
 async def cut_tokens(body: dict[str, Any], runner: Runner) -> Cut:
-    """Drop the beginning of a prompt that is sent as it is."""
+    """Drop the beginning of a prompt that is sent to the engine unchanged."""
     prompt = body.get("prompt")
     tokens = prompt if isinstance(prompt, list) else await tokens_of(runner, str(prompt or ""), special=True)
     room = _room(body, runner)

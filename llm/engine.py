@@ -1,4 +1,4 @@
-"""The engine's HTTP: its stream of events, its errors, its tokens."""
+"""Reads the engine's answers: its stream of events, errors and tokens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOO_LONG = "exceed_context_size_error"
 
 
 async def events(runner: Runner, answer: Answer) -> AsyncGenerator[dict[str, Any], None]:
-    """The events of a stream. Raises Refused if it brings an error, or breaks."""
+    """Yields the events of a stream. Raises Refused if it contains an error, or breaks."""
     rest = b""
     ended = False
     async for piece in runner.pieces(answer):
@@ -40,7 +40,7 @@ async def events(runner: Runner, answer: Answer) -> AsyncGenerator[dict[str, Any
 
 
 def error_of(data: bytes, status: int, runner: Runner) -> Refused:
-    """An error of the engine's as the front answers it."""
+    """The error of the front for an error of the engine."""
     try:
         answer = msgspec.json.decode(data)
         error = answer.get("error", answer)
@@ -80,7 +80,7 @@ def too_long(tokens: int, holds: int, runner: Runner) -> Refused:
 
 
 async def tokens_of(runner: Runner, text: str, *, special: bool = False) -> list[int]:
-    """The tokens of a text. `special`: names of control tokens in it are those tokens."""
+    """The tokens of a text. `special`: names of control tokens in the text become those tokens."""
     body = {"content": text, "parse_special": special, "add_special": False}
     answer = await runner.ask("POST", "/tokenize", msgspec.json.encode(body))
     data = await runner.whole(answer)

@@ -1,4 +1,4 @@
-"""What programs of the server may see of the environment: no token, and nothing else of svc's."""
+"""Environment variables for the server's programs: no tokens, and nothing else of svc's."""
 
 from __future__ import annotations
 

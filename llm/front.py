@@ -115,7 +115,8 @@ class Front:
         return answer
 
     async def _answer_failure(self, request: Request, error: Exception) -> HTTPResponse:
-        """What no handler answers: an unknown path or method, a broken request, a fault of ours."""
+        """The answer to a request that no handler answers: an unknown path or method, a broken request, a
+        bug."""
         status = error.status_code if isinstance(error, SanicException) else 500
         request.ctx.headers = {}
         try:
@@ -151,7 +152,7 @@ class Front:
     # --- what handlers share
 
     async def body(self, request: Request, most: int = LLM_BODY) -> bytes:
-        """The whole body. Raises Refused if it is larger, or stops coming."""
+        """The whole body. Raises Refused if it is too large or does not arrive completely."""
         return b"".join([piece async for piece in self.pieces(request, most)])
 
     async def pieces(self, request: Request, most: int) -> AsyncIterator[bytes]:
@@ -174,7 +175,7 @@ class Front:
             yield piece
 
     def find(self, text: str | None) -> Installed:
-        """The model that a request names. Raises Refused."""
+        """The model with this name. Raises Refused."""
         named = wire.required(text, "model")
         try:
             return self.models.find(self.name(named))
@@ -195,7 +196,8 @@ class Front:
         return HTTPResponse(b"", status, request.ctx.headers)
 
     async def stream(self, request: Request, source: AsyncGenerator[dict[str, Any], None]) -> None:
-        """Send lines as they come. An error before the first keeps its status; later it is a line."""
+        """Send lines as they come. An error before the first line is sent with its status, a later one as a
+        line."""
         async with aclosing(source):
             first = await anext(source)
             response = await request.respond(content_type=_NDJSON, headers=request.ctx.headers)
@@ -301,7 +303,7 @@ class Front:
         work: Work | None,
         empty: dict[str, Any],
     ) -> HTTPResponse | None:
-        """Answer a parsed request; without work it loads the model, or unloads it."""
+        """Answer a parsed request. Without `work` it loads or unloads the model."""
         keep = wire.seconds(call.keep_alive)
         context = wire.context_of({**installed.record.parameters, **(call.options or {})})
         if work is None:
@@ -372,7 +374,7 @@ def say(line: str) -> None:
 
 
 async def serve(front: Front, bound: socket.socket, ended: asyncio.Event) -> int:
-    """Answer until `ended`, or until nobody needs the server. Returns the exit code."""
+    """Answer until `ended` is set, or nobody needs the server. Returns the exit code."""
     app = front.build()
     server: Any = await app.create_server(
         sock=bound, return_asyncio_server=True, access_log=False, backlog=1024, noisy_exceptions=False

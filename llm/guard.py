@@ -1,8 +1,7 @@
-"""Who may ask: programs of this machine, and pages that come from it.
+"""Decides who may send requests: programs of this machine, and pages that come from it.
 
-A page of any site can send requests to 127.0.0.1, and a name of any site can be made to mean it; so the Host
-must be this machine's, and a foreign Origin is refused.
-"""
+A page of any site can send requests to 127.0.0.1, and a name of any site can be made to mean it. So the Host
+must be this machine's, and a foreign Origin is refused."""
 
 from __future__ import annotations
 

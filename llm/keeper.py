@@ -35,8 +35,8 @@ _LOOK = 1.0
 
 
 def main(words: list[str]) -> int:
-    """Keep a server until it is told to end. Returns the exit code. `words`: PORT, then `shown` if the log is
-    printed too, then `ollama=PATH` to run that."""
+    """Keep a server until it is told to end. Returns the exit code. `words`: PORT; then `shown`, if the log
+    is to be printed too; then `ollama=PATH`, to run that program."""
     port, more = int(words[0]), words[1:]
     ollama = next((word.partition("=")[2] for word in more if word.startswith("ollama=")), "")
     folder = llm_home() / str(port)

@@ -1,4 +1,5 @@
-"""Whether anybody still needs the server: apps hold leases, locks that the kernel drops with them."""
+"""Tells whether anybody still needs the server: apps hold leases, which are locks that the kernel releases
+when they end."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ STAYING_SECONDS = 30.0  # between two looks at a server that stays
 
 
 class Idle:
-    """Watches the leases of a port. A server that somebody started to stay never becomes idle."""
+    """Watches the leases of a port. A server that was started to run without leases is never idle."""
 
     def __init__(self, home: Path, port: int) -> None:
         self._folder = home / str(port)
@@ -22,7 +23,7 @@ class Idle:
         self._since = time.monotonic()
 
     def used(self, open_requests: int) -> None:
-        """Note how many requests are open."""
+        """Record the number of open requests."""
         self._open = open_requests
         self._since = time.monotonic()
 

@@ -1,4 +1,4 @@
-"""What the front says of models: tags, show, ps and /v1/models."""
+"""The front's answers about models: tags, show, ps and /v1/models."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def details(installed: Installed) -> dict[str, Any]:
 
 
 def digest(installed: Installed) -> str:
-    """The digest of the record: two names of one file with other parameters have different ones."""
+    """The digest of the record. Two names of one file with different parameters have different digests."""
     record = msgspec.structs.replace(installed.record, source=None)
     if record == type(record)(model=record.model, modified_at=record.modified_at):
         return record.model

@@ -64,7 +64,7 @@ async def take_blob(models: Models, sha256: str, pieces: AsyncIterator[bytes]) -
 
 
 def record_of(request: wire.Create, models: Models, find: Callable[[str | None], Installed]) -> Record:
-    """What a new model is. Raises Refused."""
+    """The record of a new model. Raises Refused."""
     for name in ("quantize", "adapters"):
         if getattr(request, name):
             raise Refused(501, f"{name}: making models this way is not in this version of svc")

@@ -6,7 +6,8 @@ from typing import Any
 
 
 class Refused(Exception):
-    """`extra`: further members of the error for clients of /v1. `kind`: its type there."""
+    """The front refuses a request. `extra`: further members of the error for clients of /v1. `kind`: its type
+    there."""
 
     def __init__(self, status: int, sentence: str, kind: str = "", **extra: Any) -> None:
         super().__init__(sentence)

@@ -39,7 +39,7 @@ INSTALL = "install the engine: pip install 'svc[llm]'"
 
 
 def embeds_only(header: Header) -> bool:
-    """Whether a model makes embeddings and no text: it says how it pools."""
+    """Whether a model makes embeddings only: its header then names a kind of pooling."""
     return f"{header.architecture}.pooling_type" in header.fields
 
 
@@ -63,7 +63,7 @@ class Runner:
 
     @property
     def batch(self) -> int:
-        """Tokens of a prompt read at once, and at most those of a text that is embedded."""
+        """The number of prompt tokens that are read at once. A text that is embedded can have no more."""
         return (
             self.plan.context if embeds_only(self.installed.about.header) else min(BATCH, self.plan.context)
         )
@@ -88,7 +88,7 @@ class Runner:
 
     @property
     def expires_at(self) -> float:
-        """Unix seconds; infinite if it stays."""
+        """Unix time in seconds; infinite if the model stays loaded."""
         return (
             math.inf if self.keep == math.inf else (time.time() if self.busy else self.idle_since) + self.keep
         )
@@ -115,7 +115,8 @@ class Runner:
         return b"".join([piece async for piece in self.pieces(answer)])
 
     async def watch_silence(self) -> None:
-        """While requests wait: a runner without a sign of life is killed, which breaks their connections."""
+        """Called while requests wait: kills a runner that gives no sign of life, which breaks their
+        connections."""
         while True:
             await asyncio.sleep(max(self.heard + SILENT_SECONDS - time.monotonic(), HEALTH_SECONDS / 10))
             if time.monotonic() - self.heard < SILENT_SECONDS:
@@ -132,7 +133,7 @@ class Runner:
                 return
 
     def died(self) -> Died:
-        """The error of a request whose connection broke; the runner is not used again."""
+        """The error for a request whose connection broke. The runner is not used again."""
         self._broken = True
         what = "did not answer and was ended" if self.hung else "ended unexpectedly"
         name = self.installed.name.short
@@ -160,8 +161,8 @@ class Runners:
         keep: float,
         use: Callable[[Runner], AsyncGenerator[T, None]],
     ) -> AsyncGenerator[T, None]:
-        """Yields what `use` yields with a runner. A runner that dies before its first answer is replaced
-        once."""
+        """Yields what `use` yields with a runner. If the runner dies before its first piece, another one is
+        tried once."""
         for last in (False, True):
             begun = False
             try:
@@ -176,7 +177,7 @@ class Runners:
 
     @asynccontextmanager
     async def lend(self, installed: Installed, context: int | None, keep: float) -> AsyncIterator[Runner]:
-        """A runner with the model, loaded if it is not, for the time of the block. Raises Refused."""
+        """A context with a runner that has the model loaded. Raises Refused."""
         runner = await self._acquire(installed, context)
         try:
             runner.keep = keep

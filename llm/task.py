@@ -1,4 +1,4 @@
-"""What a runner is told, and what it answers when it has started."""
+"""The task of a runner, and its report when it has started."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Task(msgspec.Struct, kw_only=True):
 
 
 class Started(msgspec.Struct, kw_only=True):
-    """`url`: the runner answers there; else `error`: why it does not."""
+    """The report of a runner. `url`: its address; or `error`: why it did not start."""
 
     url: str = ""
     error: str = ""

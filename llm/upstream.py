@@ -56,7 +56,7 @@ class Answer:
         return b"".join([piece async for piece in self.pieces()])
 
     def close(self) -> None:
-        """Hang up; the runner notices, and stops working on an answer that has not ended."""
+        """Close the connection. The runner notices it, and stops working on an unfinished answer."""
         self._writer.close()
 
     async def _line(self) -> bytes:

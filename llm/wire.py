@@ -1,4 +1,4 @@
-"""Bodies of /api as clients send them, and what the engine is asked instead."""
+"""Bodies of /api as clients send them, and the engine's requests made from them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DURATION = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
 
 
 class Named(msgspec.Struct, kw_only=True):
-    """`name` is what older clients call `model`."""
+    """`name`: the name of `model` in older clients."""
 
     model: str | None = None
     name: str | None = None
@@ -31,7 +31,7 @@ class Named(msgspec.Struct, kw_only=True):
 
 
 class Call(msgspec.Struct, kw_only=True):
-    """What generating and embedding share."""
+    """Members that requests to generate and to embed share."""
 
     model: str | None = None
     stream: bool | None = None
@@ -115,7 +115,7 @@ class Create(Named, kw_only=True):
 
 
 class OfEngine(msgspec.Struct, kw_only=True):
-    """The members of a /v1 body that the front reads. The rest passes."""
+    """The members of a /v1 body that the front reads. The others are passed on unchanged."""
 
     model: str | None = None
     messages: Any = None
@@ -184,7 +184,7 @@ _LARGEST = 1 << 31
 
 
 def options_of(options: dict[str, Any]) -> dict[str, Any]:
-    """The options as the engine takes them; those that it has no use for are left out. Raises Refused."""
+    """The options in the engine's form; options that it does not have are left out. Raises Refused."""
     engine_options: dict[str, Any] = {}
     for name, (theirs, kinds) in _OPTIONS.items():
         value = options.get(name)
@@ -235,7 +235,7 @@ _IMAGES = ((b"\x89PNG", "png"), (b"\xff\xd8", "jpeg"), (b"GIF8", "gif"), (b"BM",
 
 
 def picture(data: str) -> dict[str, Any]:
-    """A picture of a message, as the engine takes it. Raises Refused."""
+    """A picture of a message, in the engine's form. Raises Refused."""
     text = data.partition(",")[2] if data.startswith("data:") else data
     try:
         head = base64.b64decode(text[:64] + "=" * (-len(text[:64]) % 4), validate=True)

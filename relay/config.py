@@ -142,7 +142,7 @@ class Config:
         return self.public_url.startswith("https://")
 
     def authorities(self) -> frozenset[str]:
-        """The `@authority` values that a request signature may name; the first is for messages."""
+        """The `@authority` values that a request signature may name. The first one is used in messages."""
         own = {authority_of(self.public_url)}
         if self.dev:
             own |= {f"{name}:{self.port}" for name in _LOOPBACK}

@@ -45,15 +45,16 @@ def answer(words: list[str]) -> int:
 
 
 def _require_utf8_names() -> None:
-    """Start anew in Python's UTF-8 mode where the locale has another encoding. Names are bytes on the disk,
-    and svc reads them as UTF-8 whatever the locale is: everybody has the same files."""
+    """Restart in Python's UTF-8 mode if the locale has another encoding. File names are bytes on the disk,
+    and svc reads them as UTF-8 whatever the locale is, so that everybody has the same files."""
     if sys.getfilesystemencoding() != "utf-8" and not sys.flags.utf8_mode:
         os.execv(sys.executable, [sys.executable, *UTF8_NAMES, *sys.orig_argv[1:]])  # noqa: S606
 
 
 def _prepare_streams() -> None:
-    """Escape what an output cannot hold. In UTF-8 mode, speak to the terminal in the locale's encoding all
-    the same, and read arguments in it that are not UTF-8: these were typed, and are no names."""
+    """Escape characters that an output cannot encode. In UTF-8 mode, write to the terminal in the locale's
+    encoding all the same, and decode arguments that are not UTF-8 in it: they were typed, and are no file
+    names."""
     spoken = _spoken_encoding()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -65,8 +66,8 @@ def _prepare_streams() -> None:
 
 
 def _spoken_encoding() -> str | None:
-    """The locale's encoding, if Python was told to ignore it in favour of UTF-8; None if it was not, or if
-    somebody has chosen an encoding."""
+    """The locale's encoding if Python ignores it in favour of UTF-8; None if it does not, or if the user has
+    chosen an encoding."""
     if "utf8" not in sys._xoptions or os.environ.get("PYTHONIOENCODING"):
         return None
     import locale

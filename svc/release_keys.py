@@ -1,8 +1,7 @@
-"""The keys that sign the builds of svc, written here by `scripts/release.py` into the build that it makes.
+"""The keys that sign the builds of svc. `scripts/release.py` writes them into the build that it makes.
 
-A program trusts two at most: the key that signed it, and the next one, so that a build signed with the next
-key is taken by programs that were built before it. Checkouts and packages trust none: they are not replaced.
-"""
+A program trusts two keys at most: the one that signed it, and the next one, so that older programs accept a
+build that is signed with the next key. Checkouts and packages trust none; they are not replaced."""
 
 from __future__ import annotations
 

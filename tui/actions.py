@@ -23,9 +23,9 @@ Needs = Literal["", "online", "signed_in", "item", "write"]
 
 
 class Action(msgspec.Struct, frozen=True):
-    """`keys` in Textual's names. `command`: the `svc` command line with the same effect, "" without one;
-    `{…}` are filled from the screen. `needs`: a condition, without which the action says why it is not
-    available. `footer`: shown at the bottom. `right`: the operation in the table of rights."""
+    """An action. `keys`: in Textual's names. `command`: the `svc` command line with the same effect, ""
+    without one; `{…}` are filled in from the screen. `needs`: a condition; if it is not met, the action says
+    why it is not available. `footer`: shown at the bottom. `right`: its operation in the table of rights."""
 
     id: str
     keys: tuple[str, ...]
@@ -84,7 +84,7 @@ _NAMES = {
 
 
 def spoken(key: str) -> str:
-    """A key as people read it: `/` for `slash`."""
+    """The key as people write it: `/` for `slash`."""
     return _NAMES.get(key, key)
 
 
@@ -97,7 +97,7 @@ def remap(actions: Iterable[Action], changes: Mapping[str, tuple[str, ...]]) -> 
 
 
 def clashes(actions: Iterable[Action]) -> list[str]:
-    """A sentence for each key that belongs to two of the actions."""
+    """A sentence for each key that two of the actions share."""
     seen: dict[str, Action] = {}
     clashing = []
     for action in actions:
@@ -109,11 +109,8 @@ def clashes(actions: Iterable[Action]) -> list[str]:
 
 
 def read_keys(file: Path) -> dict[str, tuple[str, ...]]:
-    """The keys of `keys.toml`: action → key or keys. {} without the file, UsageError if it cannot be read.
-
-    down = ["j", "down"]
-    find_file = "ctrl+t"
-    """
+    """The keys in `keys.toml`: action → key or keys. {} without the file. Raises UsageError if it cannot be
+    read."""
     try:
         text = file.read_text("utf-8")
     except FileNotFoundError:

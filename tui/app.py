@@ -99,7 +99,8 @@ class SvcApp(News, inherit_bindings=False):
 
     @property
     def opens_links(self) -> bool:
-        """Whether the terminal opens links by itself. A page says nothing of its own in the environment."""
+        """Whether the terminal opens links by itself. A page in a browser does not say so in the
+        environment."""
         return self._opens_links and not self.is_web
 
     def over(self) -> Over | None:
@@ -188,8 +189,8 @@ class SvcApp(News, inherit_bindings=False):
     def act(
         self, endpoint: Endpoint[Any], body: Any = None, query: Any = None, *, about: str, **path: str
     ) -> None:
-        """Change something on the server: queue it, send the queue, then have the screen ask for news. A
-        refusal is shown with its reason and stays in the queue."""
+        """Change something on the server: queue the change, send the queue, then have the screen ask for
+        news. A refusal is shown with its reason and stays in the queue."""
         drafts, draft = self.drafts, self.draft
 
         def put(sending: Sending) -> None:
@@ -217,14 +218,14 @@ class SvcApp(News, inherit_bindings=False):
             self._on_queue(lambda: sending.drop(entry), send=False)
 
     def queued(self, prefix: str) -> list[str]:
-        """Descriptions of queued actions at paths below `prefix` of the API."""
+        """Descriptions of queued actions whose API path begins with `prefix`."""
         below = (entry for entry in self.entries if entry.state != "refused")
         return [described(entry) for entry in below if f"{entry.path}/".startswith(f"{prefix}/")]
 
     def _on_queue(
         self, change: Callable[[], object], send: bool = True, queued: Callable[[], None] | None = None
     ) -> None:
-        """Change the outbox, call `queued`, and then send it, on a thread of its own."""
+        """Change the outbox, call `queued`, and then send the outbox, on a thread."""
         sending, screen = self.sending, self.screen
         if sending is None:
             return
@@ -293,8 +294,8 @@ class SvcApp(News, inherit_bindings=False):
         self.finish(name, done, self.drafts.read(name))
 
     def finish(self, name: str, done: Callable[[str], None], text: str, blank: bool = False) -> None:
-        """Call `done(text)`; the draft `name` goes once that has queued an action, or if there is no text.
-        `blank`: call it without text as well."""
+        """Call `done(text)`. The draft `name` is deleted once that has queued an action, or if there is no
+        text. `blank`: call it even without text."""
         if text.strip() or blank:
             self.draft = name
             done(text)
@@ -343,7 +344,7 @@ class SvcApp(News, inherit_bindings=False):
         return reads.repos(self.client.account, self.place.repo_id)
 
     def _handle_exception(self, error: Exception) -> None:
-        """End with the error itself, which the caller prints in one sentence."""
+        """End with the error itself, which the caller prints as one sentence."""
         self.broken = error
         self.exit(return_code=1)
 
@@ -360,7 +361,7 @@ class SvcApp(News, inherit_bindings=False):
             self.push_screen(Inbox())
 
     def do_suspend(self) -> None:
-        """Stop the app as ctrl+z stops any program; the shell's fg has it go on."""
+        """Suspend the app, as ctrl+z does with any program; the shell's fg resumes it."""
         driver = self._driver
         if driver is None or not driver.can_suspend:
             cast("Any", self.screen).say("there is no shell to come back from here", "warn")
@@ -375,7 +376,7 @@ class SvcApp(News, inherit_bindings=False):
         self.wear(names[(names.index(self.colours) + 1) % len(names)])
 
     def wear(self, colours: str) -> None:
-        """Change the theme."""
+        """Use this theme."""
         self.colours = colours
         self.ansi_color = colours == "terminal"
         for screen in self.screen_stack:

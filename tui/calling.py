@@ -1,4 +1,4 @@
-"""What the app does with commands of svc: palette, command line, forms, and running one."""
+"""Commands of svc in the app: palette, command line, forms, and running them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOWN = frozenset({"run", "version", "advisory", "report", "webhook"})  # parame
 
 
 class Calling(KeysInOrder, inherit_bindings=False):
-    """`commands`: None where the app was opened without them."""
+    """Runs commands. `commands`: None if the app was opened without them."""
 
     commands: Commands | None = None
     place: Place
@@ -37,7 +37,7 @@ class Calling(KeysInOrder, inherit_bindings=False):
         return self.screen
 
     def later(self, work: Callable[[], None]) -> None:
-        """Run on the app's own thread, without waiting: the app may be ending."""
+        """Run on the app's own thread, without waiting, because the app may be ending."""
         if self._loop is not None and self.is_running:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self.call_later, work)
@@ -54,7 +54,8 @@ class Calling(KeysInOrder, inherit_bindings=False):
         return self.commands.summaries.get(path, "") if self.commands is not None else ""
 
     def known_for(self, path: str, fields: Sequence[Field]) -> dict[str, str]:
-        """Values of a command's parameters that the screen shows: repository, number, run, version, seal."""
+        """The values of a command's parameters that the screen shows: repository, number, run, version,
+        seal."""
         repo: Repo | None = self._current.subject()[0]
         facts: dict[str, str] = self._current.facts()
         first = path.partition(" ")[0]
@@ -73,7 +74,7 @@ class Calling(KeysInOrder, inherit_bindings=False):
         return values
 
     def refused(self, action: Action) -> str:
-        """Why the role of this account may not do this here; "" if it may."""
+        """Why the role of the account does not allow the action here; "" if it does."""
         from svc.flows.place.rights import refusal
 
         repo, mine = self._current.subject() if action.right else (None, False)
@@ -123,7 +124,7 @@ class Calling(KeysInOrder, inherit_bindings=False):
             self.push_screen(Form(path, fields, {**self.known_for(path, fields), **values}))
 
     def run_line(self, line: str) -> None:
-        """Run a command line. What it lacks is taken from the screen, else asked for."""
+        """Run a command line. Missing values are taken from the screen, or asked for in a form."""
         from tui.screens.command.form import Form
 
         try:

@@ -26,8 +26,8 @@ NOTHING, FOUND = 0, 1  # kinds of answers
 
 
 class Roles(NamedTuple):
-    """`text` as the lexer gives it back, which may change ends of lines; where in it each role begins, in
-    order; and which of NAMES it is."""
+    """The roles in a text. `text`: as the lexer returns it, which may change line breaks. `at`: where in it
+    each role begins, in order. `names`: indices into NAMES."""
 
     text: str
     at: array[int]
@@ -53,7 +53,7 @@ class Colouring:
                 return None
 
     def close(self) -> None:
-        """End the process; who waits for an answer gets none."""
+        """End the process; a thread that waits for an answer gets none."""
         process = self._process
         if process is not None:
             self._killed = process
@@ -103,7 +103,7 @@ class Colouring:
 
 
 def _read(source: IO[bytes], length: int) -> bytes:
-    """So many bytes; EOFError if the process ended before."""
+    """Exactly `length` bytes. Raises EOFError if the process ended before."""
     data = source.read(length)
     if len(data) < length:
         raise EOFError

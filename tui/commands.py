@@ -1,4 +1,4 @@
-"""The commands of svc in the app: what there is, what each takes, and running one.
+"""The commands of svc in the app: their list, their parameters, and running one.
 
     commands.summaries["issue close"]
     commands.fields("issue close")
@@ -26,8 +26,8 @@ Values = Mapping[str, str]
 
 
 class Field(NamedTuple):
-    """A parameter of a command. `spelled`: the option, such as --label; empty for an argument. `many`: takes
-    several words."""
+    """A parameter of a command. `spelled`: the names of the option, such as --label; empty for an argument.
+    `many`: takes several words."""
 
     name: str
     help: str = ""
@@ -76,7 +76,7 @@ class Commands:
 
 
 def given(fields: Sequence[Field], words: Sequence[str]) -> dict[str, str] | None:
-    """The values that the words behind a command give to its fields. None if they name an option that it
+    """The values that the words after a command give to its fields. None if they name an option that it
     lacks."""
     options = {spelled: field for field in (*fields, REPO, YES) for spelled in field.spelled}
     arguments = [field for field in fields if not field.spelled]

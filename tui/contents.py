@@ -92,7 +92,7 @@ def recent(repo_id: str, ref: str) -> Read[list[SealSummary]]:
 
 
 class CheckedSeal(msgspec.Struct, frozen=True):
-    """`fault`: why the signature does not hold, checked on this machine; "" if it does."""
+    """A seal whose signature was checked on this machine. `fault`: why it does not verify, "" if it does."""
 
     seal: SealSummary
     fault: str
@@ -142,8 +142,8 @@ def blame(repo_id: str, seal_id: str, path: str) -> Read[Blame]:
 def history(
     repo_id: str, ref: str, path: str | None, *, first_parent: bool = False
 ) -> Read[list[SealSummary]]:
-    """Seals of a branch or tag; with a path those that changed the file, under former names too.
-    `first_parent`: of the branch itself, each made from the one before, without what was merged."""
+    """Seals of a branch or tag; with a path those that changed the file, also under earlier names.
+    `first_parent`: along first parents only, without merged seals."""
     query = CommitsQuery(ref=ref, path=path, follow=bool(path), first_parent=first_parent)
     return Read(
         f"repos/{repo_id}/{'line' if first_parent else 'history'}/{ref}/{path or ''}",
@@ -153,7 +153,7 @@ def history(
 
 
 def brought(repo_id: str, seal_id: str) -> Read[Compare]:
-    """The changes of a seal."""
+    """The changes that a seal made."""
     query = CompareQuery(head=seal_id)
     return Read(
         f"repos/{repo_id}/brought/{seal_id}",
@@ -172,7 +172,7 @@ def issues(repo_id: str, query: IssueQuery) -> Read[list[ListedIssue]]:
 
 
 def _named(query: msgspec.Struct) -> str:
-    """The key of a query: its state alone, or all that it asks for."""
+    """The cache key of a query: its state, or all its members if others are set."""
     filters = {name: value for name, value in msgspec.structs.asdict(query).items() if value is not None}
     return str(filters["state"]) if len(filters) == 1 else msgspec.json.encode(filters).decode()
 
@@ -221,7 +221,7 @@ def labels(repo_id: str) -> Read[list[Label]]:
 
 
 def listing(repo_id: str) -> Read[list[Listing]]:
-    """One, or none: a repository may have no listing."""
+    """The listing of a repository in a list of one; [] if it has none."""
 
     def call(api: Api) -> list[Listing]:
         try:
@@ -266,7 +266,8 @@ def protections(repo_id: str) -> Read[list[Protection]]:
 
 
 def dependencies(repo_id: str, seal_id: str) -> Read[Dependencies]:
-    """Not final: advisories come, and who sees which repository changes."""
+    """The dependencies of a seal. They are not final: advisories are added, and who sees which repository
+    changes."""
     query = DependencyQuery(ref=seal_id)
     return Read(
         f"repos/{repo_id}/dependencies/{seal_id}",

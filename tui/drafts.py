@@ -1,4 +1,4 @@
-"""Texts that somebody has begun to write, kept in files until they are in the outbox.
+"""Drafts: texts that were typed and are not in the outbox yet, stored in files.
 
 drafts.keep("REPO-41", "What about")
 drafts.read("REPO-41")
@@ -16,7 +16,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,100}")  # a server gives the ids in the na
 
 
 class Drafts:
-    """Drafts by name in a folder of SVC_HOME. Each change is in its file before the next key."""
+    """Drafts by name in a folder of SVC_HOME. Each change is written to its file before the next key is
+    handled."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -34,7 +35,7 @@ class Drafts:
             return ""
 
     def keep(self, name: str, text: str) -> None:
-        """Replace the draft; without text remove it. A full disk loses the change, and nothing else."""
+        """Replace the draft; an empty text deletes it. If the disk is full, only this change is lost."""
         with suppress(OSError):
             file = self.file(name)
             if not text.strip():
@@ -47,7 +48,7 @@ class Drafts:
 
 
 def named(repo_id: str, number: int, *words: object) -> str:
-    """The name of a draft about issue or proposal `number`; `words`: about what of it."""
+    """The name of a draft about issue or proposal `number`. `words`: the kind of text, such as "verdict"."""
     end = f"-{_short(repr(words))}" if words else ""
     return f"{repo_id}-{number}{end}"
 

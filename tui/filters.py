@@ -36,8 +36,8 @@ _WORD = re.compile(r"([A-Za-z_-]+):(?!//)(.*)", re.DOTALL)
 
 
 class Filter(NamedTuple):
-    """`query`: what the server is asked for; `words`: what it was made from; `free`: text that rows have to
-    contain."""
+    """A filter of a list. `query`: for the server. `words`: the typed words, name → value. `free`: text that
+    rows must contain."""
 
     query: Query
     words: dict[str, str]
@@ -45,7 +45,7 @@ class Filter(NamedTuple):
 
     @property
     def without_state(self) -> str:
-        """The words but for the state, as they are typed."""
+        """The words except that of the state, as they are typed."""
         return " ".join(f"{name}:{_quoted(value)}" for name, value in self.words.items() if name != "state")
 
     @property
@@ -57,7 +57,7 @@ class Filter(NamedTuple):
 
 
 def parse(kind: Kind, text: str, state: str = "open") -> Filter:
-    """The filter that the text spells; `state` counts unless it names one. Raises UsageError for an unknown
+    """The filter in the text. `state` applies unless the text names one. Raises UsageError for an unknown
     word, and for a value that its word does not take."""
     words: dict[str, str] = {}
     free: list[str] = []
@@ -88,8 +88,8 @@ def parse(kind: Kind, text: str, state: str = "open") -> Filter:
 
 
 def complete(kind: Kind, text: str, values: Callable[[str], Iterable[str]]) -> tuple[str, list[str]]:
-    """The text with its last word completed as far as it is certain, and the candidates for it. `values`:
-    those of a word, such as the labels of the repository."""
+    """The text with its last word completed as far as possible, and the candidates for the word. `values`:
+    returns the values of a word, such as the labels of the repository."""
     before, typed = _parted(text)
     name, colon, begun = typed.partition(":")
     if colon and name in WORDS[kind]:
@@ -118,7 +118,7 @@ def complete(kind: Kind, text: str, values: Callable[[str], Iterable[str]]) -> t
 
 
 def _parted(text: str) -> tuple[str, str]:
-    """The text before its last token, and the token; "" behind a blank."""
+    """The text before its last token, and the token; "" if the text ends with a blank."""
     tokens = list(_TOKEN.finditer(text))
     if not tokens or tokens[-1].end() != len(text):
         return text, ""
@@ -126,7 +126,7 @@ def _parted(text: str) -> tuple[str, str]:
 
 
 def _shared(names: list[str]) -> str:
-    """What all of them begin with."""
+    """The longest common beginning of the names."""
     first, last = min(names), max(names)
     same = next((at for at, letter in enumerate(first) if last[at : at + 1] != letter), len(first))
     return first[:same]

@@ -1,8 +1,7 @@
 """Source text as lines of parts with roles: keyword, string, comment …
 
-A line is made when it is asked for. What is kept are the text, where lines begin, and where roles begin: a
-text of 1 MB takes 2 MB, and as parts of all its lines it would take 25.
-"""
+A line is built when it is needed. Only the text, the starts of lines and the starts of roles are stored: 2 MB
+for a text of 1 MB, instead of 25 MB for the parts of all lines."""
 
 from __future__ import annotations
 
@@ -41,17 +40,17 @@ class Plain(Sequence[tuple[Part, ...]]):
         return self.parts(index)
 
     def parts(self, index: int) -> tuple[Part, ...]:
-        """A line as it is painted."""
+        """The line as it is painted."""
         return ((safe(self.line(index)), "text"),)
 
     def line(self, index: int) -> str:
-        """A line as it is in the text."""
+        """The line as it is in the text."""
         return line_at(self._text, self._begins[index])
 
 
 class Coloured(Plain):
-    """The lines of a text with roles. `at`: where in the text each role begins, in order; `roles`: which
-    of NAMES it is."""
+    """The lines of a text with roles. `at`: positions in the text where roles begin, in order. `roles`:
+    indices into NAMES."""
 
     def __init__(self, text: str, at: array[int], roles: bytes) -> None:
         super().__init__(text)
@@ -62,7 +61,7 @@ class Coloured(Plain):
         return tuple((safe(line[start:end]), role) for start, end, role in self.spans(index))
 
     def spans(self, index: int) -> list[tuple[int, int, str]]:
-        """Where in a line each role begins and ends."""
+        """(start, end, role) of each role in a line."""
         first = begins = self._begins[index]
         end = begins + len(self.line(index))
         ranges = []
@@ -80,8 +79,8 @@ def plain(text: str) -> Plain:
 
 
 def coloured(text: str, path: str = "", language: str = "") -> Coloured | None:
-    """The lines of a text with roles, by the name of its file or by its language; None where no lexer knows
-    it, where it is too long, or where its lexer takes too long. Call it on a thread."""
+    """The lines of a text with roles, found by its file name or language. None if no lexer knows it, it is
+    too long, or its lexer takes too long. Call it on a thread."""
     if not colourable(text):
         return None
     roles = COLOURING.roles(text, path, language)
@@ -89,7 +88,7 @@ def coloured(text: str, path: str = "", language: str = "") -> Coloured | None:
 
 
 def with_roles(roles: Roles) -> Coloured:
-    """The lines of a text whose roles are known."""
+    """The lines of a text with known roles."""
     return Coloured(*roles)
 
 

@@ -1,4 +1,4 @@
-"""Which role each part of a source text has, found by the lexers of Pygments.
+"""Finds the role of each part of a source text, with the lexers of Pygments.
 
     python -P -m tui.lexing        the process that `tui.colouring` asks
 
@@ -47,8 +47,8 @@ _KNOWN: dict[_TokenType, str] = {}
 
 
 def lexer_of(path: str) -> Lexer | None:
-    """The lexer for files of this name, the one that Pygments would take; None if there is none. Those that
-    other packages bring are left out: to ask for them imports them all, which takes 70 ms and 2.4 MB."""
+    """The lexer that Pygments uses for files of this name; None if there is none. Lexers of other packages
+    are not considered: looking for them imports them all, which takes 70 ms and 2.4 MB."""
     name = path.rpartition("/")[2]
     ranked = [
         (kind.priority + (0.0 if "*" in pattern else 0.5), kind.__name__, kind)
@@ -79,7 +79,7 @@ def role_of(token: _TokenType) -> str:
 
 
 def roles_in(text: str, lexer: Lexer) -> Roles:
-    """The roles of a text. It may take any time."""
+    """The roles of a text. This may take any amount of time."""
     pieces: list[str] = []
     at, roles, begins, last = array("I"), bytearray(), 0, ""
     for token, piece in lex(text, lexer):
@@ -94,7 +94,8 @@ def roles_in(text: str, lexer: Lexer) -> Roles:
 
 
 def roles_soon(text: str, lexer: Lexer, seconds: float = SLICE) -> Roles | None:
-    """The roles of a text; None if they take more CPU than that, or on a thread where that cannot be told."""
+    """The roles of a text; None if finding them takes more CPU time than `seconds`, or on a thread where that
+    cannot be measured."""
     return within(seconds, lambda: roles_in(text, lexer))
 
 

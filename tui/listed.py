@@ -1,4 +1,4 @@
-"""Issues and proposals as lists show them: of the answers what a row and a filter need.
+"""Issues and proposals as lists need them: only the members that rows and filters use.
 
     listed(api.items(proposals.LIST, query, limit=10_000, id=repo_id), ListedProposal)
 
@@ -24,7 +24,7 @@ class Named(msgspec.Struct, frozen=True, gc=False):
 
 
 class Counts(msgspec.Struct, frozen=True, gc=False):
-    """The number of checks."""
+    """The number of checks: all, passed, failed, pending."""
 
     total: int = 0
     passed: int = 0
@@ -33,7 +33,7 @@ class Counts(msgspec.Struct, frozen=True, gc=False):
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
-    """Of a reviewer."""
+    """The verdict of a reviewer."""
 
     state: Literal["requested", "approved", "changes_requested"]
     stale: bool = False
@@ -66,5 +66,5 @@ class ListedProposal(msgspec.Struct, frozen=True, gc=False):
 
 
 def listed(resources: Iterable[Any], shape: type[T]) -> list[T]:
-    """What a server told of, in this shape: the attributes of the same names."""
+    """The resources converted to this shape, which has attributes of the same names."""
     return [msgspec.convert(resource, shape, from_attributes=True) for resource in resources]

@@ -35,7 +35,8 @@ class Place(NamedTuple):
     branch: str = ""
 
     def read_again(self) -> Place:
-        """The place with the branch on which its folder is now; unchanged for a folder that lost its link."""
+        """The place with the branch that its folder is on now; unchanged if the folder is no longer
+        linked."""
         if self.folder is None:
             return self
         try:
@@ -49,13 +50,14 @@ NOWHERE = Place()
 
 
 class Machine:
-    """Calls to the agent of a SVC_HOME. They wait; call them on threads."""
+    """Calls to the agent of a SVC_HOME. They block, so call them on threads."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
 
     def invoke(self, command: str, shape: type[T], **args: Any) -> ApiResponse[T] | None:
-        """What a command answers; None if no agent runs or answers. None is started merely to be asked."""
+        """The answer of a command of the agent; None if no agent runs or answers. The agent is not started
+        for this."""
         from localstore.agent.talk import AgentSilent, ApiResponse  # not before the first paint
         from svc.agent.start import reach
 
@@ -84,14 +86,14 @@ class Machine:
         return Writing(self._home, folder, path, heard)
 
     def status(self) -> SyncStatus | None:
-        """The watched folders and what waits."""
+        """The watched folders and the waiting actions."""
         from svc.agent.invoke.sync import Status as SyncStatus  # not before the first paint
 
         response = self.invoke("sync_status", SyncStatus)
         return response.data if response is not None else None
 
     def people(self, repo: str, branch: str) -> list[Person]:
-        """Who is on a branch, if a folder on it is watched here."""
+        """The people on a branch, if this machine watches a folder on it."""
         status = self.status()
         folders = status.folders if status is not None else []
         return [

@@ -1,10 +1,9 @@
-"""What the app asks once of the allocator and of the collector, because it stays and reads large answers.
+"""Settings of the memory allocator and garbage collector, because the app runs long and reads large answers.
 
-An answer of 5 MB is decoded, stored and shown in blocks of that size. When the C library of Linux frees the
-first one, it takes blocks of such sizes from its heaps from then on, of which each thread has its own; with
-what was allocated behind them they stay there. After a file and a comparison of 100,000 lines and 10,000
-proposals 38 MB of 59 were free and not given back.
-"""
+An answer of 5 MB is decoded, stored and shown in blocks of that size. After the C library of Linux has freed
+the first such block, it takes blocks of that size from its heaps, of which each thread has its own; blocks
+allocated after them keep these from shrinking. After a file and a comparison of 100,000 lines and 10,000
+proposals, 38 MB of 59 were free and not returned."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ _MMAP_THRESHOLD = -3  # of mallopt
 
 
 def settle() -> None:
-    """Give large blocks back when they are freed, and collect cycles as they are made. Call it when the
+    """Make the allocator return large blocks when they are freed, and collect cycles early. Call it after the
     modules of the app are imported."""
     with suppress(OSError, AttributeError):  # another C library has other ways
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, LARGE)

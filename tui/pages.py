@@ -34,15 +34,15 @@ WIDTH = 100  # columns of a text that somebody wrote
 
 
 class Choice(NamedTuple):
-    """One numbered line, and the page that it opens."""
+    """One numbered line, and the page that it opens; None if it opens nothing."""
 
     text: str
     page: Callable[[], Page] | None = None
 
 
 class Page(NamedTuple):
-    """A title, lines to read, and what can be chosen. `search`: the page for what is typed behind `/`, where
-    it is more than a text that choices contain."""
+    """A title, lines to read, and choices. `search`: returns the page for what is typed after `/`; None: the
+    choices are filtered by the text."""
 
     title: str
     lines: Sequence[str] = ()
@@ -51,13 +51,13 @@ class Page(NamedTuple):
 
 
 class Pages:
-    """`read`: gives the answer to a read. `now`: seconds since 1970."""
+    """`read`: returns the answer to a read. `now`: seconds since 1970."""
 
     def __init__(self, read: Callable[[Read[Any]], Any], now: Callable[[], float]) -> None:
         self._read, self._now = read, now
 
     def of(self, repo: Repo, seal: str | None) -> list[Choice]:
-        """What a repository has beside its files."""
+        """The page of a repository's parts beside its files."""
         return [
             Choice("issues", lambda: self.issues(repo)),
             Choice("proposals", lambda: self.proposals(repo)),
@@ -279,7 +279,7 @@ class Pages:
         return [] if refusal(operation, repo) else self._read(read)
 
     def inbox(self, full_names: dict[str, Repo]) -> Page:
-        """What is new; `full_names`: the repositories that can be opened."""
+        """The page of the inbox. `full_names`: the repositories that can be opened."""
         items: list[InboxItem] = self._read(reads.inbox())
         choices = []
         for item in items:
@@ -315,7 +315,7 @@ def _filtered(
     choices: list[Choice],
     search: Callable[[str], Page],
 ) -> Page:
-    """The page of a list with what its filter leaves."""
+    """The page of a list after its filter."""
     words = filters.free.casefold().split()
     matching = [choice for choice in choices if all(word in choice.text.casefold() for word in words)]
     typed = safe(filters.typed)

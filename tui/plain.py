@@ -75,7 +75,7 @@ class Plain:
         return Page(f"Repositories {len(repos)}", (), choices)
 
     def others(self, own_ids: set[str]) -> Page:
-        """What the account may see and has no role in."""
+        """The page of repositories that the account may see and has no role in."""
         repos = [repo for repo in self._read(reads.visible_repos()) if repo.id not in own_ids]
         return Page(f"Other repositories {len(repos)}", (), self._named(repos))
 
@@ -146,7 +146,8 @@ class Plain:
         return Page(f"seal {seal.id[:8]}, {len(compare.files)} files", lines)
 
     def _visit(self, page: Page) -> Callable[[], Page] | str | None:
-        """Print the page and read what comes next: a page to open, "back", "again", or None to quit."""
+        """Print the page and read the next input. Returns a page to open, "back", "again", or None to
+        quit."""
         choices = list(page.choices)
         start = 0
         while True:
@@ -180,7 +181,7 @@ class Plain:
                 self._say(f"{safe(word)} is none of the choices")
 
     def _filtered(self, page: Page, text: str) -> tuple[Page, list[Choice]]:
-        """The page for what is typed behind `/`, and what can be chosen on it."""
+        """The page for what was typed after `/`, and the choices on it."""
         if page.search is None:
             return page, [choice for choice in page.choices if text.casefold() in choice.text.casefold()]
         try:

@@ -1,4 +1,4 @@
-"""Reads of the app: for each the cache key, the shape, the call, and whether the answer can change.
+"""Reads of the app: cache key, shape, call, and whether the answer can change.
 
 client.fetch(reads.repos("alice"))
 

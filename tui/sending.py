@@ -20,7 +20,7 @@ from svc.http.session import Session
 
 
 class Sending:
-    """The outbox of one session. `connect` opens the API of (origin, account). Called on threads."""
+    """The outbox of one session. `connect`: opens the API of (origin, account). Call it on threads."""
 
     def __init__(
         self, outbox: Outbox, home: Home, session: Session | None, connect: Callable[[str, str], Api]
@@ -35,7 +35,7 @@ class Sending:
     def put(
         self, endpoint: Endpoint[Any], body: Any = None, query: Any = None, *, about: str, **path: str
     ) -> QueuedAction:
-        """Queue a change. Raises Unauthorized without a session, UsageError for one that breaks its rules."""
+        """Queue a change. Raises Unauthorized without a session, UsageError for an invalid change."""
         if self._session is None:
             raise Unauthorized("sign in to change anything: svc login")
         return Queue(self._outbox, self._session, about).put(endpoint, body, query, **path)

@@ -1,4 +1,4 @@
-"""Work that is ended when it takes too long, on the main thread.
+"""Limits the time of work on the main thread.
 
 rows = within(0.3, lambda: rendered(text)) or plain(text)
 """
@@ -19,12 +19,12 @@ SOON = 0.001  # seconds: the slice around is over as well
 
 
 class _Late(BaseException):
-    """The slice of time is over. No Exception, so that what the work catches is not this."""
+    """Raised when the time is over. It is no Exception, so that the work does not catch it."""
 
 
 def _cleans_up(frame: FrameType | None) -> bool:
-    """Whether the interpreter runs a finalizer, or the callback of a weak reference or of the garbage
-    collector, which swallow what is raised."""
+    """Whether the interpreter runs a finalizer, or a callback of a weak reference or of the garbage
+    collector. These swallow exceptions."""
     collecting = [getattr(callback, "__code__", None) for callback in gc.callbacks]
     while frame is not None and frame.f_code is not within.__code__:
         code = frame.f_code
@@ -35,11 +35,9 @@ def _cleans_up(frame: FrameType | None) -> bool:
 
 
 def within(seconds: float, work: Callable[[], T]) -> T | None:
-    """What `work` returns; None if it takes more CPU than that, or on another thread, where no signal comes.
-
-    The timer counts this process's own time, so that a busy machine ends nothing. The engine of regular
-    expressions looks for signals too: one match that goes on and on is ended as well.
-    """
+    """The result of `work`; None if it takes more CPU time than `seconds`, or on another thread, where no
+    signal arrives. The timer counts this process's own time, so a busy machine ends nothing. The engine of
+    regular expressions checks for signals too, so even a single long match is ended."""
     if threading.current_thread() is not threading.main_thread():
         return None
     armed = True

@@ -29,7 +29,7 @@ def safe(text: str) -> str:
 
 
 def starts(text: str) -> array[int]:
-    """Where each line of a text begins; behind a final newline an empty line begins."""
+    """The positions at which the lines of a text begin. After a final line break an empty line begins."""
     positions = array("I")
     for begins, lines in windows(text):
         positions.append(begins)
@@ -38,8 +38,8 @@ def starts(text: str) -> array[int]:
 
 
 def windows(text: str) -> Iterator[tuple[int, list[str]]]:
-    """A text in pieces of WINDOW characters and up to the next end of a line: where each begins, and its
-    lines. All lines of a long text at once take three times as much memory as the text."""
+    """Yields (start, lines) for pieces of WINDOW characters, extended to the next line break. All lines of a
+    long text at once would take three times as much memory as the text."""
     begins = 0
     while begins <= len(text):
         end = text.find("\n", begins + WINDOW)
@@ -50,31 +50,31 @@ def windows(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def line_at(text: str, begins: int) -> str:
-    """The line that begins there, without its end."""
+    """The line that begins at this position, without its line break."""
     end = text.find("\n", begins)
     return text[begins:] if end < 0 else text[begins:end]
 
 
 def ago(text: str, now: float) -> str:
-    """An RFC 3339 time as people say it at `now` (seconds since 1970): `2 h ago`. What is not a time is made
-    safe."""
+    """An RFC 3339 time as an age at `now` (seconds since 1970): `2 h ago`. Other text is returned escaped."""
     return safe(age(text, datetime.fromtimestamp(now, UTC))) if text else ""
 
 
 def brief(text: str, now: float) -> str:
-    """A time as narrow rows say it: `2h`, `23m`, `now`."""
+    """A time in the short form for narrow rows: `2h`, `23m`, `now`."""
     words = ago(text, now).removesuffix(" ago").replace("just now", "now")
     return words.replace(" min", "m").replace(" h", "h").replace(" d", "d")
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """A text of several lines, made safe, each line broken between words where it is wider than `width`
-    cells. Lines keep their indentation, and go on below their first word."""
+    """A text of several lines, escaped; lines wider than `width` cells are wrapped between words. Wrapped
+    lines keep their indentation and continue below their first word."""
     return [row for line in text.replace("\r\n", "\n").rstrip("\n").split("\n") for row in hung(line, width)]
 
 
 def hung(line: str, width: int) -> list[str]:
-    """One line, made safe; where it is wider than `width` cells it goes on below its first word."""
+    """One line, escaped; if it is wider than `width` cells, it is wrapped and continues below its first
+    word."""
     line = safe(line)
     if cell_len(line) <= width:
         return [line]
@@ -84,7 +84,7 @@ def hung(line: str, width: int) -> list[str]:
 
 
 def _broken(line: str, width: int) -> list[str]:
-    """A line that begins with a word, in rows of at most `width` cells, broken between words."""
+    """A line without indentation, wrapped between words into rows of at most `width` cells."""
     rows: list[str] = []
     row = ""
     for word in line.split(" "):
@@ -99,7 +99,7 @@ def _broken(line: str, width: int) -> list[str]:
 
 
 def folded(parts: Sequence[Part], width: int) -> list[tuple[Part, ...]]:
-    """One line of parts as rows of at most `width` columns, broken between words."""
+    """One line of parts, wrapped between words into rows of at most `width` columns."""
     text = "".join(words for words, _ in parts)
     if cell_len(text) <= width:
         return [tuple(parts)]
@@ -123,7 +123,7 @@ def _between(parts: Sequence[Part], start: int, end: int) -> tuple[Part, ...]:
 
 
 def fit(parts: Iterable[Part], width: int) -> list[Part]:
-    """The parts cut to `width` columns, with an ellipsis if something is missing."""
+    """The parts, cut to `width` columns; an ellipsis replaces what is cut."""
     fitting: list[Part] = []
     room = width
     for text, role in parts:
@@ -142,7 +142,7 @@ def fit(parts: Iterable[Part], width: int) -> list[Part]:
 
 
 def columns(left: Sequence[Part], right: Sequence[Part], width: int) -> list[Part]:
-    """`left` from the first column, `right` up to the last; the left one is cut where both do not fit."""
+    """`left` from the first column, `right` up to the last; `left` is cut if both do not fit."""
     tail = sum(cell_len(text) for text, _ in right)
     if not right or tail + 8 > width:
         return fit([*left, *((("  ", "text"), *right) if right else ())], width)
@@ -152,6 +152,6 @@ def columns(left: Sequence[Part], right: Sequence[Part], width: int) -> list[Par
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines without their ends; a final newline makes no further line."""
+    """The lines without line breaks. A final line break does not begin another line."""
     lines = text.split("\n")
     return lines[:-1] if len(lines) > 1 and lines[-1] == "" else lines

@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class Texts:
-    """The texts of `of`, a screen or a tab. `repaint` is called when something looks otherwise now."""
+    """The texts of `of`, a screen or a tab. `repaint`: called when rows have changed."""
 
     def __init__(self, of: Widget, repaint: Callable[[], None]) -> None:
         self._of, self._repaint = of, repaint
@@ -51,7 +51,7 @@ class Texts:
         self._wanted: dict[tuple[str, str], None] = {}
 
     def rows(self, text: str, width: int, *, breaks: bool = True) -> list[Row]:
-        """The rows of a text. `breaks`: each end of a line is one, as in comments."""
+        """The rows of a text. `breaks`: each line break in the text begins a new row, as in comments."""
         key = (text, width, breaks)
         page = self._pages.get(key)
         if page is None:
@@ -112,7 +112,7 @@ class Texts:
 
 
 def timed(work: Callable[[], T]) -> tuple[T | None, bool]:
-    """What `work` returns within its time, and whether it took longer."""
+    """The result of `work` within its time (None if it took longer), and whether it took longer."""
     from tui.markdown.page import SECONDS
 
     done: list[bool] = []
@@ -126,7 +126,7 @@ def timed(work: Callable[[], T]) -> tuple[T | None, bool]:
 
 
 def first_words(text: str) -> str:
-    """The first line of a Markdown text without its signs, for a row."""
+    """The first line of a Markdown text without Markdown signs, for a row."""
     first = text.strip().partition("\n")[0]
     return first.lstrip("#*-> ").replace("**", "").replace("`", "").rstrip()
 
@@ -146,7 +146,7 @@ def linked_path(path: str, target: str) -> str | None:
 
 
 def item(key: Hashable | None, row: Row | Line) -> Item:
-    """A row of a text, or parts, as a row of a list."""
+    """A row of a text, or its parts, as an item of a list."""
     from tui.markdown.words import Row
 
     return Item(key, row.parts, targets=row.targets) if isinstance(row, Row) else Item(key, row)

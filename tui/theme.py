@@ -66,11 +66,11 @@ _SEEN = 1.6  # the least contrast of a label's dot
 
 
 class Styles(dict[str, Style]):
-    """The style of each role. The role `label d73a4a` is that colour; where the background swallows it, the
-    colour of faint text."""
+    """The style of each role. The role `label d73a4a` has that colour; if it is invisible on the background,
+    the colour of faint text."""
 
     def __init__(self, background: str | None, colours: Mapping[str, str]) -> None:
-        """`colours` in Rich's words, "" for the terminal's text colour."""
+        """`colours`: in Rich's words; "" for the terminal's text colour."""
         self._base = Style.parse(f"on {background}") if background else Style()
         super().__init__((role, self._base + Style.parse(colours.get(role) or "none")) for role in ROLES)
 
@@ -107,9 +107,9 @@ def _luminance(colour: Color) -> float:
 
 
 def selected(colours: str, system: str | None, no_color: bool, colorfgbg: str) -> str:
-    """The role of the cursor's line: a tint that leaves the colours, where the terminal has 256 of them and
-    the background is known; else all of it reversed. `colorfgbg`: what the terminal says of its own colours,
-    such as `15;0`."""
+    """The role for the cursor's line: a tint that keeps the colours, if the terminal has 256 of them and its
+    background is known; else reversed. `colorfgbg`: the terminal's own colours by the environment, such as
+    `15;0`."""
     if no_color or system not in ("256", "truecolor"):
         return "reversed"
     if colours != "terminal":

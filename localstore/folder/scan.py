@@ -146,8 +146,8 @@ class _Walker:
     def _walk_part(
         self, fd: int, prefix: str, listed: list[os.DirEntry[str]], scope: Scope, ruled: bytes
     ) -> None:
-        """A folder of a partial walk: scan its files if asked for, and enter the folders on the way to
-        others."""
+        """Walk a folder in a partial walk: scan its files if the walk must visit it, and enter the folders
+        that lead to others to visit."""
         part = self._part
         assert part is not None  # noqa: S101 - the caller asked
         if prefix in part.files:

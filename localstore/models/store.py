@@ -28,8 +28,8 @@ _PAUSE = 0.01
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
-    """What a blob is. `how`: reflink, link, copy, upload or fetched. A link can be written through its other
-    name, so that `inode` and `mtime_ns` are compared before it is loaded."""
+    """The description of a blob. `how` it came: reflink, link, copy, upload or fetched. A linked file can be
+    changed through its other name, so `inode` and `mtime_ns` are compared before it is loaded."""
 
     size: int
     blake3: str
@@ -51,8 +51,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What a name means. `model`, `shards` (the files of the model after its first) and `projector`: SHA-256
-    of blobs. The others stand over what the model's header says; None: as the header has it."""
+    """The meaning of a name. `model`, `shards` (further files of the model) and `projector`: SHA-256 of
+    blobs. The other members override the model's header; None: as the header says."""
 
     v: int = 1
     model: str
@@ -68,12 +68,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def digests(self) -> list[str]:
-        """All its blobs: the files of the model in order, then its projector."""
+        """The digests of all its blobs: files of the model in order, then the projector."""
         return [self.model, *self.shards, *([self.projector] if self.projector else [])]
 
 
 class Installed(msgspec.Struct, frozen=True):
-    """A name with its record, and what its model is."""
+    """A name with its record, and the description of its model."""
 
     name: ModelName
     record: Record
@@ -87,12 +87,12 @@ class Installed(msgspec.Struct, frozen=True):
 
     @property
     def parameters(self) -> int:
-        """Weights of the model, in all its files."""
+        """The number of weights of the model, in all its files."""
         return sum(about.header.parameters for about in (self.about, *self.shards))
 
     @property
     def abouts(self) -> list[About]:
-        """What its blobs are, in the order of `Record.digests`."""
+        """The descriptions of its blobs, in the order of `Record.digests`."""
         return [self.about, *self.shards, *([self.projector] if self.projector else [])]
 
 
@@ -114,7 +114,7 @@ class Models:
         return self.blobs / f"sha256-{digest}"
 
     def about(self, digest: str) -> About | None:
-        """What the blob is; None if it is not here."""
+        """The description of the blob; None if it is not in the cache."""
         try:
             about = msgspec.json.decode(self._about(digest).read_bytes(), type=About)
         except (OSError, msgspec.MsgspecError):
@@ -122,7 +122,7 @@ class Models:
         return about if self.blob(digest).exists() else None
 
     def by_blake3(self, digest: str) -> str | None:
-        """The SHA-256 of the blob with this BLAKE3, if it is here and as it was when it came."""
+        """The SHA-256 of the blob with this BLAKE3; None if it is not in the cache, or was changed."""
         for path in self.blobs.glob("sha256-*.about"):
             sha256 = path.name.removeprefix("sha256-").removesuffix(".about")
             about = self.about(sha256)
@@ -131,11 +131,11 @@ class Models:
         return None
 
     def chunks_file(self, digest: str) -> Path:
-        """Where the list of chunks of a blob lies, once it is known."""
+        """The path of the file with a blob's list of chunks; it exists once they are known."""
         return self.blobs / f"sha256-{digest}.chunks"
 
     def intact(self, digest: str, about: About) -> bool:
-        """Whether the file of a blob is still the one that was read when it came."""
+        """Whether the file of a blob is unchanged since it came into the cache."""
         try:
             info = self.blob(digest).stat()
         except OSError:
@@ -146,7 +146,7 @@ class Models:
         )
 
     def all(self) -> list[Installed]:
-        """Every name whose blobs are here, the newest first."""
+        """Every name whose blobs are all in the cache, the newest first."""
         installed = []
         for path in self._names.glob("*/*/*/*"):
             name = ModelName.at(PurePosixPath(path.relative_to(self._names)))
@@ -156,15 +156,14 @@ class Models:
         return sorted(installed, key=lambda model: (model.record.modified_at, str(model.name)), reverse=True)
 
     def find(self, name: ModelName) -> Installed:
-        """Raises ModelMissing."""
+        """The model of this name. Raises ModelMissing."""
         installed = self._read(name)
         if installed is None:
             raise ModelMissing(name.short)
         return installed
 
     def files_to_load(self, installed: Installed) -> tuple[Path, Path | None]:
-        """The first file of the model, and that of its projector, which are as they were when they came.
-        Raises ModelChanged."""
+        """The paths of the model's first file and of its projector, both unchanged. Raises ModelChanged."""
         record = installed.record
         for digest, about in zip(record.digests, installed.abouts, strict=True):
             if not self.intact(digest, about):
@@ -173,8 +172,8 @@ class Models:
         return file, self.blob(record.projector) if record.projector else None
 
     def _linked(self, record: Record) -> Path:
-        """The first file of a model of several, in a folder where the engine finds the others by their
-        names."""
+        """The path of the first file of a model of several files, in a folder where the engine finds the
+        others by name."""
         folder = self._shards / record.model
         files = [record.model, *record.shards]
         with self.locked():
@@ -187,7 +186,7 @@ class Models:
         return folder / f"model-00001-of-{len(files):05}.gguf"
 
     def put(self, name: ModelName, record: Record) -> Installed:
-        """Let a name mean this. Raises ModelMissing if a blob of it was removed meanwhile."""
+        """Store the record under this name. Raises ModelMissing if a blob of it was removed meanwhile."""
         with self.locked():
             if any(self.about(digest) is None for digest in record.digests):
                 raise ModelMissing(name.short)
@@ -198,8 +197,7 @@ class Models:
 
     @contextmanager
     def reserve(self, keys: Iterable[str]) -> Iterator[None]:
-        """Keep `remove` from taking these blobs until the end of the block. `keys`: `sha256-<hex>` or
-        `b3-<hex>`."""
+        """A context in which `remove` leaves these blobs. `keys`: `sha256-<hex>` or `b3-<hex>`."""
         with ExitStack() as stack:
             with self.locked():
                 stack.enter_context(reserve(self._reserved, keys))
@@ -209,8 +207,8 @@ class Models:
         write(self._about(digest), msgspec.json.encode(about))
 
     def remove(self, name: ModelName) -> tuple[Installed, int]:
-        """Remove a name, and the blobs that no other name has and no pull needs. Returns it and the bytes of
-        these blobs. Raises ModelMissing."""
+        """Remove a name, and its blobs that no other name and no running pull needs. Returns the name and the
+        freed bytes. Raises ModelMissing."""
         with self.locked():
             removed = self.find(name)
             path = self._names / name.path
@@ -226,7 +224,7 @@ class Models:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the lock of the cache; waits for another holder."""
+        """A context that holds the lock of the cache; waits for another holder."""
         self.blobs.mkdir(parents=True, exist_ok=True, mode=0o700)
         end = time.monotonic() + LOCK_SECONDS
         while True:
@@ -252,7 +250,7 @@ class Models:
         return Installed(name, record, about, projector, shards)
 
     def _reserved_digests(self) -> set[str]:
-        """The SHA-256 of the blobs here that pulls need."""
+        """The SHA-256 of the blobs in the cache that running pulls need."""
         keys = reserved(self._reserved)
         digests = {key.removeprefix("sha256-") for key in keys if key.startswith("sha256-")}
         if len(digests) < len(keys):
@@ -267,7 +265,7 @@ class Models:
         return self.blobs / f"sha256-{digest}.about"
 
     def _drop(self, digest: str) -> int:
-        """Remove a blob. Returns the bytes that this frees: none while the file has another name."""
+        """Remove a blob. Returns the bytes that this frees: 0 if the file has another name."""
         self._about(digest).unlink(missing_ok=True)
         self.chunks_file(digest).unlink(missing_ok=True)
         blob, info = self.blob(digest), None
@@ -278,7 +276,7 @@ class Models:
         return info.st_size if info is not None and info.st_nlink == 1 else 0
 
     def _drop_orphans(self, used: set[str]) -> None:
-        """Remove what an interrupted upload or pull left a day ago."""
+        """Remove blobs that an interrupted upload or pull left more than a day ago."""
         for path in self.blobs.iterdir():
             digest = path.name.removeprefix("sha256-").removesuffix(".about").removesuffix(".chunks")
             with suppress(OSError):
@@ -287,7 +285,7 @@ class Models:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a file in one step."""
+    """Write a file atomically."""
     temporary = path.with_name(f".{secrets.token_hex(8)}")
     try:
         with temporary.open("wb") as file:

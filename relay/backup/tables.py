@@ -92,7 +92,7 @@ def _begin(table: Table) -> Begin:
 
 
 class _Items:
-    """Writes compressed items to a file. `rows` may run on a thread, one call at a time."""
+    """Writes compressed items to a file. Its method `rows` may be called on a thread, one call at a time."""
 
     def __init__(self, writing: Writing) -> None:
         self._writing = writing

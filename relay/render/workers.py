@@ -1,4 +1,4 @@
-"""The processes that render: started when they are needed, killed when a job takes too long, and replaced."""
+"""The processes that render: started when needed, killed and replaced when a job takes too long."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ANSWER_BYTES = 16 * 1024 * 1024
 
 
 class Workers:
-    """At most `count` processes. A job that finds none free for a while, or takes too long, is not
-    rendered."""
+    """At most `count` processes. A job is not rendered if no process is free for a while, or if it takes too
+    long."""
 
     def __init__(self, count: int = 2) -> None:
         self._free = asyncio.Semaphore(count)
@@ -39,7 +39,7 @@ class Workers:
             self._free.release()
 
     async def close(self) -> None:
-        """End the processes that wait; those at work end with their jobs."""
+        """End the idle processes; the others end with their jobs."""
         while self._idle:
             await _end(self._idle.pop())
 

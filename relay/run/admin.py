@@ -38,7 +38,7 @@ class Backup(msgspec.Struct, tag_field="do", tag="backup", forbid_unknown_fields
 
 
 class Said(msgspec.Struct, omit_defaults=True):
-    """A line of the answer; `exit` or `error` is the last one."""
+    """A line of the answer. The last one has `exit` or `error`."""
 
     line: str | None = None
     exit: int | None = None

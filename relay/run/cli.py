@@ -21,7 +21,7 @@ QUOTAS: tuple[What, ...] = ("bytes", "objects", "repositories")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; answers the exit code. A refusal is one line on standard error and exit code 1."""
+    """Run one command; returns the exit code. A refusal is one line on standard error and exit code 1."""
     options = _parser().parse_args(arguments)
     try:
         return int(options.run(options))
@@ -243,7 +243,7 @@ def _quota(options: argparse.Namespace) -> int:
 
 
 def _limit(text: str) -> int | None:
-    """A number, with K, M, G or T for powers of 1024; None for `default`."""
+    """The number in the text, with K, M, G or T for powers of 1024; None for `default`."""
     if text == "default":
         return None
     power = "KMGT".find(text[-1:].upper()) + 1 if text[-1:] else 0

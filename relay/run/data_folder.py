@@ -15,7 +15,7 @@ from relay.config import DEV_SECRETS
 
 
 def make(folder: Path) -> None:
-    """Create the folder (0700) where it is missing, and take it away from other people where it is not."""
+    """Create the folder (0700) if it is missing; if it exists, remove the rights of other users."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
@@ -24,7 +24,8 @@ def make(folder: Path) -> None:
 
 
 def dev_secrets(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """`given`, completed with secrets that the first `--dev` start makes and keeps in `secrets/` (0600)."""
+    """The secrets in `given`; missing ones are made at the first `--dev` start and kept in `secrets/`
+    (0600)."""
     secrets_folder = folder / "secrets"
     secrets_folder.mkdir(mode=0o700, exist_ok=True)
     completed = dict(given)
@@ -55,8 +56,8 @@ def write_private(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def serving(folder: Path, shared: bool) -> Iterator[None]:
-    """Hold `relay.lock`: exclusively for SQLite, shared (`shared`) by the relays of one PostgreSQL database.
-    The kernel releases it however a process ends."""
+    """A context that holds `relay.lock`: exclusively for SQLite; `shared` by the relays of one PostgreSQL
+    database. The kernel releases it however a process ends."""
     with (folder / "relay.lock").open("a+") as file:
         try:
             fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)

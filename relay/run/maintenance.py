@@ -1,4 +1,5 @@
-"""Maintenance of a node: collecting, auditing, backing up. One at a time, beside normal work."""
+"""Maintenance of a node: the collector, the audit, backups. One of them runs at a time, beside normal
+work."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ Say = Callable[[str], None]
 
 
 class Maintenance:
-    """`serving`: clients read and write at the same time. Each method returns an exit code and reports lines
-    to `say`."""
+    """Runs maintenance. `serving`: clients read and write at the same time. Each method returns an exit code,
+    and reports its progress in lines to `say`."""
 
     def __init__(self, data: Path, db: Database, store: ObjectStore, *, serving: bool) -> None:
         self._data, self._db, self._store = data, db, store
@@ -38,7 +39,8 @@ class Maintenance:
         return 0
 
     async def audit(self, say: Say, repair: bool = False) -> int:
-        """`repair`: first correct the recorded usage of accounts and repositories."""
+        """Compare everything that is stored (`relay.domain.upkeep.verification`). `repair`: first correct the
+        recorded usage of accounts and repositories."""
         findings = 0
         async with self._locked(say):
             if repair:
@@ -57,7 +59,7 @@ class Maintenance:
 
     @contextlib.asynccontextmanager
     async def _locked(self, say: Say) -> AsyncIterator[None]:
-        """Hold the lock for maintenance in all processes of the database."""
+        """A context that holds the lock for maintenance, in all processes of the database."""
 
         def waits() -> None:
             say("another relay collects, audits or backs up; waiting for it")

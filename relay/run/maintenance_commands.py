@@ -17,7 +17,7 @@ from relay.run.maintenance import Maintenance
 
 
 def run(variables: Mapping[str, str], folder: Path | None, request: admin.Request) -> int:
-    """Carry `request` out and print what it says; the exit code."""
+    """Carry out `request` and print its report. Returns the exit code."""
     return asyncio.run(_run(variables, folder, request))
 
 

@@ -96,8 +96,8 @@ async def serve(config: Config, bound: socket.socket, ready: Callable[[], None])
 async def serving(
     config: Config, bound: socket.socket, say: Callable[[str], None] = lambda line: None
 ) -> AsyncIterator[Node]:
-    """A node that answers on `bound`, whose data folder exists and whose database is migrated. `say`
-    gets lines for the operator."""
+    """A context in which a node answers on `bound`. Its data folder exists and its database is migrated.
+    `say`: called with lines for the operator."""
     if git.program() is None:
         say("git is not installed here, so nobody can clone with git; svc needs none")
     async with _open(config) as node:
@@ -128,7 +128,7 @@ async def serving(
 
 @contextlib.asynccontextmanager
 async def _open(config: Config) -> AsyncIterator[Node]:
-    """The resources of a node; closed in reverse order, also when opening fails half-way."""
+    """Open the resources of a node. They are closed in reverse order, also if opening one of them fails."""
     async with contextlib.AsyncExitStack() as stack:
         signer = Signer(config.data)
         if config.dev and not (config.shared and await listens(config.data)):
@@ -192,7 +192,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
 async def _over_ssh(
     node: Node, app: Any, connections: set[Any], say: Callable[[str], None]
 ) -> AsyncIterator[None]:
-    """The app over SSH, where TR_SSH_PORT is set."""
+    """Serve the app over SSH, if TR_SSH_PORT is set."""
     settings = node.config.ssh
     if settings is None:
         yield

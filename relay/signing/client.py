@@ -20,7 +20,8 @@ LENGTH: Final = struct.Struct(">I")
 
 
 class Mint(msgspec.Struct, tag="mint", frozen=True):
-    """Mint one token. `expires` in whole seconds of Unix time; ids are 16 bytes, `bound_key` 32."""
+    """The request to mint a token. `expires` in whole seconds of Unix time; ids have 16 bytes, `bound_key`
+    32."""
 
     user: bytes
     session: bytes
@@ -30,7 +31,7 @@ class Mint(msgspec.Struct, tag="mint", frozen=True):
 
 
 class Keys(msgspec.Struct, tag="keys", frozen=True):
-    """Ask for the public root keys."""
+    """The request for the public root keys."""
 
 
 class Minted(msgspec.Struct, tag="minted", frozen=True):
@@ -54,7 +55,7 @@ _decoder: msgspec.msgpack.Decoder[Minted | PublicKeys | Refused] = msgspec.msgpa
 
 
 class Signer:
-    """A connection to the signer of a data folder, opened when needed and again after it was lost."""
+    """A connection to the signer of a data folder, opened when needed, and again after it was lost."""
 
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / SOCKET_NAME

@@ -28,7 +28,7 @@ RootKeys = Callable[[], Awaitable[dict[int, bytes]]]
 
 @dataclass(slots=True, frozen=True)
 class Verdict:
-    """A token that verified, with its members as the database spells them. `ends`: milliseconds."""
+    """A token that verified, with its content in the form of the database. `ends`: milliseconds."""
 
     token: Token
     session_id: str
@@ -59,9 +59,9 @@ class Tokens:
         self._loaded = 0.0
 
     async def inspect(self, text: str, root_keys: RootKeys) -> Verdict:
-        """The verdict on the token `text`; raises Unauthorized for an invalid one. `root_keys` asks the
-        signer for its public keys: for the first token, and again when a token does not verify, because there
-        may be a new key."""
+        """The verdict on the token `text`. Raises Unauthorized for an invalid one. `root_keys`: requests the
+        signer's public keys, for the first token, and again if a token does not verify, because there may be
+        a new key."""
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         cached = self._known.get(digest)
         if cached is not None:
@@ -81,7 +81,7 @@ class Tokens:
         return verdict
 
     async def public_keys(self, root_keys: RootKeys) -> dict[int, bytes]:
-        """The signer's public keys, asked for at most every half minute."""
+        """The signer's public keys, requested at most every half minute."""
         if self._guard is None or time.monotonic() - self._loaded >= _ROOT_KEYS_AGE:
             await self._load(root_keys)
         return self._root_keys
@@ -94,8 +94,8 @@ class Tokens:
 
 
 class Passwords:
-    """Argon2id, 2 passes over 64 MiB, on threads, a few at a time, also counting those of clients that
-    left."""
+    """Hashes passwords with Argon2id, 2 passes over 64 MiB, on threads. Only a few run at a time, including
+    those whose clients have disconnected."""
 
     def __init__(self) -> None:
         self._hasher = PasswordHasher(time_cost=2, memory_cost=64 * 1024, parallelism=1)
@@ -107,8 +107,8 @@ class Passwords:
             return await apart(self._hasher.hash, password)
 
     async def matches(self, stored: str | None, password: str) -> bool:
-        """Whether `password` is the stored one. Without a stored one, hash against a decoy, so that the
-        answer takes as long."""
+        """Whether `password` is the stored one. Without a stored one, a decoy is hashed, so that the answer
+        takes as long."""
         if self._decoy is None:
             self._decoy = await self.hash("a password nobody has")
         async with self._turn:

@@ -1,9 +1,9 @@
-"""The forwarded ssh-agent of a connection, and the one thing that is asked of it: a signature by the key that
-signed in, over bytes of svc's own formats that a person at this session can have meant.
+"""The forwarded ssh-agent of a connection. It is asked for one thing only: signatures, by the key that signed
+in, of messages in svc's own formats that the user of this session can have intended.
 
-An ssh-agent signs whatever it is given. The confined process may be in the hands of somebody else, so what it
-sends is read here first: requests to this relay from a table, seals and releases of this account and key.
-"""
+An ssh-agent signs whatever it is given, and the confined process may be controlled by somebody else. So each
+message is parsed here first: it must be a request to this relay from a table, or a seal or release of this
+account and key."""
 
 from __future__ import annotations
 
@@ -119,8 +119,8 @@ def kind_of(message: bytes, origin: str, account_id: str, key_id: str) -> str:
 
 
 class Agent:
-    """The agent behind one connection. `public`: the key that signed in. `forwarded`: the client offered it
-    (`ssh -A`)."""
+    """The agent of one connection. `public`: the key that signed in. `forwarded`: the client forwards its
+    agent (`ssh -A`)."""
 
     def __init__(self, connection: Any, public: bytes) -> None:
         self._connection, self.public = connection, public
@@ -185,14 +185,15 @@ def _text(content: bytes) -> bytes:
 
 
 def _cut_string(content: bytes) -> tuple[bytes, bytes]:
-    """Split off the first string. Returns it and the rest. Raises OSError."""
+    """The first string, and the rest. Raises OSError."""
     if len(content) < 4 or len(content) < 4 + (length := struct.unpack(">I", content[:4])[0]):
         raise OSError("an answer that cannot be read")
     return content[4 : 4 + length], content[4 + length :]
 
 
 async def read_request(sock: Any) -> bytes:
-    """Read what is to be signed, until the other end stops writing. Raises OSError, TimeoutError."""
+    """The message to be signed: everything until the other end stops writing. Raises OSError,
+    TimeoutError."""
     loop, received = asyncio.get_running_loop(), bytearray()
     async with asyncio.timeout(10):
         while piece := await loop.sock_recv(sock, 65536):

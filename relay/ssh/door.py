@@ -1,4 +1,4 @@
-"""Connections that were not accepted from a network: a process of a session over SSH has the other end."""
+"""Connections that come from a process of a session over SSH, not from a network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from relay.http.wire import StrictProtocol
 
 
 class _Handed(StrictProtocol):
-    """`address`: who is counted for its requests."""
+    """A connection from a session. `address`: that of the SSH client, which limits are counted for."""
 
     __slots__ = ("_address", "_counted")
 
@@ -34,14 +34,14 @@ class _Handed(StrictProtocol):
 
 
 class Door:
-    """Where connections of sessions enter the relay. `connections`: all of its server."""
+    """The entry of the relay for connections from sessions. `connections`: all connections of its server."""
 
     def __init__(self, app: Any, connections: set[Any]) -> None:
         self._app, self._connections = app, connections
         self._named = _build_protocol_kwargs(StrictProtocol, app.config)
 
     async def enter(self, sock: socket.socket, address: str, counted: set[Any]) -> None:
-        """Answer the requests on this socket. It is in `counted` until it closes. Raises OSError."""
+        """Answer the requests on this socket. It is in the set `counted` until it closes. Raises OSError."""
         loop = asyncio.get_running_loop()
 
         def made() -> _Handed:

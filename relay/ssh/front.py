@@ -1,4 +1,5 @@
-"""The listener of the app over SSH: who may come in, by which key, and how many."""
+"""The listener of the app over SSH. It decides which connections may sign in, with which key, and how many
+there may be."""
 
 from __future__ import annotations
 
@@ -102,7 +103,7 @@ class Front:
             await asyncio.sleep(0.05)
 
     def take(self, guest: _Guest) -> bool:
-        """Count a connection that wants to sign in. Returns whether it may try."""
+        """Count a connection that wants to sign in. Returns whether it may."""
         node = self.node
         if len(self._guests) - len(self._unproven) >= 4 * self.settings.sessions or node.stopping:
             return False
@@ -120,8 +121,8 @@ class Front:
         return True
 
     def _drop_one(self) -> None:
-        """End the oldest connection that has not signed in, of the network that has most of them: a flood
-        pushes out its own, and who signs in at once gets in."""
+        """End a connection that has not signed in: the oldest one of the network with most of them. So a
+        flood pushes out its own connections, and clients that sign in at once get in."""
         held = Counter(connection.network for connection in self._unproven)
         crowded, _ = held.most_common(1)[0]
         oldest = next(connection for connection in self._unproven if connection.network == crowded)
@@ -139,7 +140,7 @@ class Front:
             self._of_address[guest.network] -= 1
 
     def seat(self, person: Person) -> str:
-        """Count a session. Returns why it may not begin, or ""."""
+        """Count a session. Returns why it may not begin, "" if it may."""
         if self.sessions >= self.settings.sessions:
             return "too many people are here over SSH; try again later"
         if self.node.config.rate_limits and self._of_account[person.account_id] >= OF_ACCOUNT:
@@ -154,7 +155,7 @@ class Front:
 
 
 class _Guest(asyncssh.SSHServer):
-    """One connection. `person`: the holder of the key whose signature was verified."""
+    """One SSH connection. `person`: the holder of the key whose signature was verified."""
 
     def __init__(self, front: Front) -> None:
         self._front = front
@@ -188,7 +189,7 @@ class _Guest(asyncssh.SSHServer):
         self._connection.abort()
 
     def auth_completed(self) -> None:
-        """Record who signed in. A connection that runs nothing is ended."""
+        """Record who signed in. A connection that requests no session is ended."""
         self.person = self._candidate
         self._front.prove(self)
         if self.person is not None:
@@ -196,7 +197,7 @@ class _Guest(asyncssh.SSHServer):
         asyncio.get_running_loop().call_later(LOGIN_SECONDS, self._require_work)
 
     async def _forward(self) -> bool:
-        """Accept the client's agent, which only the relay asks."""
+        """Accept the client's agent. Only the relay uses it."""
         if self._agent is None:
             return False
         self._agent.forwarded = True
@@ -214,9 +215,9 @@ class _Guest(asyncssh.SSHServer):
         return True
 
     async def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
-        """Whether this key is one of an account. Clients ask this of keys that they may not have. The key of
-        the request that succeeds is the last that is asked here: asyncssh waits for nothing between this
-        answer, the look at the signature, and `auth_completed`."""
+        """Whether an account has this key. Clients may ask this for keys that they do not own. The last key
+        that is asked is that of the request that succeeds: asyncssh does nothing else between this answer,
+        checking the signature, and `auth_completed`."""
         self._offered += 1
         if self._offered > 2 * KEYS_OFFERED:
             self._connection.abort()

@@ -41,5 +41,5 @@ def load(data: Path) -> asyncssh.SSHKey:
 
 
 def fingerprint(key: asyncssh.SSHKey) -> str:
-    """As ssh shows it: `SHA256:…`."""
+    """The fingerprint as ssh shows it: `SHA256:…`."""
     return key.get_fingerprint()

@@ -1,4 +1,4 @@
-"""The link to a confined process: what the relay tells it, and the connections that it asks for."""
+"""The link to a confined process: the relay's first message, and connections that the process requests."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ AT_ONCE = 16  # requests that are read without looking at anything else
 
 
 class Link:
-    """One end; `theirs` is inherited by the process and then closed here. `sign` signs bytes, or raises
-    Refused."""
+    """The relay's end of a link. `theirs` is inherited by the process and then closed here. `sign`: signs
+    bytes, or raises Refused."""
 
     def __init__(self, door: Door, address: str, sign: Callable[[bytes], Awaitable[bytes]]) -> None:
         self._door, self._address, self._sign = door, address, sign

@@ -1,4 +1,4 @@
-"""Who comes over SSH, and the session that they get."""
+"""Accounts that connect over SSH, and their sessions."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ SUSPENDED = "this account is suspended; ask who runs this relay"
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """The holder of a registered key. `public`: its public half; `refusal`: why they get no
-    session; "" if they do."""
+    """The holder of a registered key. `public`: its public half. `refusal`: why they get no session, "" if
+    they do."""
 
     account_id: str
     handle: str | None
@@ -64,7 +64,8 @@ class Visit:
 
 
 async def find(node: Node, public: bytes) -> Person | None:
-    """The account of a key; None if no account has it, or if it works beside a script token only."""
+    """The holder of a key; None if no account has it, or if the key only works together with a script
+    token."""
     row = await node.db.lookup(rows.KEY, id=key_id(public))
     if row is None:
         return None
@@ -82,7 +83,7 @@ async def is_somebody_else(node: Node, person: Person, name: str) -> bool:
 
 
 async def begin(node: Node, person: Person, address: str) -> Visit:
-    """Start a session. Its token is bound to a new key, which this process forgets once it has told it."""
+    """Start a session. Its token is bound to a new key, which this process forgets after sending it."""
     binding = DeviceKey.generate()
     plan = await sessions.plan(
         node,
@@ -111,7 +112,7 @@ async def end(node: Node, visit: Visit) -> None:
 
 
 async def why_ended(node: Node, visit: Visit) -> str:
-    """The reason why this session has to end now, or ""."""
+    """The reason why this session must end now, "" if it may continue."""
     row = await node.db.lookup(
         rows.STATE, session_id=visit.session_id, key_id=visit.person.key_id, now=now_ms()
     )

@@ -1,4 +1,5 @@
-"""The confined processes: a folder, a uid where the relay is root, `python -m svc.remote` in them."""
+"""Confined processes, which run `python -m svc.remote`: each has a folder, and a user id of its own if the
+relay is root."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _KILL_ALL = "import os; os.kill(-1, 9)"  # of a uid that nobody else has
 
 @dataclass(slots=True)
 class Confined:
-    """A running process. `uid`: None where it shares the relay's."""
+    """A running process. `uid`: None if it is that of the relay."""
 
     process: subprocess.Popen[bytes]
     folder: Path
@@ -112,12 +113,12 @@ class Processes:
         shutil.rmtree(confined.folder, ignore_errors=True)
 
     async def require_confinement(self, data: Path) -> None:
-        """Confine a process for trial. Raises StartRefused with its message if it is not confined."""
+        """Test the confinement with a process. Raises StartRefused with the process's message if it fails."""
         await asyncio.to_thread(self._try_confinement, data)
 
     def _claim(self) -> None:
-        """Lock these uids for this relay: the end of a session ends every process of its uid. Raises
-        StartRefused."""
+        """Lock these user ids for this relay, because the end of a session ends every process of its uid.
+        Raises StartRefused."""
         first = self._settings.uids
         try:
             path = CLAIMS / f"svc-ssh-{first}.lock"
@@ -132,7 +133,7 @@ class Processes:
             raise StartRefused(f"the uids of sessions over SSH cannot be claimed: {error}") from None
 
     def _sweep(self) -> None:
-        """Remove processes and folders that sessions of a killed relay left behind."""
+        """Remove processes and folders that sessions of a killed relay left."""
         for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
             owner = folder.lstat().st_uid
             if owner in self._free and not folder.is_symlink():
@@ -186,7 +187,7 @@ def _kill_all(uid: int) -> None:
 
 
 def _require_open() -> None:
-    """Raise StartRefused where other users do not reach this Python or the temporary files."""
+    """Raise StartRefused if other users cannot reach this Python or the temporary files."""
     for path in (Path(sys.executable), Path(sys.executable).resolve(), Path(tempfile.gettempdir()) / "any"):
         for folder in reversed(path.parents):
             if not folder.stat().st_mode & stat.S_IXOTH:

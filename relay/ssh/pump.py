@@ -1,4 +1,4 @@
-"""Bytes between a channel and the descriptors of a process, as fast as the slower side takes them."""
+"""Copies bytes between a channel and the descriptors of a process, as fast as the slower side takes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ WAITING_BYTES = 128 * 1024  # of input; then the client has to wait
 
 
 class Output:
-    """Passes the output of `fd`, which it owns, to `write`, until `pause`. `closed` is set at the end."""
+    """Passes the output of `fd`, which it owns, to `write`; `pause` stops it for a while. `closed` is set at
+    the end."""
 
     def __init__(self, fd: int, write: Callable[[bytes], None]) -> None:
         self._fd, self._write = fd, write
@@ -49,8 +50,8 @@ class Output:
 
 
 class Input:
-    """Writes the client's input to `fd`, which it owns. `full` and `empty` are called when the client has to
-    wait, and when it may continue."""
+    """Writes the client's input to `fd`, which it owns. `full` is called when the client must wait, `empty`
+    when it may continue."""
 
     def __init__(self, fd: int, full: Callable[[], None], empty: Callable[[], None]) -> None:
         self._fd, self._full, self._empty = fd, full, empty

@@ -35,7 +35,8 @@ REFUSED = (
 
 
 class Session(asyncssh.SSHServerSession[bytes]):
-    """`user`: the user name of the connection; `address`: where it comes from; `close` ends it."""
+    """One session. `user`: the user name of the connection. `address`: that of the client. `close` ends
+    it."""
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
 
     @property
     def begun(self) -> bool:
-        """Whether the client said what to run."""
+        """Whether the client has requested what to run."""
         return self._work is not None
 
     # --- what the client asks
@@ -142,7 +143,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
             asyncio.get_running_loop().call_later(LAST_SECONDS, self._close)
 
     async def _run_seated(self) -> int:
-        """Run the session if there is a place for it. Returns the exit code."""
+        """Run the session if there is room for it. Returns the exit code."""
         refusal = self._person.refusal or self._front.seat(self._person)
         if refusal:
             self._say(refusal)
@@ -191,7 +192,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
             await asyncio.shield(self._end(visit, link, confined))
 
     async def _sign(self, message: bytes) -> bytes:
-        """Sign with the person's agent. Raises Refused."""
+        """Sign with the user's agent. Raises Refused."""
         person = self._person
         kind = kind_of(message, self._front.node.config.public_url, person.account_id, person.key_id)
         signature = await self._agent.sign(message)
@@ -221,8 +222,8 @@ class Session(asyncssh.SSHServerSession[bytes]):
         return files
 
     async def _until_over(self, visit: Visit, confined: Confined) -> int:
-        """Wait until the process or the session ends, or the person was silent for too long. Returns the exit
-        code."""
+        """Wait until the process ends, the session ends, or the user has pressed no key for too long. Returns
+        the exit code."""
         over = asyncio.Event()
         loop = asyncio.get_running_loop()
         pid = os.pidfd_open(confined.process.pid)
@@ -279,7 +280,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
 
 
 class Variables(dict[bytes, bytes]):
-    """The first variables of a client's environment, of bounded size."""
+    """The first environment variables that a client sends, limited in number and size."""
 
     def __setitem__(self, name: bytes, value: bytes) -> None:
         if (len(self) < VARIABLES or name in self) and len(name) + len(value) <= VARIABLE_BYTES:
@@ -287,6 +288,6 @@ class Variables(dict[bytes, bytes]):
 
 
 def _duration(seconds: int) -> str:
-    """Such as: 4 hours, 90 s."""
+    """A duration in words, such as: 4 hours, 90 s."""
     hours, rest = divmod(seconds, 3600)
     return f"{seconds} s" if rest or not hours else f"{hours} hours" if hours > 1 else "an hour"

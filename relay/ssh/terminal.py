@@ -1,4 +1,4 @@
-"""What a client says of its terminal and asks to run, checked; and the pseudo-terminal that it gets."""
+"""Checks the terminal and command line that a client requests, and opens the pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CHECKED = {
 
 
 def environment(client_variables: Mapping[bytes, bytes], term: str | None) -> dict[str, str]:
-    """The variables of a session: those of the client's that an app reads, if well formed."""
+    """The variables of a session: those of the client that an app reads, if they are well formed."""
     variables = {"TERM": term if term and _TERM.fullmatch(term) else "dumb", "LANG": "C.UTF-8"}
     for name, shape in _CHECKED.items():
         value = client_variables.get(name.encode(), b"").decode("ascii", "replace")
@@ -53,6 +53,7 @@ def open_terminal(columns: int, rows: int) -> tuple[int, int]:
 
 
 def resize(ours: int, columns: int, rows: int) -> None:
-    """Tell the terminal its size; its processes get SIGWINCH. 0 or too large: 80 columns, 24 rows."""
+    """Set the size of the terminal; its processes get SIGWINCH. A size of 0 or too large becomes 80 columns,
+    24 rows."""
     size = (rows if 0 < rows <= SIDE_MAX else 24, columns if 0 < columns <= SIDE_MAX else 80)
     fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))

@@ -41,10 +41,9 @@ def editor_of(request: Request, follower: Follower) -> Editor:
 
 
 class Editor:
-    """A client that edits a text by updates of its sheet.
-
-    `sheet`: None until it is open. `lines`: what it sent and nobody took in. `typed`: updates that no edit
-    was made of, with their numbers. `left`: it has hung up, and what it typed is still to be kept."""
+    """A client that edits a text by updates of its sheet. `sheet`: None until the text is open. `lines`:
+    received and not yet handled. `typed`: updates that are not in an edit yet, with their numbers. `left`: it
+    has disconnected, and typed updates are still to be stored."""
 
     def __init__(self, path: str, session: str, follower: Follower) -> None:
         self.path, self.session, self.follower = path, session, follower
@@ -59,12 +58,12 @@ class Editor:
             self.follower.say(event)
 
     def open(self, sheet: OpenSheet) -> None:
-        """Begin with the text of a sheet."""
+        """Start with the text of a sheet."""
         self.sheet = sheet
         self.say(Sheet("text", sheet.last, sheet.text.decode()))
 
     def hear(self, line: bytes) -> tuple[int, int]:
-        """Queue what the client wrote. Returns line and column of its cursor, or 0. Raises Invalid."""
+        """Queue a message of the client. Returns line and column of its cursor, or 0. Raises Invalid."""
         typed = _decoded(_typed, line)
         if typed.n > 0 and typed.update:
             try:
@@ -74,7 +73,7 @@ class Editor:
         return typed.line, typed.col
 
     def tell(self, update: bytes) -> None:
-        """Tell the client an update of the sheet."""
+        """Send an update of the sheet to the client."""
         self.say(Sheet("update", update=b64encode(update).decode()))
 
     def pop(self) -> tuple[list[bytes], int]:

@@ -63,7 +63,7 @@ class Place(msgspec.Struct):
 
 
 class Member(Protocol):
-    """A folder on this server, or a look at a branch. Its methods are called from the line's thread and
+    """A folder on this server, or a look at a branch. Its methods are called by the line's thread and must
     return at once."""
 
     channel: int
@@ -152,7 +152,7 @@ class Line:
     def here(
         self, channel: int, path: str, line: int, turn: str | None, state: Doing = "edit", col: int = 0
     ) -> bool:
-        """Report where the user is. Returns whether there is a socket to say it on."""
+        """Report where the user is. Returns whether there is a socket to send it on."""
         with self._lock:
             socket = self._socket if channel in self._opened else None
         if socket is not None:
@@ -200,7 +200,7 @@ class Line:
                 self._wake.clear()
 
     def _talk(self, api: Api) -> bool:
-        """Open a socket and pass its messages on until it breaks. Returns whether it was live."""
+        """Open a socket and pass on its messages until it breaks. Returns whether it was live."""
         with within(self._end, Deadline(FIRST_FRAME)):
             socket = api.sync.socket()
         live = False
@@ -261,8 +261,8 @@ class Line:
     # --- polls
 
     def _polls(self, seconds: float, once: bool) -> bool:
-        """Poll until it fails or it is time to try a socket; only once if `once`. Returns whether it
-        worked."""
+        """Poll until a poll fails, or it is time to try a socket; only once if `once`. Returns whether
+        polling worked."""
         failed, until, worked = 0, time.monotonic() + seconds, False
         while not self._closing.is_set() and time.monotonic() < until:
             began = time.monotonic()

@@ -1,7 +1,5 @@
-"""A branch that a client looks at without a folder: what is not sealed, who is there, and each change of it.
-
-Nothing is stored and nothing written. The client reads texts itself; it hears which paths changed.
-"""
+"""Follows a branch for a client, without a folder: unsealed changes, people, and each change as it happens.
+Nothing is stored or written. The client reads texts itself; it is told which paths changed."""
 
 from __future__ import annotations
 
@@ -31,8 +29,8 @@ HEADS = ("seal.create", "ref.update", "ref.delete")
 
 
 class Look:
-    """One look. `say` hears what is seen; `ended` is called once nothing more will be. `replicas` holds the
-    ids under which this process reads branches, by (repository, branch)."""
+    """One look at a branch. `say`: called with each report. `ended`: called after the last one. `replicas`:
+    the ids under which this process reads branches, by (repository, branch)."""
 
     def __init__(
         self,
@@ -185,7 +183,7 @@ class Look:
     # --- reading
 
     def _read(self) -> str:
-        """Read the branch. Returns why it cannot be looked at; "" if it can, or may be later."""
+        """Read the branch. Returns why that is impossible; "" if it was read, or will be later."""
         try:
             with within(self._end, Deadline(REQUEST_SECONDS)):
                 self._bootstrap(self._reader())
@@ -280,7 +278,7 @@ class Look:
             self._news.add(row.path)
 
     def _tell(self) -> None:
-        """Report what is new since the last report."""
+        """Report the changes since the last report."""
         if self._news is None:
             paths = sorted(self._unsealed.values(), key=lambda one: one.path)
             self._say(Seen("frontier", head=self._head, branch_id=self._branch_id, paths=paths[:AT_ONCE]))

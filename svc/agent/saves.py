@@ -1,4 +1,4 @@
-"""Detects saves in one folder: by its inotify tree, or by watchfiles where there is none."""
+"""Detects saves in one folder: with inotify, or with watchfiles on systems without it."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class _Tree:
 
 
 class Ears:
-    """Reports saves below the canonical `folder` until `close`. `ended` is called, with the reason, if the
-    folder no longer exists. `walks`: events may be lost, so the folder is walked often."""
+    """Reports saves below the canonical `folder` until `close`. `ended`: called with the reason if the folder
+    no longer exists. `walks`: events may be lost, so the folder is scanned often."""
 
     def __init__(
         self, folder: Path, record: Path, put: Put, ended: Callable[[str], None], say: Callable[[str], None]

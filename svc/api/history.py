@@ -41,7 +41,7 @@ class HistoryCalls:
         return replace(first, files=files, next_cursor=None)
 
     def changed(self, repo_id: str, query: CompareQuery) -> Iterator[ChangedFile]:
-        """The changed files of `compare`, a page read when it is reached."""
+        """The changed files of `compare`. A page is read when it is reached."""
         for page in self._compare_pages(repo_id, query):
             yield from page.files
 

@@ -31,14 +31,15 @@ class RepoCalls:
             ) from None
 
     def linked(self, repo_id: str, full_name: str) -> Repo:
-        """The repository of a linked folder: by id if signed in, else by name."""
+        """The repository of a linked folder: looked up by id if signed in, else by name."""
         if self._http.credential is None:
             return self.find(*full_name.split("/", 1))
         return self._http.send(repos.GET, id=repo_id)
 
 
 def _as_anyone(public: Coordinates) -> Repo:
-    """A public repository from its coordinates; times are empty."""
+    """A public repository made from its coordinates, as a reader without a session sees it; times are
+    empty."""
     return Repo(
         id=public.id,
         owner=public.owner,

@@ -139,11 +139,11 @@ def push(
 
 
 class _LeftOut(ClientError):
-    """A push with --strict did not send everything."""
+    """Raised if a push with --strict did not send everything."""
 
 
 def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False, confirmed: bool = False) -> Pushed:
-    """`confirmed`: the user wants to send what git ignores for them alone."""
+    """Push. `confirmed`: the user agreed to send files that git ignores for them alone."""
     with copy_for_sending(ctx.obj) as copy:
         merge = open_merge(copy)
         if merge is None or (merge.whole and not unresolved(copy, merge)):  # else its refusal names the merge
@@ -182,7 +182,7 @@ def _require_unprotected(ctx: Ctx, copy: WorkingCopy) -> None:
 
 
 def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
-    """A dry run, before the message is asked for. Raises UsageError if nobody can be asked."""
+    """A dry run before the message is asked for. Raises UsageError if the user cannot be asked."""
     if not ctx.out.interactive:
         raise UsageError('a seal needs a message; add -m "What changed"')
     progress, ctx.obj.progress = ctx.obj.progress, silent  # nothing is sent before the message is there

@@ -100,7 +100,7 @@ def list_watches(ctx: Ctx) -> None:
 
 
 class Socket(msgspec.Struct):
-    """Where the agent listens, and the linked folder that was meant."""
+    """The path of the agent's socket, and the linked folder that the user means."""
 
     socket: str
     folder: str
@@ -152,7 +152,7 @@ def stop(
 
 
 def _root(ctx: Ctx, typed: str) -> Path:
-    """The linked folder that is meant."""
+    """The linked folder that the user means."""
     if typed:
         root = link.find((ctx.obj.folder / typed).resolve())
         link.read_repo(root)
@@ -173,7 +173,7 @@ def _ask(agent: Conversation, request: Request) -> Reply:
 
 
 class _Refused(ClientError):
-    """The agent refused the request, with its own sentence."""
+    """The agent refused the request; the message is its own sentence."""
 
 
 def _begin(ctx: Ctx, folder: Folder) -> None:
@@ -251,7 +251,7 @@ def sentence_of(event: Said) -> str:
 
 
 def _moved_sentence(event: Said, who: str) -> str:
-    """Of an event after which an edit is in another file than it was made in."""
+    """The sentence of an event after which an edit is in another file than before."""
     if event.event == "renamed" and event.back:
         return f"  {event.path} is back: it is {event.to} here, and an edit by others does not fit into that"
     if event.event == "renamed":

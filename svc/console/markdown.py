@@ -10,7 +10,7 @@ _FENCE = "```"
 
 
 class MarkdownStream:
-    """Turns pieces of Markdown into text with escapes. Keeps a mark back until it is known what it means."""
+    """Turns pieces of Markdown into text with escapes. A mark is held back until its meaning is known."""
 
     def __init__(self) -> None:
         self._waiting = ""
@@ -18,7 +18,7 @@ class MarkdownStream:
         self._fenced = self._bold = self._code = self._heading = False
 
     def feed(self, text: str) -> str:
-        """The text, with escapes, that is complete so far."""
+        """The text, with escapes, that is complete now."""
         pieces = []
         for char in terminal_safe(text, keep=PROSE):
             if char in "*`#" and not (self._waiting and self._waiting[0] != char):
@@ -33,7 +33,7 @@ class MarkdownStream:
         return "".join(pieces)
 
     def end(self) -> str:
-        """The rest, and plain text after it."""
+        """The rest of the text, followed by the escape for plain text."""
         rest = self._marks("\n")
         styled = self._bold or self._code or self._heading or self._fenced
         self._fenced = self._bold = self._code = self._heading = False
@@ -68,7 +68,8 @@ class MarkdownStream:
         return _PLAIN + (_BOLD if self._bold or self._heading else "")
 
     def _line_end(self) -> str:
-        """A heading and inline code end with their line; a fence closes with it."""
+        """The escapes at the end of a line: a heading and inline code end with their line; a fence closes
+        with it."""
         closed = self._heading or self._code or (not self._fenced and self._line.lstrip().startswith(_FENCE))
         self._heading = self._code = False
         self._line = ""

@@ -47,7 +47,7 @@ class Out:
 
     @property
     def noted(self) -> bool:
-        """Whether a person reads the notes: stderr is a terminal."""
+        """Whether a person reads the notes, because stderr is a terminal."""
         return self._stderr.isatty()
 
     @property
@@ -341,8 +341,8 @@ class Out:
 
 
 class ReaderLeft(Exception):
-    """Nobody reads stdout any more, as after `svc log | head`. No OSError, of which the parser of arguments
-    would make an exit code of its own."""
+    """Nobody reads stdout any more, as after `svc log | head`. It is no OSError, because the parser of
+    arguments gives those an exit code of its own."""
 
 
 @contextmanager
@@ -355,8 +355,8 @@ def _while_read() -> Iterator[None]:
 
 
 def discard(stream: TextIO) -> None:
-    """Drop what is written to a stream from now on, and what it still holds: nobody can read it, and Python
-    would print an error for it."""
+    """Discard what is written to a stream from now on, and what it has buffered: nobody can read it, and
+    Python would print an error for it."""
     with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())

@@ -91,10 +91,10 @@ def aligned(
     tint: Callable[[str, str], str] = lambda text, _colour: text,
     left_out: Callable[[list[str]], None] = lambda _headers: None,
 ) -> Iterator[str]:
-    """A header and one line for each record, fitted into `width` columns: ids and times in short, spare
-    columns left out (their headers go to `left_out`), texts cut. Code and names are never cut, they go on
-    in the next line. A column that is empty in every record is left away. `tint(text, colour)` colours
-    states."""
+    """A header and one line for each record, fitted into `width` columns: ids and times are shortened, spare
+    columns left out (their headers are added to `left_out`), texts cut. Code and names are never cut, but
+    continued on the next line. A column that is empty in every record is left out. `tint(text, colour)`
+    colours states."""
     all_records = list(records)
     rows = [[human(column.value(record), column.kind, now) for column in columns] for record in all_records]
     filled = [at for at in range(len(columns)) if not rows or any(row[at] for row in rows)]

@@ -58,8 +58,8 @@ def begin(copy: WorkingCopy) -> str | None:
 
 
 def finish_sending(copy: WorkingCopy) -> bool:
-    """Send again what is in flight, if the folder still holds it; take back the rest. Returns whether there
-    was anything."""
+    """Send what is in flight again, if the folder still has the change; withdraw the rest. Returns whether
+    there was anything."""
     if not copy.db.flight_kinds():
         return False
     take_back(copy)
@@ -78,8 +78,8 @@ def moved_back_words(copy: WorkingCopy) -> str:
 
 
 def take_back(copy: WorkingCopy) -> list[str]:
-    """Take back what is in flight and the folder does not hold any more. Returns the paths whose update had
-    arrived at the relay before. `begin` is due afterwards."""
+    """Withdraw what is in flight and no longer in the folder. Returns the paths whose update the relay
+    already had. Call `begin` afterwards."""
     try:
         return sorted(withdraw(copy).arrived)
     except BranchProtected:
@@ -153,8 +153,8 @@ def verified_head(copy: WorkingCopy, head: str | None) -> NewHead | None:
 
 
 def _as_frontier(copy: WorkingCopy, payload: SealPayload) -> NewHead | None:
-    """The seal's changes if its tree equals the known frontier, as it does without unsealed edits; the signed
-    digest decides. Returns None otherwise."""
+    """The seal's changes if its tree equals the known frontier, as it does without unsealed edits. The signed
+    digest decides. Returns None if it differs."""
     if copy.last_seal is None or unsealed_authors(copy) or payload.tree_key_id != copy.db.text("tree_key_id"):
         return None
     changes = copy.db.frontier_since_seal()

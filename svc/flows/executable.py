@@ -40,8 +40,9 @@ class Executable(msgspec.Struct):
 
 @contextmanager
 def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
-    """A context around writing files and `mark` of them: a command that is killed inside leaves a note for
-    the next. `needed`: a manifest may arrive; an existing one counts by itself."""
+    """A context around writing files and `mark`: if the command is killed inside, a note in the record makes
+    the next command mark the rest. `needed`: the manifest may be among the written files; an existing
+    manifest is noticed without it."""
     noted = needed or _listed_by_manifest(copy) is not None
     if noted:
         copy.db.put(UNMARKED, 1)

@@ -1,4 +1,5 @@
-"""New files that git ignores for one person alone: named, or left out by lines of `.svcignore`."""
+"""Finds new files that git ignores for this user alone, and can add lines of `.svcignore` that exclude
+them."""
 
 from __future__ import annotations
 

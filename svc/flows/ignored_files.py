@@ -1,5 +1,5 @@
-"""Reports files that are not sent: ignored files, those that git tracks and that rules for svc leave out all
-the same, and names that other systems cannot hold."""
+"""Finds files that are not sent, to report them: ignored files, files that git tracks but rules for svc
+exclude, and names that other systems cannot hold."""
 
 from __future__ import annotations
 

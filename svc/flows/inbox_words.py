@@ -1,4 +1,4 @@
-"""What a row of the inbox says, for the command and for the app."""
+"""Texts of inbox rows, for the command and the app."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pointers of Git LFS that lie in a folder instead of the files: git was not told to fetch them."""
+"""Finds pointers of Git LFS in the place of files, because git was not told to fetch the files."""
 
 from __future__ import annotations
 

@@ -36,11 +36,12 @@ Mode = Literal["plain", "merge", "force"]
 
 
 class Pulled(msgspec.Struct):
-    """`seal`: the head that the folder now has. `changed`: paths written or removed. `live`: path → handles
-    of unsealed edits by others. `merged`: path merged with others' edits → a handle, None if unknown.
-    `trash`: where `--force` moved the edited files `given_up`. `replaced`: the branch was deleted and made
-    again, and the folder is on the new one. `returned`: path that was deleted here and that others edited, so
-    that it is back → the new file here with the bytes that it had, None without one."""
+    """The result of a pull. `seal`: the head that the folder has now. `changed`: paths that were written or
+    removed. `live`: path → handles of others with unsealed edits. `merged`: path merged with edits of others
+    → a handle, None if unknown. `given_up`: edited files that `--force` moved to the folder `trash`.
+    `replaced`: the branch was deleted and recreated, and the folder is on the new one. `returned`: path that
+    was deleted here and is back, because others edited it → new file here with the bytes that it had, None
+    without one."""
 
     seal: str | None
     changed: list[str] = msgspec.field(default_factory=list)
@@ -104,7 +105,7 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
 
 
 def _deleted_here(copy: WorkingCopy, scan: Scan) -> dict[str, str | None]:
-    """Path of a file that is not in the folder any more → the new file with its bytes, or None."""
+    """Path of a missing file → the new file with its bytes, or None."""
     missing = {
         path: entry.shadow
         for path in copy.db.may_need_update()

@@ -169,7 +169,7 @@ def _ask_about_removals(copy: WorkingCopy, agreed: Agreed) -> None:
 
 
 def _is_unsealed(copy: DryRunCopy) -> bool:
-    """Whether the frontier after this run would differ from the last seal."""
+    """Whether the frontier would differ from the last seal after this run."""
     sealed = {path: (file.kind, file.digest) for path, file in copy.db.sealed().items()}
     return copy.last_seal is None or copy.frontier() != sealed
 

@@ -23,9 +23,10 @@ from svc.flows.executable import mark
 
 
 class Restored(msgspec.Struct):
-    """`paths` were written, `removed` were tracked and are not in the seal, `kept` are new files that stay.
-    `trash`: where the replaced files are, None if none were. `on_the_way`: paths whose edit an earlier
-    command began to send and that the folder does not hold any more (`take_back`)."""
+    """The result of a restore. `paths` were written. `removed` were tracked and are not in the seal. `kept`
+    are new files that stay. `trash`: the folder with the replaced files, None if there are none.
+    `on_the_way`: paths whose edit an earlier command began to send, and that the folder no longer has
+    (`take_back`)."""
 
     paths: list[str] = msgspec.field(default_factory=list)
     removed: list[str] = msgspec.field(default_factory=list)
@@ -41,12 +42,9 @@ def restore(
     agreed: Callable[[Restored], None] = lambda _: None,
 ) -> Restored:
     """Restore files, or everything below directories, from `seal` (default: the last one). The result is an
-    edit.
-
-    From a named seal, files that the branch has and the seal lacks are removed. `agreed` is called with the
-    plan before anything changes; an exception ends the work. Raises NotFound for a path that the seal lacks,
-    Conflict if a new file or directory is in the way.
-    """
+    edit. From a named seal, files that the branch has and the seal lacks are removed. `agreed`: called with
+    the plan before anything changes; if it raises, nothing is done. Raises NotFound for a path that the seal
+    lacks, Conflict if a new file or directory is in the way."""
     recover(copy)
     tree = tree_of(copy, seal)
     scan = copy.scan()
@@ -76,8 +74,8 @@ def restore(
 
 
 def require_room(copy: WorkingCopy, targets: Iterable[str], leaving: Iterable[str]) -> None:
-    """Raises Conflict, naming the file, if a file that stays is in the way of one to be written, or a link or
-    something else that is no file."""
+    """Raise Conflict, naming the file, if a file that stays, a link, or another thing that is no file is at
+    the place of a file to be written."""
     going = set(leaving)
     targets = list(targets)
     for candidate in sorted({place for path in targets for place in (*parents(path), path)}):

@@ -68,8 +68,8 @@ class Status(msgspec.Struct):
 
     @property
     def uncompared(self) -> bool:
-        """Whether the branch has seals and this folder has read none of them: it was just linked, or a switch
-        was interrupted."""
+        """Whether the branch has seals and this folder has none of them: it was just linked, or a switch was
+        interrupted."""
         return self.last_seal is None and self.behind
 
 
@@ -110,8 +110,8 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
 
 
 def _leave_out(copy: WorkingCopy, scan: Scan, result: Status, unseen: list[str]) -> None:
-    """Move byte files over a size cap from changed and new to skipped, and leave out of removed what the
-    branch keeps because of what is skipped."""
+    """Move byte files over a size cap from changed and new to skipped, and remove from `removed` the files
+    that stay on the branch because of skipped entries."""
     excluded = unsendable(copy, scan, result.changed, result.new, result.removed)
     result.skipped += excluded.over.values()
     result.changed = [path for path in result.changed if path not in excluded.over]
@@ -151,7 +151,8 @@ def _compare(copy: WorkingCopy, now: BackgroundCall[Ref] | None, result: Status)
 
 
 def _look_for_last_seal(copy: WorkingCopy, result: Status) -> None:
-    """A server without the folder's last seal has moved back, and has nothing newer."""
+    """Check whether the server has the folder's last seal. If not, the branch has moved back, and has nothing
+    newer."""
     last = result.last_seal
     if last is None:
         return

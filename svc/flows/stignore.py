@@ -1,4 +1,4 @@
-"""Lines of `.stignore` that Syncthing reads otherwise than svc."""
+"""Finds lines of `.stignore` that Syncthing and svc read differently."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ INCLUDE = "#include"
 
 
 def read_otherwise(copy: WorkingCopy) -> list[str]:
-    """A warning for each `#include`, and for each line with `!` after or before which another one decides."""
+    """A warning for each `#include`, and for each line with `!` whose result depends on its order among the
+    others."""
     data = copy.files.read_up_to(FILE, IGNORE_FILE_BYTES)
     if data is None:
         return []
@@ -50,7 +51,8 @@ def _faults(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _may_meet(negated: Rule, other: Rule) -> bool:
-    """Whether a file may match both. Where the first is no plain name, nobody can say; then it may."""
+    """Whether both patterns may match the same file. True also if the first is no plain name, because nobody
+    can tell then."""
     if other.negated:
         return False
     body = negated.pattern.strip("/")

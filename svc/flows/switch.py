@@ -27,8 +27,8 @@ from svc.flows.pull import Mode, Pulled, discard, pull
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Where to switch: `transport` is bound to it. `key` None: read only. `seal`: show this seal; `branch` is
-    then the one to return to."""
+    """The target of a switch. `transport`: bound to it. `key` None: read only. `seal`: show this seal;
+    `branch` is then the one to return to."""
 
     branch: str
     transport: Transport
@@ -55,13 +55,10 @@ class _Edit(msgspec.Struct, frozen=True):
 
 
 def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
-    """Switch the folder to `target`.
-
-    Mode `plain` keeps edits of files that are the same there and raises LocalEdits for others; `merge` merges
-    all, `force` moves them to the trash. If the old branch is gone or protected, what is beyond the last seal
-    counts as edits. Raises NotFound, before anything changes, if the target does not exist; MergeOpen while a
-    merge is not sealed.
-    """
+    """Switch the folder to `target`. Mode `plain` keeps edits of files that are the same there and raises
+    LocalEdits for others; `merge` merges all edits, `force` moves them to the trash. If the old branch is
+    gone or protected, differences from the last seal count as edits. Raises NotFound, before anything
+    changes, if the target does not exist; MergeOpen while a merge is not sealed."""
     if target.seal is None:
         ref_name(target.branch)
     target.transport.ref()
@@ -109,7 +106,7 @@ def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, 
 
 
 def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
-    """As `_ready`, if the old branch does not exist any more."""
+    """As `_ready`, for an old branch that no longer exists."""
     scan = copy.scan()
     carried = _carried_edits(copy, target, _beyond_last(copy, scan)) if mode == "plain" else []
     copy.fall_back_to_last_seal()

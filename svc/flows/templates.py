@@ -30,8 +30,8 @@ MOST = 50
 
 
 class Template(msgspec.Struct, frozen=True):
-    """`name`: from the front matter, else `file`, the name of the file without its ending. `fault`: why the
-    front matter cannot be read; the template is then not to be used."""
+    """A template. `name`: from the front matter, else `file`, the file name without its ending. `fault`: why
+    the front matter cannot be read, and the template not be used; "" if it can."""
 
     name: str
     file: str = ""
@@ -62,7 +62,7 @@ def in_seal(api: Api, repo_id: str, seal: str) -> list[Template]:
 
 
 def parse(name: str, data: bytes) -> Template | None:
-    """A template; None for what is too long or not text."""
+    """The template in `data`; None if it is too long or not text."""
     if len(data) > ISSUE_BODY_BYTES:
         return None
     try:

@@ -1,5 +1,5 @@
-"""Differences between folder and seal that no push sends: files over a size cap, and files of the branch that
-stay because of what svc cannot carry."""
+"""Differences between folder and seal that no push sends: files over a size cap, and files that stay on the
+branch because svc cannot send what replaced them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from svc.flows.common import update_file_cap
 
 
 class Unsendable(NamedTuple):
-    """`over`: path of a file over a cap → why it is skipped. `kept`: path of what svc cannot carry → missing
-    files that the branch keeps because of it."""
+    """Differences that are not sent. `over`: path of a file over a cap → why it is skipped. `kept`: path of
+    an entry that svc cannot send → missing files that stay on the branch because of it."""
 
     over: dict[str, Skipped]
     kept: dict[str, list[str]]

@@ -82,8 +82,8 @@ def _give_up(process: subprocess.Popen[bytes]) -> None:
 
 
 def stop(record: Path) -> WatcherInfo | None:
-    """End the watcher of a record and wait for it. Returns what it was, None if none ran. Raises NotWatchable
-    if it does not answer."""
+    """End the watcher of a record and wait for it. Returns its description, None if none ran. Raises
+    NotWatchable if it does not answer."""
     watcher = protocol.ask_stop(record)
     if watcher is not None and watcher.live:
         raise NotWatchable("svc watch needs the watcher of this folder; to end both: svc watch stop")

@@ -70,7 +70,7 @@ def body(response: httpx.Response, cap: int) -> bytes:
 
 
 def raw(response: httpx.Response, cap: int) -> Raw:
-    """Any answer, successful or not."""
+    """The answer, whether or not it is a success."""
     return Raw(response.status_code, response.headers.multi_items(), _media(response), _read(response, cap))
 
 
@@ -82,8 +82,7 @@ def opened(response: httpx.Response) -> httpx.Response:
 
 
 def switched(response: httpx.Response) -> httpx.Response:
-    """The response itself, when the server speaks the other protocol now; else raises the error it
-    carries."""
+    """The response itself if the server has switched to the other protocol; else raises the error in it."""
     if response.status_code == SWITCHING_PROTOCOLS:
         return response
     if response.is_success:

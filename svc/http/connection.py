@@ -50,8 +50,8 @@ class Line:
 
 
 class CountedStream(httpcore.NetworkStream):
-    """One connection. The limits start anew with each request, which has the bounds of its caller. `works`
-    asks a silent server whether it works; None: it is not asked."""
+    """One connection. The limits begin again with each request, which has the bounds of its caller. `works`:
+    called while the server is silent, asks whether it works; None: never asked."""
 
     def __init__(
         self, stream: httpcore.NetworkStream, works: Works | None = None, line: Line | None = None
@@ -198,7 +198,7 @@ def _open_link(link: Link) -> httpcore.NetworkStream:
 
 
 class _Connecting:
-    """A connection that is opened in its own thread, because the look-up of a name cannot be interrupted."""
+    """Opens a connection in a thread of its own, because looking up a name cannot be interrupted."""
 
     def __init__(self, connect: Callable[[], httpcore.NetworkStream]) -> None:
         self._connect = connect

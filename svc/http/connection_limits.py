@@ -15,7 +15,8 @@ OVERHEAD, OVERHEAD_FREE = 8, 1024 * 1024
 
 
 class ConnectionLimitExceeded(Exception):
-    """The server is too slow, or its answer does not end; the message continues a sentence about it."""
+    """The server is too slow, or its answer does not end; the message is the end of a sentence about the
+    server."""
 
 
 class ConnectionLimits:
@@ -46,7 +47,7 @@ class ConnectionLimits:
         )
 
     def received(self, size: int, began: float, now: float) -> None:
-        """Count bytes received, for which we waited since `began`."""
+        """Count received bytes, which were waited for since `began`."""
         first, self._received = self._received == 0, self._received + size
         if not self.in_head:
             self._waited += now - began
@@ -58,7 +59,7 @@ class ConnectionLimits:
             raise ConnectionLimitExceeded("sends the head of an answer that never ends")
 
     def sent(self, size: int, began: float, now: float) -> None:
-        """Count bytes sent, for which we waited since `began`."""
+        """Count sent bytes, which were waited for since `began`."""
         self._waited += now - began
         self._sent += size
         if self._waited > WAIT_SECONDS + self._sent / SLOWEST_RATE:
@@ -66,7 +67,7 @@ class ConnectionLimits:
 
 
 class NoLimits(ConnectionLimits):
-    """Those of a connection that stays open by intent. Who uses it asks for signs of life."""
+    """No limits, for a connection that stays open, such as a WebSocket. Its user asks for signs of life."""
 
     def left(self, now: float) -> float | None:
         return None

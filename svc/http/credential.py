@@ -1,4 +1,4 @@
-"""What a client signs in with."""
+"""The credential of a client."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from localstore.core.identity.keys import DeviceKey
 
 class Credential(msgspec.Struct, frozen=True):
     """A capability token (base64url text) and the key it is bound to. `alone`: a device key of the account
-    that signs, without the token, what the token may not."""
+    that signs, without the token, requests that the token does not allow."""
 
     token: str
     key: DeviceKey

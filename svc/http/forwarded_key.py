@@ -1,4 +1,4 @@
-"""A device key whose secret is elsewhere: in the ssh-agent of a visitor."""
+"""A device key whose secret is in the ssh-agent of a user who connected over SSH."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from localstore.core.identity.keys import DeviceKey
 
 
 class ForwardedKey(DeviceKey, frozen=True):
-    """`ask` answers a message with a signature, or raises."""
+    """The key. `ask`: returns the signature of a message, or raises."""
 
     ask: Callable[[bytes], bytes]
 

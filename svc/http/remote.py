@@ -1,8 +1,7 @@
-"""The link of a process that a relay started for somebody who came over SSH (`svc.remote`).
+"""The link of a process that a relay started for a user over SSH (`svc.remote`).
 
-Such a process may open no socket. It asks the relay over the link, a socket that it was started with, and its
-children with it, to connect a socket pair to the relay.
-"""
+Such a process may open no socket. Over the link, a socket that it and its children inherit, it asks the relay
+to connect a socket pair to itself."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ class Link(msgspec.Struct, frozen=True):
         return f"{self.fd} {self.origin} {b64u(self.agent)}".strip()
 
     def key(self) -> DeviceKey:
-        """The key of the visitor. Raises UsageError without a forwarded agent."""
+        """The key of the user. Raises UsageError without a forwarded agent."""
         if not self.agent:
             raise UsageError(FORWARD)
         from svc.http.forwarded_key import ForwardedKey  # libsodium, which most commands do not need

@@ -1,11 +1,10 @@
-"""Waiting for bytes of a server that says nothing.
+"""Waits for the answer of a server that sends nothing.
 
-A server may work for minutes before it answers: on an archive, or the seal of a large tree. One that is gone
-may take connections all the same, and a line that is cut swallows what is sent. So while nothing arrives, the
-client looks every SILENT_SECONDS whether what it sent still leaves this machine, as a large upload does on a
-slow line, and if not, asks the server on another connection whether it works (`works`). A server that does is
-waited for; one that does not is given up. Callers with a deadline wait until then.
-"""
+A server may work for minutes before it answers, on an archive or the seal of a large tree. But a dead server
+may still accept connections, and a broken line loses what is sent. So while nothing arrives, the client
+checks every SILENT_SECONDS whether its request still leaves this machine, as a large upload does on a slow
+line; if not, it asks the server on another connection whether it works (`works`). It waits for a server that
+works, and gives up on one that does not. Callers with a deadline wait until then."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ AT_ONCE = 0.001  # seconds in which a read tells whether something is there alre
 
 
 class ServerSilent(ConnectionLimitExceeded):
-    """The server does not answer and does not say that it works."""
+    """The server does not answer, neither the request nor the question whether it works."""
 
     def __init__(self) -> None:
         super().__init__("did not answer, nor did it on another connection")

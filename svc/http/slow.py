@@ -1,4 +1,4 @@
-"""Says that a server lets a command wait."""
+"""Tells the user that a command waits for the server."""
 
 from __future__ import annotations
 

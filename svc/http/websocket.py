@@ -64,12 +64,12 @@ class WebSocket:
         self._receiving = Lock()
 
     def send(self, text: str) -> None:
-        """Send a message, soon. Any thread may."""
+        """Queue a message. Any thread may call it."""
         self._outgoing.append(text.encode())
         self._rouse()
 
     def close(self) -> None:
-        """End the conversation. Any thread may; one that receives gets Cancelled."""
+        """Close the socket. Any thread may call it; a thread that receives gets Cancelled."""
         self._closed = True
         self._rouse()
         if self._receiving.acquire(blocking=False):
@@ -79,11 +79,9 @@ class WebSocket:
                 self._receiving.release()
 
     def receive(self, seconds: float | None = None) -> str | None:
-        """The next message; None if there was none for so many seconds. Somebody has to wait here all the
-        time, since this also gives and asks for signs of life.
-
-        Raises ServerUnreachable once the server closes, gives no sign of life, or a bound ends; Cancelled
-        after `close`."""
+        """The next message; None if there was none for `seconds`. A thread has to be in this call all the
+        time, because it also sends and expects signs of life. Raises ServerUnreachable once the server
+        closes, gives no sign of life, or a bound ends; Cancelled after `close`."""
         until = None if seconds is None else monotonic() + seconds
         with self._receiving:
             held = bounds.current()
@@ -132,15 +130,16 @@ class WebSocket:
                 self._stream.write(data, SEND_SECONDS)
 
     def _require_open(self) -> None:
-        """Raise ServerUnreachable once the server has said goodbye. What it said before has been handed
-        on."""
+        """Raise ServerUnreachable if the server has closed the socket. Messages that it sent before have been
+        returned."""
         if self._protocol.state is not OPEN:
             closed = self._protocol.close_rcvd
             why = f" ({closed.code} {terminal_safe(closed.reason[:200])})" if closed else ""
             raise self._lost_error(f"was closed by the server{why}")
 
     def _beat(self, now: float) -> None:
-        """Ask for a sign of life when it is time. Raises ServerUnreachable if none came in time."""
+        """Ask for a sign of life when it is time. Raises ServerUnreachable if the last one did not come in
+        time."""
         if self._pong_by:
             if now >= self._pong_by:
                 raise self._lost_error("gives no sign of life")
@@ -151,8 +150,8 @@ class WebSocket:
             self._flush()
 
     def _wait_readable(self, now: float, until: float | None) -> bool:
-        """Wait for something to read, for somebody who rouses this thread, or for the next moment that
-        counts."""
+        """Wait until there is something to read, another thread wakes this one, or the next deadline is
+        due."""
         if self._more:
             return True
         moments = [self._pong_by or self._ping_at, *([until] if until is not None else [])]

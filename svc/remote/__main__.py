@@ -45,7 +45,8 @@ def main() -> NoReturn:
 
 
 def _begin(fd: int, folder: Path) -> list[str]:
-    """Take what the relay says, confine this process, and sign in. Returns the words of the command line."""
+    """Read the relay's first message, confine this process, and sign in. Returns the words of the command
+    line."""
     with socket.socket(fileno=os.dup(fd)) as link:
         start = msgspec.json.decode(link.recv(TOLD_BYTES), type=Told)
     if start.terminal:

@@ -123,8 +123,8 @@ _ARM64 = {
 
 
 class _Machine(NamedTuple):
-    """`code`: what a filter sees of it; the numbers of its calls; `bounded`: it has calls of another kind
-    from 0x40000000 on."""
+    """A kind of machine. `code`: its number in filters; then the numbers of its calls. `bounded`: calls from
+    0x40000000 on are of another kind."""
 
     code: int
     refused: dict[str, int]

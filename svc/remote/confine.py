@@ -1,4 +1,4 @@
-"""Confines this process for good: files, system calls, amounts (docs/design, the app over SSH)."""
+"""Confines this process permanently: files, system calls, amounts (docs/design, the app over SSH)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,9 @@ _LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib/l
 
 
 def confine(own: Path, own_user: bool) -> None:
-    """Leave this process the installation to read, the folder `own` to write, and nothing of the network or
-    of other processes. `own_user`: no other process has its uid.
-
-    Raises ClientError where the kernel cannot do that.
-    """
+    """Allow this process to read the installation and to write the folder `own`, and deny the network and
+    other processes. `own_user`: no other process has its uid. Raises ClientError if the kernel cannot do
+    that."""
     _limit(own_user)
     version = files.version()
     if os.geteuid() == 0:

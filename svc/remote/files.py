@@ -1,4 +1,5 @@
-"""Landlock: which files a process may still reach. Linux; the numbers are those of all its machines."""
+"""Restricts, with Landlock, which files a process may reach. Linux; the numbers are the same on all its
+machines."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ def version() -> int:
 
 
 def restrict(rules: Iterable[tuple[Path, int]], own: Path) -> None:
-    """Let this process, and those that it starts, do with each path what its rule says, everything below
-    `own`, and nothing else. Paths that do not exist are passed over. Raises OSError."""
+    """Restrict this process and its children: with each path they may do what its rule says, and everything
+    below `own`. Paths that do not exist are ignored. Raises OSError."""
     abi = version()
     handled = _ALL[max(number for number in _ALL if number <= abi)]
     attributes = struct.pack("QQQ", handled, _TCP if abi >= 4 else 0, _SCOPES if abi >= SCOPED else 0)

@@ -1,4 +1,4 @@
-"""The terminal of the app: what is switched on in it is switched off again, however the app ends."""
+"""The terminal of the app. Modes that are switched on are switched off again, however the app ends."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ RESTORED = "\x1b[?2004l\x1b[?2048l\x1b[?7h\x1b[<u\x1b[?1000l\x1b[?1006l\x1b[?100
 
 
 class TerminalDriver(LinuxDriver):
-    """Textual's driver for terminals. A signal that ends the app lets it leave the terminal first; a terminal
-    that takes nothing any more ends the app. `ended_by`: the signal, 0 without one."""
+    """Textual's driver for terminals. After a signal the app leaves the terminal before it ends; if the
+    terminal accepts no output any more, the app ends. `ended_by`: the signal, 0 without one."""
 
     def __init__(self, *words: Any, **options: Any) -> None:
         super().__init__(*words, **options)
@@ -46,7 +46,7 @@ class TerminalDriver(LinuxDriver):
         self._leave()
 
     def _leave(self) -> None:
-        """Have the app exit, once."""
+        """Make the app exit; once."""
         if not self._leaves:
             self._leaves = True
             with suppress(RuntimeError):  # its loop has ended
@@ -75,6 +75,6 @@ class TerminalDriver(LinuxDriver):
 
 
 def die_of(number: int) -> None:
-    """End this process by the signal, so that whoever started it sees why."""
+    """End this process by the signal, so that its parent sees the reason."""
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)

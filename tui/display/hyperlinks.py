@@ -1,7 +1,5 @@
-"""Links that a terminal opens by itself (OSC 8): which terminals take them, and which addresses are written.
-
-A terminal that knows nothing of them may show the address as text, so only those that are known get any.
-"""
+"""Links that a terminal opens by itself (OSC 8): which terminals support them, and which addresses are
+written. Terminals without support may show the address as text, so only known terminals get links."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ _TMUX = (3, 4)  # the first of tmux
 
 
 def terminal_opens(env: Mapping[str, str]) -> bool:
-    """Whether the terminal that this environment tells of opens links."""
+    """Whether the terminal in this environment opens links."""
     program, term = env.get("TERM_PROGRAM", ""), env.get("TERM", "")
     if program == "tmux":
         version = re.match(r"(\d+)\.(\d+)", env.get("TERM_PROGRAM_VERSION", ""))
@@ -36,6 +34,6 @@ def terminal_opens(env: Mapping[str, str]) -> bool:
 
 
 def opened_by_terminal(address: str) -> bool:
-    """Whether an address may be written: of the web, and of characters that cannot end or steer the
-    sequence."""
+    """Whether an address may be written: it is a web address, and none of its characters can end or change
+    the escape sequence."""
     return len(address) <= ADDRESS_CHARS and _ADDRESS.fullmatch(address) is not None

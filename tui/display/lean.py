@@ -34,7 +34,7 @@ class LeanApp(App[None]):
     _over: Over | None = None
 
     def over(self) -> Over | None:
-        """The pixels that are to be over the cells now."""
+        """The pixels that the terminal should draw over the cells now; None without any."""
         return None
 
     def get_driver_class(self) -> type[Driver]:
@@ -51,11 +51,12 @@ class LeanApp(App[None]):
         return getattr(self._driver, "ended_by", 0)
 
     def forget_display(self) -> None:
-        """The terminal may show anything now: the next update paints all of it."""
+        """Forget what the terminal shows, since it may show anything now. The next update paints
+        everything."""
         self._shown = None
 
     def on_resize(self) -> None:
-        """Paint everything, also at the size that is known: a terminal that was small for a moment has lost
+        """Paint everything, even if the size is the same: a terminal that was small for a moment has lost
         cells."""
         self.forget_display()
         self.refresh(layout=True)
@@ -105,7 +106,7 @@ class LeanApp(App[None]):
 
 
 def painted(update: CompositorUpdate, looks: Looks) -> dict[int, list[tuple[int, Row]]]:
-    """The cells that an update paints: for each line the runs with their first column."""
+    """The cells that an update paints: line → runs of cells, each with its first column."""
     runs: dict[int, list[tuple[int, Row]]] = {}
     if isinstance(update, LayoutUpdate):
         for y, strips in enumerate(update.strips, update.region.y):

@@ -28,14 +28,15 @@ _SHARED = {"2", "6", "21"}  # faint, fast, double: what switches them off switch
 
 
 class Look(NamedTuple):
-    """How a style is switched on and off: escape sequences."""
+    """A style as escape sequences that switch it on and off."""
 
     on: str
     off: str
 
 
 class Cell(NamedTuple):
-    """What one column shows: a character with what combines with it, "" for the right half of a wide one."""
+    """One column of the terminal: a character with those that combine with it; "" for the right half of a
+    wide one."""
 
     text: str
     look: Look
@@ -66,8 +67,8 @@ class Looks:
         return self._known[style]
 
     def cells(self, segments: Iterable[Segment]) -> Row:
-        """The cells of one line. Characters that could steer the terminal take no cell: whatever a screen
-        forgot to make safe ends here."""
+        """The cells of one line. Characters that could control the terminal get no cell, so they do no harm
+        even if a screen forgot to escape them."""
         row: Row = []
         for text, style, control in segments:
             if control:
@@ -89,7 +90,7 @@ class Looks:
 
 @lru_cache(1024)
 def switched(before: Look, after: Look) -> str:
-    """The shortest text that changes one look into another."""
+    """The shortest text that switches from one look to another."""
     old, new = _codes(before), _codes(after)
     if old is None or new is None:
         return before.off + after.on
@@ -106,7 +107,8 @@ def switched(before: Look, after: Look) -> str:
 
 
 def _codes(look: Look) -> dict[str, str] | None:
-    """What a look sets: `colour`, `ground` or a code of its own, to its code. None: not by codes alone."""
+    """The codes of a look, by what they set: `colour`, `ground`, or the code itself. None if the look is more
+    than codes."""
     if look.on and not (_SGR.fullmatch(look.on) and look.off == "\x1b[0m"):
         return None
     codes = {}

@@ -26,8 +26,8 @@ BLANKS = 4  # fewest blank cells at the end of a row that are worth erasing inst
 
 
 class Over(NamedTuple):
-    """Pixels that the terminal draws over cells by itself. `draw` shows them where the cursor stands, `erase`
-    takes them away where writing cells over them does not."""
+    """Pixels that the terminal draws over cells. `draw`: shows them at the cursor. `erase`: removes them, if
+    writing the cells does not."""
 
     x: int
     y: int
@@ -53,7 +53,7 @@ class Screen:
         return [list(row) for row in self._rows]
 
     def forget(self, area: Over) -> None:
-        """The terminal may show anything there."""
+        """Forget what the terminal shows in this area."""
         for row in self._rows[area.y : area.y + area.height]:
             row[area.x : area.x + area.width] = [UNKNOWN] * len(row[area.x : area.x + area.width])
 
@@ -88,7 +88,7 @@ class Screen:
         return row
 
     def _scroll(self, changed: dict[int, Row], pen: _Pen) -> None:
-        """Move the rows that are on the terminal already, at another place, and forget them in `changed`."""
+        """Scroll rows that the terminal already shows at another place, and remove them from `changed`."""
         where: dict[tuple[Cell, ...], list[int]] = {}
         for y, row in enumerate(self._rows):
             if row != self._blank():
@@ -142,7 +142,7 @@ class Screen:
 
 
 class _Pen:
-    """Collects the text of one update, and knows where the cursor stands and what look is on."""
+    """Collects the text of one update. It keeps track of the cursor and the current look."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -201,7 +201,7 @@ class _Pen:
 
 
 def at(x: int, y: int) -> str:
-    """Put the cursor there."""
+    """Move the cursor there."""
     return f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H" if y else "\x1b[H"
 
 
@@ -210,7 +210,7 @@ def _wide(cell: Cell) -> bool:
 
 
 def _runs(before: Row, after: Row, end: int) -> Iterator[tuple[int, int]]:
-    """The ranges [start, stop) below `end` to write, those with small gaps between them as one."""
+    """The ranges [start, stop) below `end` that differ; ranges with small gaps between them are joined."""
     start = stop = -1
     for x in range(end):
         if before[x] == after[x]:
@@ -226,13 +226,14 @@ def _runs(before: Row, after: Row, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _coloured(cells: Row) -> bool:
-    """Whether the cells between the first and the last change the look, beside these two."""
+    """Whether the cells between the first and the last one change the look more often than these two
+    alone."""
     changes = sum(cell.look != following.look for cell, following in pairwise(cells))
     return changes > (cells[0].look != cells[-1].look)
 
 
 def _whole(before: Row, after: Row, start: int, stop: int) -> tuple[int, int]:
-    """The range without cutting a wide character of either row in two."""
+    """The range, extended so that it cuts no wide character of either row in two."""
     while start and (before[start].text == "" or after[start].text == ""):
         start -= 1
     while stop < len(after) and (before[stop].text == "" or after[stop].text == ""):

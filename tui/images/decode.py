@@ -1,8 +1,7 @@
 """`python -m tui.images.decode blocks|png|sixel WIDTH HEIGHT`: one image on stdin, JSON on stdout.
 
-Images are bytes of strangers, so a decoder meets them in a process that has little memory and time and dies
-alone. WIDTH and HEIGHT are pixels at most.
-"""
+Images come from strangers, so they are decoded in a process with little memory and time, which may crash
+without harm. WIDTH and HEIGHT: largest size in pixels."""
 
 from __future__ import annotations
 
@@ -19,8 +18,9 @@ COLOURS = 48  # of an image that is drawn as cells or as sixels: runs of one col
 
 
 class Drawn(msgspec.Struct):
-    """`data`: RGB of each pixel in base64 (blocks), a PNG in base64, or sixels. `width` and `height`: of it;
-    `full_width`, `full_height`, `frames`: of the image. `kind`: its format."""
+    """A decoded image. `data`: RGB of each pixel in base64 (blocks), a PNG in base64, or sixels. `width`,
+    `height`: size of that. `full_width`, `full_height`, `frames`: of the original image. `kind`: its
+    format."""
 
     kind: str
     width: int
@@ -32,7 +32,7 @@ class Drawn(msgspec.Struct):
 
 
 def drawn(raw: bytes, way: str, width: int, height: int) -> Drawn:
-    """The first frame, upright, shrunk to the pixels at most; never made larger."""
+    """The first frame, upright, shrunk to at most this size and never enlarged."""
     from PIL import Image, ImageOps
 
     image = opened(raw)
@@ -60,7 +60,8 @@ def _png(image: Any) -> str:
 
 
 def _sixels(image: Any) -> str:
-    """The image in sixels, without what begins and ends them: six rows at a time, a run for each colour."""
+    """The image as sixels, six rows at a time, a run for each colour; without the sequences that begin and
+    end them."""
     width, height = image.size
     palette, pixels = image.getpalette(), image.tobytes()
     used = sorted(set(pixels))

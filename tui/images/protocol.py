@@ -1,7 +1,5 @@
-"""How a terminal shows pixels: by a protocol that its name promises, else as half-blocks in ordinary cells.
-
-tmux and screen pass none of the protocols on unless told to, so there it is half-blocks.
-"""
+"""How a terminal shows pixels: by a protocol that its name implies, else as half-blocks in ordinary cells.
+Inside tmux and screen half-blocks are used, because they pass on none of the protocols by default."""
 
 from __future__ import annotations
 
@@ -47,26 +45,26 @@ def way_of(environment: Mapping[str, str]) -> Way:
 
 
 def made(way: Way) -> str:
-    """What the decoder is asked to make for it."""
+    """The output that the decoder must make for this way."""
     return "png" if way in ("kitty", "iterm2") else way
 
 
 def pixels(way: Way, columns: int, rows: int) -> tuple[int, int]:
-    """Width and height of a picture at most, for so many cells."""
+    """The largest width and height in pixels of a picture in this many cells."""
     if way == "blocks":
         return max(1, min(columns, PIXELS[0])), max(1, min(rows * 2, PIXELS[1]))
     return max(1, min(columns * CELL[0], PIXELS[0])), max(1, min(rows * CELL[1], PIXELS[1]))
 
 
 def cells(way: Way, image: Drawn) -> tuple[int, int]:
-    """Columns and rows that the picture covers."""
+    """The number of columns and rows that the picture covers."""
     if way == "blocks":
         return image.width, -(-image.height // 2)
     return -(-image.width // CELL[0]), -(-image.height // CELL[1])
 
 
 def sequence(way: Way, image: Drawn) -> str:
-    """What a terminal is sent to show the picture where the cursor stands; "" for half-blocks."""
+    """The escape sequence that shows the picture at the cursor; "" for half-blocks."""
     columns, rows = cells(way, image)
     if way == "kitty":
         return "".join(_kitty(image.data, columns, rows))

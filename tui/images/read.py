@@ -24,13 +24,13 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
 
 
 def is_picture(path: str) -> bool:
-    """Whether the name promises an image."""
+    """Whether the file name is that of an image."""
     return path.lower().endswith(ENDINGS)
 
 
 def picture(repo_id: str, seal: str, path: str, way: str, width: int, height: int) -> Read[Drawn]:
-    """The picture, in pixels at most. Raises Invalid for bytes that are not an image,
-    TooLarge for too many."""
+    """The picture, at most this many pixels in size. Raises Invalid for bytes that are not an image, TooLarge
+    for too many."""
 
     def call(api: Api) -> Drawn:
         return decoded(path, _bytes(api, repo_id, seal, path), way, width, height)
@@ -40,7 +40,7 @@ def picture(repo_id: str, seal: str, path: str, way: str, width: int, height: in
 
 
 def decoded(path: str, raw: bytes, way: str, width: int, height: int) -> Drawn:
-    """What a decoder of its own process makes of the bytes."""
+    """The picture, decoded in a separate process. Raises Invalid."""
     words = [sys.executable, "-P", "-m", "tui.images.decode", way, str(width), str(height)]
     try:
         done = subprocess.run(words, input=raw, capture_output=True, timeout=SECONDS, check=False)

@@ -1,1 +1,1 @@
-"""What the app hears of servers and of the agent while it runs."""
+"""Listens to servers and the agent while the app runs."""

@@ -9,7 +9,7 @@ FIRST, LONGEST = 0.5, 30.0  # seconds
 
 
 class Backoff:
-    """`wait` waits; `failed` and `worked` say how the last attempt went."""
+    """Waits between attempts. Call `failed` or `worked` after an attempt, then `wait`."""
 
     def __init__(self) -> None:
         self._seconds = FIRST
@@ -21,5 +21,6 @@ class Backoff:
         self._seconds = FIRST
 
     def wait(self, ended: threading.Event) -> None:
-        """Wait until the next attempt, apart from other clients, or until `ended` is set."""
+        """Wait until the next attempt, at a random time so that clients do not coincide, or until `ended` is
+        set."""
         ended.wait(self._seconds * secrets.SystemRandom().uniform(0.8, 1.2))

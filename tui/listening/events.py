@@ -34,9 +34,10 @@ MOST = 128  # repositories; of more the ones that were asked for longest ago are
 
 
 class Following:
-    """`heard(repo_id)` is called when a repository changed; `state(name)` with the state of the connection:
-    `live` when the socket carries events, `polling` when polls do, `online` when neither does any more, and
-    the state after each attempt that fails. Both on this object's thread."""
+    """Listens to events. `heard(repo_id)`: called when a repository has changed. `state(name)`: called with
+    the state of the connection: `live` while the socket carries events, `polling` while polls do, `online`
+    when neither does any more, and the state after each failed attempt. Both are called on this object's
+    thread."""
 
     def __init__(
         self, open_api: Callable[[], Api], heard: Callable[[str], None], state: Callable[[str], None]
@@ -50,7 +51,7 @@ class Following:
         self._thread: threading.Thread | None = None
 
     def follow(self, repo_ids: Sequence[str]) -> None:
-        """Listen to these repositories too. Returns at once."""
+        """Listen to these repositories, too. Returns at once."""
         with self._lock:
             if self._ended.is_set() or not repo_ids:
                 return
@@ -119,7 +120,7 @@ class Following:
             backoff.wait(self._ended)
 
     def _polls(self, seconds: float) -> str:
-        """Poll for so many seconds, or until a poll fails. Returns the state after that, "" if none did."""
+        """Poll for `seconds`, or until a poll fails. Returns the state after the failure, "" without one."""
         until, wait = time.monotonic() + seconds, 0
         while not self._ended.is_set() and (not wait or time.monotonic() < until):
             with self._lock:
@@ -153,7 +154,7 @@ class Following:
         return True
 
     def _listen(self, socket: SyncSocket) -> None:
-        """Listen until the socket ends. On the first answer ask for what was missed."""
+        """Listen until the socket ends. After the first answer, report what may have been missed."""
         from localstore.core.model.sync import Event, Hidden, Resync, Subscribed  # not before the first paint
 
         for event in socket:

@@ -1,4 +1,4 @@
-"""A look at the live state of a branch, through the agent: one thread that hears what is seen.
+"""Follows the live state of a branch, through the agent, on a thread.
 
     looking = Looking(home, origin, repo.id, "main", saw)
     looking.here("src/main.py", 12)
@@ -23,8 +23,8 @@ HERE_EACH = 0.3  # seconds between two reports of where the user is
 
 
 class Looking:
-    """`saw` is called with what is seen, on this object's thread; last with an `ended`, unless `close` came
-    first."""
+    """`saw`: called with each report, on this object's thread; the last one is `ended`, unless `close` was
+    called before."""
 
     def __init__(
         self, home: Home, origin: str, repo_id: str, branch: str, saw: Callable[[Seen], None]
@@ -40,7 +40,7 @@ class Looking:
         threading.Thread(target=self._tell, name="here", daemon=True).start()
 
     def here(self, path: str, line: int) -> None:
-        """Tell others where the user looks. Returns at once; of several places the last one counts."""
+        """Tell others where the user looks. Returns at once; of several places only the last one is sent."""
         self._place = (path, line)
         self._placed.set()
 
@@ -66,7 +66,7 @@ class Looking:
             backoff.wait(self._ended)
 
     def _look(self) -> bool:
-        """Look until the agent ends. Returns whether there is nothing more to see."""
+        """Follow the branch until the agent ends. Returns whether there is nothing more to follow."""
         conversation = start(self._home)
         with self._lock:
             if self._ended.is_set():

@@ -22,7 +22,7 @@ NEWS_LATER = (3.0, 10.0, 30.0)  # seconds after which what the server does after
 
 class News(Calling, inherit_bindings=False):
     """Listens to events while signed in. `line_state`: state of the connection, a name of LIGHTS;
-    `line_since`: since when."""
+    `line_since`: its beginning."""
 
     client: Client
     sending: Sending | None
@@ -54,12 +54,12 @@ class News(Calling, inherit_bindings=False):
             self.line_since = datetime.fromtimestamp(self.clock(), UTC).isoformat()
 
     def asks(self, since: float) -> None:
-        """A request was sent; after SLOW seconds without an answer the light says so."""
+        """Called when a request is sent; after SLOW seconds without an answer the light shows that."""
         self._asked.append(since)
         self.set_timer(SLOW, lambda: self._waits(since))
 
     def answered(self, since: float) -> None:
-        """The request ended."""
+        """Called when the request has ended."""
         if since in self._asked:
             self._asked.remove(since)
         if self.line_state == "slow" and not self._asked:
@@ -126,7 +126,7 @@ class News(Calling, inherit_bindings=False):
             self.set_timer(NEWS_LATER[self._asked_later], self._ask_later)
 
     def _ask_later(self) -> None:
-        """Ask again: the server fills inboxes after the event, sooner or later."""
+        """Ask again later: the server fills inboxes some time after the event."""
         self._later_due = False
         self._asked_later += 1
         screen = cast("Any", self.screen)

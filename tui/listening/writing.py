@@ -1,4 +1,4 @@
-"""A text of a linked folder that is written in the app, through the agent.
+"""A text of a linked folder that is edited in the app, through the agent.
 
     writing = Writing(home, folder, path, heard)     # connects; `heard` is called on this object's thread
     changes = writing.take(event)                    # on the app's thread, like all that follows
@@ -32,14 +32,14 @@ LEAVE_SECONDS = 5.0  # that what was typed may take to the server after its text
 
 
 class Heard(NamedTuple):
-    """`event` of the agent, and the `talk` in which it was said."""
+    """An `event` of the agent, and the `talk` (connection) that it came from."""
 
     event: Event
     talk: Conversation | None
 
 
 class Writing:
-    """`kept`: number of the last edit that the folder has; `made`: of the last one made here.
+    """`kept`: number of the last edit that the folder has. `made`: number of the last edit made here.
     `state`, `queued` and `refused`: as in the event `kept`."""
 
     def __init__(self, home: Home, folder: Path, path: str, heard: Callable[[Heard], None]) -> None:
@@ -72,11 +72,11 @@ class Writing:
 
     @property
     def waits(self) -> bool:
-        """Whether something was typed that the folder does not have."""
+        """Whether there are edits that the folder does not have yet."""
         return self.kept < self.made
 
     def take(self, heard: Heard) -> list[Delta]:
-        """Take in what was heard. Returns the changes of the text that is shown."""
+        """Apply an event. Returns the changes of the text that is shown."""
         event = heard.event
         if event.event == "text":
             self._talk = heard.talk
@@ -95,23 +95,23 @@ class Writing:
         return []
 
     def splice(self, offset: int, deleted: int, inserted: bytes) -> None:
-        """Replace bytes of the text, as the user typed. One of both is not empty."""
+        """Replace bytes of the text, as the user typed. Deleted and inserted bytes are not both empty."""
         if self._sheet is not None:
             self._send([self._sheet.splice(offset, deleted, inserted)])
 
     def undo(self) -> list[Delta]:
-        """Take back one's own last edits. Returns the changes of the text."""
+        """Undo the user's own last edits. Returns the changes of the text."""
         return self._again(self._sheet.undo()) if self._sheet is not None else []
 
     def redo(self) -> list[Delta]:
         return self._again(self._sheet.redo()) if self._sheet is not None else []
 
     def here(self, line: int, col: int) -> None:
-        """Say where the cursor is, from 1."""
+        """Report the cursor's line and column, from 1."""
         self._say(Typed(line=line, col=col))
 
     def close(self) -> None:
-        """Leave the text. Returns at once; what was typed has LEAVE_SECONDS to get to the server."""
+        """Leave the text. Returns at once; edits that are not sent have LEAVE_SECONDS to reach the server."""
         self._ended.set()
 
     def _again(self, done: tuple[list[bytes], list[Delta]]) -> list[Delta]:
@@ -137,7 +137,7 @@ class Writing:
         return [[{"insert": event.text}]] if event.text else []
 
     def _begin_again(self, event: Event) -> list[Delta]:
-        """Go on with another agent, whose text has our edits to the `n`th: make the others in it."""
+        """Continue with another agent, whose text has our edits up to the `n`th: apply the others to it."""
         last = max(event.n, self.kept)
         before, waiting = self._known_to(last)
         lane, mine, text = of_agent(before), Sheet(before, _now), event.text.encode()
@@ -156,7 +156,7 @@ class Writing:
         return _delta(before_text, self.text)
 
     def _known_to(self, last: int) -> tuple[bytes, list[Delta]]:
-        """The text with our edits to the `last`th, and the changes that the others make to it."""
+        """The text with our edits up to the `last`th, and the changes of the later ones."""
         lane = of_agent(self._first)
         for number, update in self._log:
             if number <= last:
@@ -184,7 +184,7 @@ class Writing:
             backoff.wait(self._ended)
 
     def _listen(self) -> bool:
-        """Hear until the agent ends. Returns whether the text cannot be written any more."""
+        """Receive events until the agent ends. Returns whether the text cannot be edited any more."""
         talk = start(self._home)
         with self._lock:
             self._newest = talk
@@ -200,7 +200,7 @@ class Writing:
         return False
 
     def _leave(self) -> None:
-        """Hang up once the text was left and what was typed is on the branch."""
+        """Disconnect once the text was left and all edits are on the branch."""
         self._ended.wait()
         until = time.monotonic() + LEAVE_SECONDS
         while time.monotonic() < until and (self.waits or (self.queued and self.state != "offline")):
@@ -215,7 +215,7 @@ def _now() -> int:
 
 
 def _spliced(sheet: Sheet, delta: Delta) -> list[bytes]:
-    """Make a change in a sheet. Returns the updates."""
+    """Apply a change to a sheet. Returns the updates."""
     updates, at = [], 0
     for step in delta:
         if "retain" in step:

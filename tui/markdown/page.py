@@ -47,8 +47,9 @@ class Page(NamedTuple):
 
 
 class Taste(NamedTuple):
-    """How a text is shown. `breaks`: each end of a line is one, as in comments; `opened`: which details are
-    unfolded, by their order, None for all; `targets`: links are followed by their address."""
+    """How a text is shown. `breaks`: each line break in the text begins a new row, as in comments. `opened`:
+    numbers of the unfolded details, None for all. `targets`: whether links can be followed; if not, their
+    addresses are shown."""
 
     breaks: bool = False
     opened: Collection[int] | None = None
@@ -64,12 +65,12 @@ def _parser() -> MarkdownIt:
 
 
 def plain_colour(text: str, language: str) -> None:
-    """No colours."""
+    """A `Colour` without colours."""
 
 
 def rendered(text: str, width: int, taste: Taste = READ, colour: Colour = plain_colour) -> Page | None:
-    """The rows of a Markdown text, at most `width` and WIDTH columns wide; None where it is too deep. It may
-    take long: see `tui.slices`."""
+    """The rows of a Markdown text, at most `width` and WIDTH columns wide; None if it is nested too deeply.
+    It may take long: see `tui.slices`."""
     source, rest = _bounded(text.replace("\r\n", "\n"))
     tokens = _parser().parse(source)
     if any(token.level >= DEPTH - 1 for token in tokens):
@@ -83,7 +84,7 @@ def rendered(text: str, width: int, taste: Taste = READ, colour: Colour = plain_
 
 
 def _bounded(text: str) -> tuple[str, int]:
-    """The part of a text that is taken apart, and the number of characters behind it."""
+    """The part of a text that is parsed, and the number of characters after it."""
     end = len(text) if len(text) <= CHARS else (text.rfind("\n", 0, CHARS) + 1 or CHARS)
     lines = text[:end].split("\n", LINES)
     if len(lines) > LINES:
@@ -92,7 +93,7 @@ def _bounded(text: str) -> tuple[str, int]:
 
 
 class _Mark:
-    """What stands before the rows of a quote or of an item of a list: `once` before its first row."""
+    """The beginning of the rows in a quote or list item. `once`: before the first row only."""
 
     def __init__(self, once: str, then: str, role: str) -> None:
         self.once, self.then, self.role = once, then, role
@@ -115,7 +116,7 @@ class _Writer:
     # --- rows
 
     def put(self, pieces: Sequence[Piece]) -> None:
-        """Rows of a paragraph."""
+        """Add the rows of a paragraph."""
         self.put_rows(laid_out(pieces, self.room))
 
     def put_rows(self, rows: Sequence[Row]) -> None:
@@ -126,7 +127,7 @@ class _Writer:
             self.rows.append(Row((*lead, *row.parts), row.targets))
 
     def gap(self) -> None:
-        """An empty row, if there is none yet."""
+        """Add an empty row, unless the last one is empty."""
         if self.rows and not any(self._folded) and not any(not mark.used for mark in self._marks):
             quoted = [mark.take() for mark in self._marks if mark.then.strip()]
             last = self.rows[-1].parts
@@ -135,7 +136,7 @@ class _Writer:
 
     @property
     def room(self) -> int:
-        """Columns that the marks leave."""
+        """The number of columns beside the marks."""
         return max(LEAST, self._width - sum(cell_len(mark.then) for mark in self._marks))
 
     # --- blocks
@@ -233,7 +234,7 @@ class _Writer:
         return rows
 
     def _with_addresses(self, pieces: list[Piece]) -> list[Piece]:
-        """With the addresses of links behind them, where those cannot be followed."""
+        """The pieces, with the addresses of links after them if links cannot be followed."""
         if not self._taste.targets:
             return pieces
         spelled: list[Piece] = []
@@ -247,7 +248,7 @@ class _Writer:
     # --- HTML
 
     def _html(self, text: str) -> None:
-        """A block of HTML: its pictures and its text, and details, which fold."""
+        """Add a block of HTML: its pictures and text, and details, which can be folded."""
         line: list[Piece] = []
         hidden = summary = False
         for before, closes, name, given in tags(_COMMENT.sub("", text)):

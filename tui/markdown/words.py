@@ -26,7 +26,7 @@ _ATTRIBUTE = re.compile(r"([a-zA-Z-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>
 
 
 class Piece(NamedTuple):
-    """A text with a role; `target`: what a link leads to, "" without one."""
+    """A text with a role. `target`: where its link leads, "" without one."""
 
     text: str
     role: str
@@ -34,15 +34,15 @@ class Piece(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row; `targets`: what its parts `link` and `person` lead to, in order."""
+    """One row. `targets`: where its parts with role `link` or `person` lead, in order."""
 
     parts: tuple[Part, ...]
     targets: tuple[str, ...] = ()
 
 
 def pieces_of(tokens: Sequence[Token], breaks: bool, base: str = "text") -> list[Piece]:
-    """The pieces of a paragraph. `breaks`: each end of a line in the text is one; `base`: the role of plain
-    words."""
+    """The pieces of a paragraph. `breaks`: each line break in the text begins a new row. `base`: the role of
+    plain words."""
     pieces: list[Piece] = []
     on: list[str] = []  # roles that are switched on, the innermost last
     target = ""
@@ -75,7 +75,7 @@ _STRONGEST = ("struck", "strong", "emphasis")
 
 
 def _named(text: str, role: str) -> list[Piece]:
-    """A text with its addresses, numbers, handles and seals as links."""
+    """The text, with addresses, numbers, handles and seals as links."""
     pieces: list[Piece] = []
     at = 0
     for match in _NAMED.finditer(text):
@@ -92,7 +92,7 @@ def _picture(words: str, source: str, target: str) -> list[Piece]:
 
 
 def _html(text: str, base: str) -> list[Piece]:
-    """What is shown of a tag: a picture, or the end of a row."""
+    """The pieces that a tag is shown as: a picture, or a row break; [] for others."""
     match = _TAG.fullmatch(text)
     if match is None:
         return []
@@ -111,8 +111,8 @@ def attributes(text: str) -> dict[str, str]:
 
 
 def tags(text: str) -> Iterator[tuple[str, str, str, str]]:
-    """A text of HTML in order: the text before a tag, whether the tag closes ("/"), its name, its
-    attributes; the rest of the text comes with an empty name."""
+    """The text of HTML in order: for each tag the text before it, "/" if it closes, its name and its
+    attributes. The rest of the text comes last, with an empty name."""
     at = 0
     for match in _TAG.finditer(text):
         yield text[at : match.start()], match[1], match[2].lower(), match[3]
@@ -169,12 +169,12 @@ def row_of(pieces: Sequence[Piece]) -> Row:
 
 
 def on_one_line(pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces made safe, without ends of rows."""
+    """The pieces, escaped, without row breaks."""
     return [piece._replace(text=safe(piece.text)) for piece in pieces if piece.text]
 
 
 def _words(pieces: Sequence[Piece]) -> Iterator[list[Piece] | str]:
-    """Words, which may have several roles; between them single spaces, and BREAK where a row ends."""
+    """Yields words, which may have several roles; single spaces between them; BREAK at the end of a row."""
     word: list[Piece] = []
     for piece in pieces:
         if piece.text == BREAK:

@@ -35,7 +35,8 @@ class Base(Screen[None], inherit_bindings=False):
     FOLLOWS_LATER = False  # whether the server makes what is shown some time after the event
 
     class Focused(Message):
-        """The prompt has the focus. It comes where keys went before that, after all of them."""
+        """Posted when the prompt has the focus. It arrives in the order of keys, after all that were typed
+        before."""
 
         def __init__(self, prompt: Prompt) -> None:
             super().__init__()
@@ -85,12 +86,12 @@ class Base(Screen[None], inherit_bindings=False):
 
     @property
     def has_widgets(self) -> bool:
-        """Whether the screen has been composed."""
+        """Whether the widgets of the screen exist."""
         return bool(self.query(Hints))
 
     def show_frame(self) -> None:
-        """Paint the current title and keys; only differences are sent. Does nothing before the screen has its
-        widgets: the light may change while it opens, and `on_mount` paints all."""
+        """Paint the current title and keys; only differences are sent. Does nothing before the screen has
+        widgets, because the light may change while it opens; `on_mount` paints everything."""
         if not self.has_widgets:
             return
         waiting = sum(entry.state != "refused" for entry in self.svc.entries)
@@ -114,38 +115,39 @@ class Base(Screen[None], inherit_bindings=False):
 
     @property
     def opens(self) -> bool:
-        """Whether something happens when a row is chosen."""
+        """Whether enter on a row does something."""
         return hasattr(self, "on_lines_chosen") or type(self).do_open is not Base.do_open
 
     @property
     def where(self) -> str:
-        """What this screen is called in the list of its keys."""
+        """The name of this screen in the list of its keys."""
         return type(self).__name__.removesuffix("Screen").lower()
 
     def about(self) -> list[str]:
-        """The ids of the repositories whose events change what is shown."""
+        """Ids of the repositories whose events change what the screen shows."""
         repo = self.subject()[0]
         return [repo.id] if repo is not None else []
 
     def listen(self) -> None:
-        """Hear of the repositories that the screen is about by now, if it is in front."""
+        """Listen to the repositories that the screen is about now, if it is in front."""
         if self.is_current:
             self.svc.follow(self.about())
 
     def subject(self) -> tuple[Repo | None, bool]:
-        """The repository of the screen's actions, and whether the account wrote what is shown."""
+        """The repository that the screen's actions are about, and whether the account is the author of what
+        is shown."""
         return None, False
 
     def facts(self) -> dict[str, str]:
-        """Values of parameters of commands that the screen shows: `issue` and `pr` a number, `run`,
-        `version` and so on by the parameter's name."""
+        """Values for parameters of commands that the screen shows, by parameter name: `issue` and `pr` a
+        number, `run`, `version` and so on."""
         return {}
 
     def queue_changed(self) -> None:
         """Called when the queued actions have changed."""
 
     def tick(self) -> None:
-        """Paint again, because times such as `2 min ago` have moved on."""
+        """Paint again, because times such as `2 min ago` have changed."""
         paint = getattr(self, "paint", None)
         if paint is not None:
             paint()
@@ -158,7 +160,7 @@ class Base(Screen[None], inherit_bindings=False):
         """Ask the server again."""
 
     def say(self, text: str, role: str = "text") -> None:
-        """A message in the line of keys, until the next key."""
+        """Show a message in the line of keys, until the next key."""
         self._said = (safe(text), role)
         self.show_frame()
 
@@ -173,8 +175,8 @@ class Base(Screen[None], inherit_bindings=False):
         filtered: Lines | None = None,
         one_key: bool = False,
     ) -> None:
-        """Open the prompt; esc leaves it, and `left` is called. Up and down move in the list that is
-        `filtered`. `one_key`: the first letter is the answer."""
+        """Open the prompt. Esc closes it and calls `left`. Up and down move in the list `filtered`.
+        `one_key`: the first letter is the answer."""
         back = self.focused
 
         def leave() -> None:
@@ -219,8 +221,8 @@ class Base(Screen[None], inherit_bindings=False):
     def write(
         self, sign: str, done: Callable[[str], None], draft: str, text: str = "", *, blank: bool = False
     ) -> None:
-        """Ask for a text that is a draft while it is typed: in the prompt if it has one line. `blank`: no
-        text is an answer as well."""
+        """Ask for a text, which is stored as a draft while it is typed; a text of one line in the prompt.
+        `blank`: an empty text is an answer as well."""
         drafts = self.svc.drafts
         kept = drafts.read(draft) if drafts is not None else ""
 
@@ -240,7 +242,7 @@ class Base(Screen[None], inherit_bindings=False):
             self.ask(sign, finish, changed, begun)
 
     def confirm(self, question: str, then: Callable[[], None]) -> None:
-        """Run `then` if the user presses y; else say that nothing was done."""
+        """Run `then` if the user presses y; else show that nothing was done."""
 
         def done(typed: str) -> None:
             if typed.strip().lower() == "y":
@@ -251,7 +253,7 @@ class Base(Screen[None], inherit_bindings=False):
         self.ask(f"{question} y or n", done, one_key=True)
 
     def prompt_left(self) -> None:
-        """Esc left the prompt."""
+        """Called when esc has closed the prompt."""
 
     def open_prompt(self, ask: Callable[[], None]) -> None:
         """Call `ask`, which opens the prompt, as soon as the screen is painted."""
@@ -259,15 +261,15 @@ class Base(Screen[None], inherit_bindings=False):
         self.call_after_refresh(ask)
 
     def hold_keys(self, seconds: float = OPENING_SECONDS) -> None:
-        """Keep the keys that come for the prompt or screen that is about to open, so long at most."""
+        """Hold back keys for the prompt or screen that is about to open, for at most `seconds`."""
         self._opening = time.monotonic() + seconds
 
     def drop_keys(self) -> None:
-        """Forget the keys that were kept: what they were typed for does not open."""
+        """Drop the keys that were held back, because what they were typed for does not open."""
         self._opening, self._ahead = 0.0, []
 
     def release_keys(self) -> None:
-        """Have the keys that were kept come now."""
+        """Deliver the keys that were held back."""
         self._opening = 0.0
         ahead, self._ahead = self._ahead, []
         for key in ahead:
@@ -288,7 +290,8 @@ class Base(Screen[None], inherit_bindings=False):
             event.prevent_default()
 
     def _typed_ahead(self, event: Key) -> bool:
-        """Whether the key was typed for a prompt or screen that an earlier key opens; it gets there."""
+        """Whether the key was typed for a prompt or screen that an earlier key opens; it is delivered
+        there."""
         if self.app.screen is not self:
             self.release_keys()
             self._type_again(event)
@@ -310,7 +313,7 @@ class Base(Screen[None], inherit_bindings=False):
             self._type_again(key)
 
     def _type_again(self, event: Key) -> None:
-        """Have the key come as one that is typed now, or in its order if a screen opens."""
+        """Deliver the key as one that is typed now, or in its order if a screen opens."""
         if self.svc.came_below(event):
             return
         key = Key(event.key, event.character)
@@ -357,7 +360,7 @@ class Base(Screen[None], inherit_bindings=False):
                 shown[0].step_link()
 
     def leave_filter(self) -> bool:
-        """List all again, as esc does before it leaves; False if nothing is left out."""
+        """List all rows again, as esc does before it leaves; False if no filter was set."""
         lines = self.lines
         if self.svc.pressed != "escape" or lines is None or not lines.filtered:
             return False
@@ -370,11 +373,11 @@ class Base(Screen[None], inherit_bindings=False):
 
     @property
     def texts_shown(self) -> Texts | None:
-        """The texts whose details fold."""
+        """The texts of the screen whose details can be folded."""
         return self.texts
 
     def follow_link(self, target: str) -> None:
-        """Open what a link leads to, or copy its address."""
+        """Open the target of a link, or copy its address."""
         from tui.screens.following import follow
 
         if target.startswith(DETAILS) and self.texts_shown is not None:

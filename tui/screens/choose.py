@@ -17,7 +17,7 @@ from tui.widgets.made import Made
 
 
 class Choose(Base):
-    """Calls `chosen` with the key of the item, after it has closed."""
+    """A screen that calls `chosen` with the key of the chosen item, after it has closed."""
 
     LINES: type[Lines] = Lines
 

@@ -1,4 +1,4 @@
-"""Choose a branch or tag; where there is room its newest seals stand beside it."""
+"""Choose a branch or tag. If there is room, its newest seals are shown beside the list."""
 
 from __future__ import annotations
 

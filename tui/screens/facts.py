@@ -1,4 +1,4 @@
-"""A column of facts at the right, where there is room."""
+"""A column of facts on the right, if there is room."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def beside_facts(lines: Lines) -> ComposeResult:
 
 
 def fact_rows(name: str, parts: Sequence[Part]) -> list[Item]:
-    """A fact below its name; nothing without parts."""
+    """Rows with a name and the fact below it; none without parts."""
     if not any(text.strip() for text, _ in parts):
         return []
     rows = folded(parts, FACTS - 4)

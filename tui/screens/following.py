@@ -1,4 +1,4 @@
-"""Where the links of a text lead in the app."""
+"""Opens links of texts in the app."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _NUMBER = re.compile(r"number:(?P<repo>[^#]*)#(?P<number>[0-9]{1,9})")
 
 
 def follow(screen: Base, target: str) -> None:
-    """Open an issue, a proposal or a seal; copy any other address, handle or path: the app opens nothing of
-    another server."""
+    """Open an issue, a proposal or a seal; copy any other address, handle or path, because the app opens
+    nothing of other servers."""
     repo = screen.subject()[0]
     number = _NUMBER.fullmatch(target)
     if target.startswith(SEAL) and repo is not None:
@@ -34,7 +34,7 @@ def follow(screen: Base, target: str) -> None:
 
 
 def _open_number(screen: Base, repo: Repo, number: int) -> None:
-    """Issues and proposals share their numbers: ask for the one, then for the other."""
+    """Open an issue or proposal. They share their numbers, so one is requested, then the other."""
     from tui.screens.proposal.screen import ProposalScreen
     from tui.screens.talk.issue import IssueScreen
 

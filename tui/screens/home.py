@@ -49,7 +49,7 @@ class Home(SplitScreen):
             Glance(self, key, str(key), on_checks=self._learn).begin()
 
     def _learn(self, repo_id: str, state: Part) -> None:
-        """Show in its row how the default branch of a repository stands."""
+        """Show the state of a repository's default branch in its row."""
         if self._states.get(repo_id) != state:
             self._states[repo_id] = state
             self.paint()
@@ -145,7 +145,7 @@ class Home(SplitScreen):
         return Item(repo.id, left, ((f"{ago(repo.updated_at, now)} ", "dim"),), repo.full_name)
 
     def do_back(self) -> None:
-        """Quit; esc only says how, since it is pressed several times to leave what is open."""
+        """Quit. Esc only shows how, because it is often pressed several times to close what is open."""
         if self.leave_filter() or self.leave_preview():
             return
         if self.svc.pressed == "escape":

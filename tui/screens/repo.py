@@ -144,8 +144,7 @@ class RepoScreen(Base):
         self.query_one("#tabs", Line).put(self._tabs())
 
     def _tabs(self) -> list[Part]:
-        """The tabs, apart from each other: with short names where the others do not fit, so that none is
-        cut."""
+        """The tabs, separated; with short names if the long ones do not fit, so that none is cut."""
         width = self.app.size.width
         for short, blank in ((False, " "), (True, " "), (True, "")):
             parts = self._named_tabs(short, blank)
@@ -194,7 +193,7 @@ class RepoScreen(Base):
         self.svc.load(contents.refs(self.repo.id), self._paint_refs, lambda _: self._not_read())
 
     def once_read(self, act: Callable[[], None]) -> None:
-        """Call `act` when the branches are read, and keep the keys that come until then for what it opens."""
+        """Call `act` once the branches are loaded, and hold keys until then for what it opens."""
         self._waits = act
         self.hold_keys(READING_SECONDS)
 
@@ -203,7 +202,7 @@ class RepoScreen(Base):
         self.drop_keys()
 
     def _paint_refs(self, refs: list[Ref], at: float) -> None:
-        """Show the new head, unless another seal than the head is shown."""
+        """Show the new head, unless an older seal is shown."""
         before, self.refs = self.head, refs
         if before is None and self.ref_name not in {ref.name for ref in refs}:  # it was deleted
             self.ref_name = self.repo.default_branch
@@ -222,7 +221,7 @@ class RepoScreen(Base):
 
     @property
     def head(self) -> str | None:
-        """The newest seal of the branch, or the seal of the tag, that is shown."""
+        """The newest seal of the shown branch, or the seal of the shown tag."""
         return next((ref.head for ref in self.refs if ref.name == self.ref_name), None)
 
     def go_to(self, name: str, seal: str | None) -> None:
@@ -280,7 +279,7 @@ class RepoScreen(Base):
         return f"tab {TABS[self._tab - 1][0]}"
 
     def handler(self, name: str) -> object:
-        """The method that runs an action: of the tab that is shown, else of the screen."""
+        """The method that runs an action: that of the shown tab, else that of the screen."""
         if self.view is not None:
             self.view.acting(name.removeprefix("do_"))
         if name.startswith("do_tab_"):

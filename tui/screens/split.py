@@ -1,4 +1,4 @@
-"""A list and, where there is room, a preview of the row under its cursor."""
+"""A list and, if there is room, a preview of the row under its cursor."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SPLIT_ACTIONS = (
 
 
 class Preview(Lines):
-    """What a row is about. It has a cursor while it has the focus."""
+    """The preview of a row. It has a cursor while it has the focus."""
 
     DEFAULT_CSS = "Preview { padding: 0 1; }"
 
@@ -82,7 +82,7 @@ class Panes(Mixed):
 
     @property
     def front(self) -> Base:
-        """The screen of the panes."""
+        """The screen that the panes belong to."""
         raise NotImplementedError
 
     @property
@@ -105,12 +105,12 @@ class Panes(Mixed):
 
     @property
     def narrow(self) -> bool:
-        """Whether a row has room for little more than a title."""
+        """Whether a row has little more room than for a title."""
         return self.list_width < NARROW
 
     @property
     def list_width(self) -> int:
-        """Columns of the list, also before it has been laid out."""
+        """The number of columns of the list, also before it is laid out."""
         width = self.app.size.width
         return width * self._share // 100 - 2 if self.previews and not self._zooms else width
 
@@ -121,14 +121,14 @@ class Panes(Mixed):
         raise NotImplementedError
 
     def titled(self) -> tuple[Part, ...]:
-        """The title of the list."""
+        """The title of the list, as parts."""
         raise NotImplementedError
 
     def paint(self) -> None:
-        """Make the rows for the room that there is; without any, what is shown stays."""
+        """Make the rows for the present room. Without data, the rows that are shown stay."""
 
     def position(self) -> str:
-        """Where the cursor is among the rows that can be chosen."""
+        """The position of the cursor among the rows that can be chosen, as text."""
         rows = self.listed.rows
         if self.listed.key is None:
             return ""
@@ -160,7 +160,7 @@ class Panes(Mixed):
         return self._svc.shares.get(self.LIST, SHARE)
 
     def _paint_rows(self) -> None:
-        """Make the rows anew, if there are some: their room has changed."""
+        """Make the rows again, because their room has changed."""
         if len(self.listed.rows):
             self.paint()
 
@@ -189,7 +189,7 @@ class Panes(Mixed):
             self.rest()
 
     def rest(self) -> None:
-        """The cursor is somewhere: once it rests there, show what the row is about."""
+        """Called when the cursor has moved. Once it rests on a row, the preview of the row is shown."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
@@ -265,7 +265,7 @@ class Panes(Mixed):
             self.call_after_refresh(self._again)
 
     def leave_preview(self) -> bool:
-        """Go back to the list at esc; False if it has the focus."""
+        """Return from the preview to the list, as esc does. Returns False if the list has the focus."""
         if self._zooms:
             self.do_zoom()
             return True

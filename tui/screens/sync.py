@@ -45,7 +45,7 @@ class Sync(Base):
         self.set_interval(EVERY, self._ask_agent)
 
     def do_refresh(self) -> None:
-        """Send the queue, and ask agent and server again: that says how the connection is."""
+        """Send the queue, and ask agent and server again, which shows the state of the connection."""
         self.svc.send_queue()
         self._ask_agent()
         self.svc.load(self.svc.repos, lambda value, at: None)
@@ -61,7 +61,7 @@ class Sync(Base):
             self._at_agent(machine.status)
 
     def _at_agent(self, ask: Callable[[], Status | None]) -> None:
-        """Ask the agent on a thread, and paint what it says."""
+        """Ask the agent on a thread, and paint the answer."""
 
         def work() -> None:
             status = ask()
@@ -75,7 +75,7 @@ class Sync(Base):
             self.paint()
 
     def do_pause(self) -> None:
-        """Pause the watched folder under the cursor, or go on with it."""
+        """Pause the watched folder under the cursor, or resume it."""
         machine, key = self.svc.machine, self.query_one("#sync", Lines).key
         folder = next((one for one in self._folders if ("folder", one.folder) == key), None)
         if machine is None or folder is None:
@@ -90,7 +90,7 @@ class Sync(Base):
         self._at_agent(ask)
 
     def news(self) -> None:
-        """Does nothing: events change nothing here."""
+        """Does nothing: events change nothing on this screen."""
 
     def queue_changed(self) -> None:
         self.paint()
@@ -147,7 +147,7 @@ class Sync(Base):
         return next((entry for entry in self.svc.entries if entry.id == key), None)
 
     def do_retry(self) -> None:
-        """Send the queue, and the refused action under the cursor again."""
+        """Send the queue again, including the refused action under the cursor."""
         entry = self._entry
         self.svc.send_queue(again=entry if entry is not None and entry.state == "refused" else None)
 

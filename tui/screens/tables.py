@@ -55,33 +55,33 @@ PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
 
 def actions_in(place: str) -> list[Action]:
     """The actions of a place; earlier tables override later ones by id."""
-    found: dict[str, Action] = {}
+    by_id: dict[str, Action] = {}
     for table in (*PLACES[place], OFFERS):
         for action in table:
-            found.setdefault(action.id, action)
-    return list(found.values())
+            by_id.setdefault(action.id, action)
+    return list(by_id.values())
 
 
 def commands_with_rights() -> dict[str, str]:
-    """Command → the operation that an action says it needs."""
-    found: dict[str, str] = {}
+    """Command → the operation that its action needs."""
+    rights: dict[str, str] = {}
     for place in PLACES:
         for action in actions_in(place):
             words = [word for word in action.command.split()[1:] if word[0] not in "-{" and word.islower()]
             if action.right:
-                found.setdefault(" ".join(words), action.right)
-    return found
+                rights.setdefault(" ".join(words), action.right)
+    return rights
 
 
 def require_keys(keys: Mapping[str, tuple[str, ...]], source: str) -> None:
     """Raise UsageError for an unknown action, and for two actions on one key."""
-    known = {action.id for place in PLACES for action in actions_in(place)}
-    unknown = sorted(set(keys) - known)
+    ids = {action.id for place in PLACES for action in actions_in(place)}
+    unknown = sorted(set(keys) - ids)
     if unknown:
         raise UsageError(
-            f"{source} names {unknown[0]}, which is not an action; known: {', '.join(sorted(known))}"
+            f"{source} names {unknown[0]}, which is not an action; known: {', '.join(sorted(ids))}"
         )
     for place in PLACES:
-        found = clashes(remap(actions_in(place), keys))
-        if found:
-            raise UsageError(f"{source}: two actions on one key in {place}: {found[0]}")
+        sentences = clashes(remap(actions_in(place), keys))
+        if sentences:
+            raise UsageError(f"{source}: two actions on one key in {place}: {sentences[0]}")

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 class View(Vertical):
-    """A tab. `moved()` is called when the screen shows another seal, `shown()` when the tab is selected,
-    `back()` at esc: True if it left something inside the tab."""
+    """A tab. `moved()`: called when the screen shows another seal. `shown()`: called when the tab is
+    selected. `back()`: called at esc; returns True if it closed something inside the tab."""
 
     DEFAULT_CSS = "View { height: 1fr; width: 1fr; }"
     ACTIONS: tuple[Action, ...] = ()
@@ -56,11 +56,11 @@ class View(Vertical):
         return None
 
     def count(self) -> str:
-        """How many things the tab has to say, behind its name; "" while that is not known."""
+        """The number of things in the tab, shown after its name; "" while unknown."""
         return ""
 
     def leave_filter(self) -> bool:
-        """List all again at esc; False if nothing is left out."""
+        """List all rows again, as esc does. Returns False if no filter was set."""
         return self.of.leave_filter()
 
     def back(self) -> bool:

@@ -1,4 +1,4 @@
-"""A text of several lines. What is typed is a draft at once."""
+"""A screen for a text of several lines. Each change is stored as a draft at once."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class _Text(TextArea):
 
 
 class Write(Over):
-    """Calls `done(text)` when the user sends it, after it has closed; `changed(text)` at each key. Esc leaves
-    the text: then enter sends it, e goes on, d discards it, and esc again keeps it for later."""
+    """Calls `done(text)` when the user sends the text, after the screen has closed; `changed(text)` at each
+    key. Esc stops typing: then enter sends, e edits again, d discards, and esc again keeps the draft."""
 
     AUTO_FOCUS = "_Text"
 
@@ -66,7 +66,7 @@ class Write(Over):
         area.move_cursor(area.document.end)
 
     def news(self) -> None:
-        """Does nothing: nobody else writes here."""
+        """Does nothing: nobody else edits this text."""
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         self._changed(event.text_area.text)
@@ -76,7 +76,7 @@ class Write(Over):
             event.prevent_default()  # letters are text here
 
     def leave(self) -> None:
-        """Ask what becomes of the text."""
+        """Ask what to do with the text."""
         self.ask("enter sends it · e goes on · d discards it · esc keeps it for later", self._decided)
 
     def _decided(self, typed: str) -> None:

@@ -1,8 +1,7 @@
-"""One app that runs for one page, in a process of its own.
+"""One app for one page, in a separate process.
 
-A message on the pipes is a letter, a length in four bytes and that many bytes. D holds what a terminal is
-sent, or sends; M an object in JSON.
-"""
+A message on the pipes is a letter, a length in four bytes and that many bytes. D contains terminal output or
+input; M an object in JSON."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ class Child:
         self._errors: asyncio.Task[None] | None = None
 
     async def start(self, width: int, height: int) -> None:
-        """Raises OSError if the program cannot be started."""
+        """Start the app with this many columns and rows. Raises OSError if the program cannot be started."""
         size = {"COLUMNS": str(_cells(width)), "ROWS": str(_cells(height))}
         drawing = {DRIVER_VARIABLE: DRIVER, "TEXTUAL_COLOR_SYSTEM": "truecolor", "TERM": "xterm-256color"}
         self._process = await asyncio.create_subprocess_exec(
@@ -52,7 +51,7 @@ class Child:
             self._errors = asyncio.create_task(self._read_errors(self._process.stderr))
 
     async def output(self) -> AsyncIterator[bytes]:
-        """What the terminal is sent, until the app ends."""
+        """Yields the terminal output, until the app ends."""
         reader = self._reader
         try:
             while (line := await reader.readline()) != BEGINS:
@@ -72,18 +71,18 @@ class Child:
             return
 
     async def typed(self, text: str) -> None:
-        """Send what was typed or clicked."""
+        """Send typed keys and clicks."""
         await self._send(DATA, text.encode("utf-8", "replace"))
 
     async def tell(self, kind: str, **more: Any) -> None:
-        """Send an object about the page, such as `blur`."""
+        """Send an event of the page, such as `blur`."""
         await self._send(META, json.dumps({"type": kind, **more}).encode())
 
     async def resize(self, width: int, height: int) -> None:
         await self.tell("resize", width=_cells(width), height=_cells(height))
 
     async def end(self) -> str:
-        """End the app, whatever it does. Returns its last sentence if it failed, "" else."""
+        """End the app, whatever it is doing. Returns its last sentence if it failed, else ""."""
         process = self._running
         await self.tell("quit")
         for harder in (process.terminate, process.kill, lambda: None):
@@ -111,7 +110,7 @@ class Child:
         return cast("asyncio.StreamReader", self._running.stdout)
 
     async def _gone(self) -> None:
-        """Wait for the end of the process. What it still writes is read, since it may wait for that."""
+        """Wait for the end of the process. Its output is read meanwhile, because it may wait for that."""
         while await self._reader.read(65536):
             pass
         await self._running.wait()

@@ -1,4 +1,4 @@
-"""How the app draws into a page: its output and input are messages on pipes."""
+"""Connects the app to a page: output and input are messages on pipes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from textual.drivers.web_driver import WebDriver
 
 
 class PageDriver(WebDriver):
-    """Textual's driver for pages, which also ends the app when nobody can read it any more."""
+    """Textual's driver for pages. It ends the app when its output can no longer be read."""
 
     def run_input_thread(self) -> None:
         super().run_input_thread()

@@ -1,9 +1,8 @@
-"""Who may see the app: the browser that brought the one-time token, from its own page.
+"""Decides who may see the app: the browser that brought the one-time token, from its own page.
 
-The token is exchanged for a cookie that counts below a path which nobody can guess, so that no other server
-of this machine is sent it. Pages of other sites are kept out by `Host` (names that were rebound to this
-machine), `Origin` (their scripts and sockets) and `Sec-Fetch-Site`.
-"""
+The token is exchanged for a cookie for an unguessable path, so that other servers on this machine do not
+receive the cookie. Other sites are kept out by `Host` (names that were rebound to this machine), `Origin`
+(their scripts and sockets) and `Sec-Fetch-Site`."""
 
 from __future__ import annotations
 
@@ -35,8 +34,8 @@ class Guard:
         return f"http://127.0.0.1:{self._port}/?token={self._token}"
 
     def exchange(self, request: web.Request) -> Callable[[web.Response], None] | None:
-        """Take the token, which then counts no more. Returns what puts the cookie into the response; None if
-        the request has not brought it."""
+        """Use the token up. Returns a function that puts the cookie into the response; None if the request
+        has no valid token."""
         brought = request.query.getall("token", [])
         if request.method != "GET" or len(brought) != 1 or not _same(self._token, brought[0]):
             return None
@@ -48,7 +47,7 @@ class Guard:
         return give
 
     def refusal(self, request: web.Request) -> str:
-        """Why this request is not answered; "" if it is."""
+        """Why this request is refused; "" if it is not."""
         hosts, origins = request.headers.getall("Host", []), request.headers.getall("Origin", [])
         if len(hosts) != 1 or hosts[0] not in (f"127.0.0.1:{self._port}", f"localhost:{self._port}"):
             return f"This is the app of svc; its address begins with http://127.0.0.1:{self._port}/."

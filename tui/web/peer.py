@@ -1,4 +1,4 @@
-"""Whose process is at the other end of a connection over loopback."""
+"""Finds the user at the other end of a connection over loopback."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _ESTABLISHED = "01"
 
 
 def other_user(port: int, own: int) -> bool:
-    """Whether the connection from `port` to our port `own` is surely another user's, who is not root. Linux
-    says it; where nobody does the answer is False."""
+    """Whether the connection from `port` to our port `own` certainly belongs to another user, who is not
+    root. Only Linux tells; elsewhere the result is False."""
     if not sys.platform.startswith("linux"):
         return False
     user = _owner(port, own)

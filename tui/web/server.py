@@ -35,8 +35,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True)
 class Serving:
-    """`words`: the command line of the app; `theme`: what the page around it looks like; `title`: of the
-    page."""
+    """What is served. `words`: the command line of the app. `theme`: theme of the page around it. `title`: of
+    the page."""
 
     words: Sequence[str]
     theme: str
@@ -100,7 +100,7 @@ class _Server:
 
     @web.middleware
     async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse whoever may not see the app; what is answered may not be framed, kept or guessed at."""
+        """Refuse requests that may not see the app. Answers must not be framed, cached or sniffed."""
         why = self._guard.refusal(request)
         if why:
             response: web.StreamResponse = web.Response(status=403, text=f"{why}\n")
@@ -131,8 +131,8 @@ class _Server:
         }
 
     async def _exchange(self, request: web.Request) -> web.Response:
-        """Give the cookie for the token and lead on by a page of ours: a browser that comes from elsewhere
-        does not send a strict cookie along with a redirect."""
+        """Set the cookie for the token and continue with a page of this server: a browser that comes from
+        elsewhere does not send a strict cookie along with a redirect."""
         give = self._guard.exchange(request)
         if give is None:
             return web.Response(
@@ -209,7 +209,7 @@ async def _draw(page: web.WebSocketResponse, child: Child) -> None:
 
 
 async def _listen(page: web.WebSocketResponse, child: Child) -> None:
-    """Hand on what the page sends, to its end. What it should not send is passed over."""
+    """Pass on the messages of the page, until it closes. Invalid ones are ignored."""
     async for message in page:
         if message.type != WSMsgType.TEXT:
             continue
@@ -230,12 +230,12 @@ async def _hand_on(page: web.WebSocketResponse, child: Child, kind: str, value: 
 
 
 async def _say(page: web.WebSocketResponse, sentence: str) -> None:
-    """Show a sentence in the page in the place of the app."""
+    """Show a sentence in the page instead of the app."""
     with suppress(Exception):
         await page.send_bytes(f"\x1bc{sentence}\r\n".encode())
 
 
 def _number(typed: str) -> int:
-    """Cells along one side of the terminal; the page tells its size again as soon as the app is there."""
+    """The number of cells along one side of the terminal. The page sends its size again once the app runs."""
     cells = whole_number(typed, 5)
     return 80 if cells is None else cells

@@ -1,4 +1,4 @@
-"""Roles of a text that changes while it is shown."""
+"""Roles in a text that changes while it is shown."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ Span = tuple[int, int, str]
 
 
 class Colours:
-    """Roles by line. A line that changed is coloured for itself until `learn` brings the colours of the whole
-    text, which are made elsewhere because they take longer than a key may."""
+    """Roles by line. A changed line is coloured on its own until `learn` brings the colours of the whole
+    text, which are computed elsewhere because they take longer than a key may."""
 
     def __init__(self, path: str) -> None:
         self._lexer = lexer_of(path)
@@ -20,20 +20,21 @@ class Colours:
         self.version = 0
 
     def learn(self, whole: Coloured, version: int) -> bool:
-        """Take the colours of the text as it was at `version`. Returns whether it still is."""
+        """Use the colours computed for the text at `version`. Returns whether the text is still at that
+        version."""
         if version != self.version:
             return False
         self._whole, self._of = whole, list(range(len(whole)))
         return True
 
     def changed(self, first: int, last: int, now: int) -> None:
-        """The lines from `first` to `last` are `now` other lines."""
+        """Record that the lines from `first` to `last` were replaced by `now` lines."""
         self.version += 1
         if self._of:
             self._of[first : last + 1] = [-1] * now
 
     def spans(self, row: int, line: str) -> list[Span]:
-        """The roles of a line: from, to, role."""
+        """(start, end, role) of each role in a line."""
         at = self._of[row] if row < len(self._of) else -1
         if self._whole is not None and at >= 0 and self._whole.line(at) == line:
             return self._whole.spans(at)

@@ -12,7 +12,7 @@ from tui.widgets.patch import Key, Noted, Patches, Spot, texts
 
 
 class Span(NamedTuple):
-    """Lines of a file, on the old or the new side; `text`: what they hold."""
+    """Selected lines of a file, on the old or the new side. `text`: their text."""
 
     path: str
     side: Literal["old", "new"]
@@ -43,7 +43,7 @@ class Diff(Lines):
             self._kept = None
 
     def drop_files(self) -> None:
-        """Free what is shown, because nobody sees it. The next files are shown at the same line, if they
+        """Free the rows, because they are not visible. The next files are shown at the same line, if they
         have it."""
         if self._files:
             self._kept, key = None, self.key
@@ -51,12 +51,12 @@ class Diff(Lines):
             self._kept = key
 
     def show_notes(self, notes: Mapping[Spot, Sequence[Item]]) -> None:
-        """Rows that stand under lines of the files."""
+        """Set the rows that are shown below lines of the files."""
         self._notes = notes
         self.rebuild()
 
     def rebuild(self) -> None:
-        """Make the rows again; the cursor stays on its line."""
+        """Make the rows again. The cursor stays on its line."""
         half = (self.size.width - 3) // 2 if self.split else 0
         patches = Patches(self._files, half, blanks=self.blanks, seen=self.seen)
         self.show(Noted(patches, self._notes) if self._notes else patches)
@@ -88,7 +88,7 @@ class Diff(Lines):
     # --- selected lines
 
     def select(self) -> bool:
-        """Begin to select lines at the cursor, or end it. Whether it has begun."""
+        """Begin or end the selection of lines at the cursor. Returns whether it has begun."""
         self._anchor = self.key if self._anchor is None and isinstance(self.key, Key) else None
         self._begun = self.cursor
         self.refresh()
@@ -108,13 +108,13 @@ class Diff(Lines):
         return first <= index <= last
 
     def _selected(self) -> tuple[int, int]:
-        """First and last row between the line where the selection began and the cursor."""
+        """The first and last row between the start of the selection and the cursor."""
         begun = self.cursor if self._anchor is None else self._begun
         return min(begun, self.cursor), max(begun, self.cursor)
 
     def span(self) -> Span | str:
-        """The selected lines, or the line under the cursor: those after the change where there are any, else
-        those before it. A sentence where they are not lines of one place."""
+        """The selected lines, or the line under the cursor: on the new side if there are any, else on the old
+        side. Returns a sentence if they are not lines of one place."""
         first, last = self._selected()
         keys = [self.rows[index].key for index in range(first, last + 1)]
         lines = [key for key in keys if isinstance(key, Key) and key.kind not in ("file", "hunk")]
@@ -134,7 +134,7 @@ class Diff(Lines):
         ]
 
     def jump(self, kind: str, step: int) -> bool:
-        """Go to the next file or hunk; False at the end."""
+        """Go to the next file or hunk. Returns False at the end."""
         places = self.rows.marks[kind] if isinstance(self.rows, (Patches, Noted)) else []
         at = bisect_right(places, self.cursor) if step > 0 else bisect_left(places, self.cursor) - 1
         if not 0 <= at < len(places):

@@ -1,4 +1,5 @@
-"""A list of paths that some of their letters find, in order: `shp` finds `shape.py`, the best match first."""
+"""A list of paths, filtered by some of their letters in order: `shp` finds `shape.py`. The best match comes
+first."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ RUN, STEP, PREFIX, START = 20, 10, 4, 6
 
 
 class Fuzzy(Lines):
-    """A long list is searched in slices, so that keys are taken meanwhile; enter and arrows await its end."""
+    """Filters a list. A long list is searched in slices, so that keys are handled meanwhile; enter and arrows
+    wait for its end."""
 
     _search: Iterator[list[int] | None] | None = None
     _done: tuple[str, Sequence[int]] = ("", ())  # the last search that ended, and what it found
@@ -72,7 +74,7 @@ class Fuzzy(Lines):
         self.post_message(self.Moved(self))
 
     def _slices(self, typed: str) -> Iterator[list[int] | None]:
-        """The places that are found, best first, after a None for each slice of the work."""
+        """Yields None after each slice of the search, then the indices of the matches, best first."""
         texts = self._sought
         while len(texts) < len(self._all):
             texts += texts_of(self._all, len(texts), len(texts) + MADE)
@@ -108,9 +110,9 @@ class _Best(FilteredRows):
 
 
 def distance(path: str, word: str) -> int | None:
-    """How far the path is from what was typed; None if it lacks its letters in their order. Both without
-    capitals. Nearest are names that begin with it, then those with a word that does, with it, and with its
-    letters at the begin of words; then the same in the folders."""
+    """The distance of the path from the typed word, both in lower case; None if the path lacks its letters in
+    order. The nearest paths have a file name that begins with the word, then one with a word that does, one
+    that contains it, and one with its letters at the beginnings of words; then the same in the folders."""
     base = path.rfind("/") + 1
     at = path.find(word, base)
     if at == base:
@@ -131,7 +133,8 @@ def distance(path: str, word: str) -> int | None:
 
 
 def _apart(text: str, word: str, begin: int) -> int | None:
-    """How many letters neither follow the one before nor begin a word; None if they are not all there."""
+    """The number of letters that neither follow the letter before nor begin a word; None if the letters do
+    not all occur."""
     latest, end = [], len(text)
     for letter in reversed(word):
         end = text.rfind(letter, begin, end)

@@ -1,8 +1,7 @@
-"""The one list of the app: rows by key, of one line or of two, painted as they come into sight.
+"""The list of the app: rows by key, of one or two lines, painted when they become visible.
 
-`Lines` holds a cursor that follows its item, not its place: when rows arrive above, the cursor stays on what
-it was on. It has no scroll bar; where it stands is for the title of its pane to say.
-"""
+`Lines` has a cursor that stays on its item, not at its place: when rows arrive above, it moves along. There
+is no scroll bar; the title of the pane shows the position."""
 
 from __future__ import annotations
 
@@ -29,9 +28,9 @@ WHEEL = 3  # rows of one step of the wheel
 
 
 class Item(NamedTuple):
-    """One row. `key` None: nothing to choose, such as a heading. `text`: what a filter looks in. `targets`:
-    what its parts with a role of LINKED lead to, in order. `below`: its second line, in lists with two; that
-    of a row with nothing to choose is its first, so that a heading stands apart from what is above it."""
+    """One row. `key` None: it cannot be chosen, such as a heading. `text`: searched by filters. `targets`:
+    where its parts with a role of LINKED lead, in order. `below`: the second line, in lists with two; a row
+    that cannot be chosen has its first line there, so that a heading stands apart from what is above."""
 
     key: Hashable | None
     left: tuple[Part, ...]
@@ -51,7 +50,7 @@ class Rows(Protocol):
 
 
 class Lines(Widget, can_focus=True):
-    """`show(rows)` sets what is listed; `Chosen` is posted at enter, `Moved` when the cursor moves."""
+    """A list. `show(rows)` sets the rows. `Chosen` is posted at enter, `Moved` when the cursor moves."""
 
     DEFAULT_CSS = "Lines { height: 1fr; width: 1fr; }"
 
@@ -66,7 +65,7 @@ class Lines(Widget, can_focus=True):
             super().__init__()
 
     class Followed(Message):
-        """The user follows a link."""
+        """Posted when the user follows a link."""
 
         def __init__(self, lines: Lines, target: str) -> None:
             self.lines, self.target = lines, target
@@ -110,11 +109,11 @@ class Lines(Widget, can_focus=True):
 
     @property
     def fits(self) -> int:
-        """How many rows are in sight."""
+        """The number of visible rows."""
         return self.size.height // self.tall
 
     def stand(self, tall: int) -> None:
-        """Show rows of so many lines."""
+        """Show rows with this number of lines."""
         if tall != self.tall:
             self.tall = tall
             self._settle()
@@ -146,7 +145,7 @@ class Lines(Widget, can_focus=True):
         self.post_message(self.Moved(self))
 
     def ready(self) -> None:
-        """Have what was typed take effect, if it takes long."""
+        """Apply what was typed, if that takes time."""
 
     def search(self, step: int) -> bool:
         """Go to the next row that contains what was typed; False if none does."""
@@ -162,7 +161,7 @@ class Lines(Widget, can_focus=True):
         return False
 
     def move(self, by: int) -> None:
-        """Move the cursor by rows; it stops at the ends and passes over headings."""
+        """Move the cursor by rows. It stops at the ends and skips headings."""
         self.go(self.cursor + by, 1 if by > 0 else -1)
 
     def page(self, by: float) -> None:
@@ -221,13 +220,13 @@ class Lines(Widget, can_focus=True):
         return index == self.cursor
 
     def slide(self, by: int) -> None:
-        """Scroll by columns."""
+        """Scroll sideways by columns."""
         self.shift = max(0, self.shift + by)
         self.refresh()
 
     @property
     def target(self) -> str:
-        """What the chosen link leads to; "" if there is none under the cursor."""
+        """The target of the chosen link; "" if there is none under the cursor."""
         targets = self.item.targets if self.linked and self.item is not None else ()
         return targets[min(self._link, len(targets) - 1)] if targets else ""
 
@@ -254,11 +253,11 @@ class Lines(Widget, can_focus=True):
 
     @property
     def filtered(self) -> bool:
-        """Whether rows are left out."""
+        """Whether the filter hides rows."""
         return bool(self._filter) and not self.searches
 
     def on_click(self, event: Click) -> None:
-        """A click puts the cursor on a row, another one there chooses it."""
+        """Put the cursor on the clicked row; a click on the cursor's row chooses it."""
         event.stop()
         at = event.get_content_offset(self)
         index = self.top + at.y // self.tall if at is not None else -1
@@ -278,7 +277,7 @@ class Lines(Widget, can_focus=True):
         self.scroll_rows(-WHEEL)
 
     def scroll_rows(self, by: int) -> None:
-        """Scroll by rows; the cursor comes along where it would go out of sight."""
+        """Scroll by rows. The cursor moves along if it would become invisible."""
         height = max(1, self.fits)
         top = max(0, min(self.top + by, len(self.rows) - height))
         if top == self.top:
@@ -309,14 +308,14 @@ class Lines(Widget, can_focus=True):
         return line.crop(self.shift, self.shift + width) if self.shift else line
 
     def _note(self) -> str:
-        """Why no row is shown."""
+        """The note that says why there are no rows."""
         if self.waiting:
             return self.waiting
         return self.unmatched if self.filtered and len(self._all) else self.empty
 
     @property
     def _over(self) -> str:
-        """The role of the cursor's line: with its mark alone where another list has the focus."""
+        """The role of the cursor's line; only its mark is shown if another list has the focus."""
         other = self.screen.focused
         if not self.has_focus and isinstance(other, Lines):
             return "resting"
@@ -326,7 +325,7 @@ class Lines(Widget, can_focus=True):
         return Region(0, (row - self.top) * self.tall, self.size.width, self.tall)
 
     def _addresses(self, item: Item, marks: int) -> Mapping[int, str]:
-        """The addresses in the web that parts lead to, by place, where the terminal opens some."""
+        """The web addresses of parts, by index, if the terminal opens links."""
         if not self.linked or not getattr(self.app, "opens_links", False):
             return NO_LINKS
         places = [place for place, (_, role) in enumerate(item.left, marks) if role in LINKED]
@@ -334,7 +333,7 @@ class Lines(Widget, can_focus=True):
         return {place: target for place, target in named if opened_by_terminal(target)}
 
     def _bare(self, item: Item, marks: int, chosen: bool) -> int:
-        """The place of the part that the cursor leaves out: the chosen one of several links."""
+        """The index of the part that the cursor does not cover: the chosen one of several links."""
         if not chosen or not self.linked or len(item.targets) < 2:
             return -1
         places = [place for place, (_, role) in enumerate(item.left, marks) if role in LINKED]
@@ -371,7 +370,7 @@ class Lines(Widget, can_focus=True):
         return None
 
     def _settle(self) -> None:
-        """Put the cursor on a row that can be chosen, and both into sight."""
+        """Put the cursor on a row that can be chosen, and scroll it into view."""
         count, height = len(self.rows), max(1, self.fits)
         self.cursor = max(0, min(self.cursor, count - 1))
         chosen = self._choosable(self.cursor, 1)
@@ -393,12 +392,13 @@ def _halves(item: Item) -> tuple[tuple[tuple[Part, ...], tuple[Part, ...]], ...]
 
 
 def text_of(item: Item) -> str:
-    """What a filter and a search look in."""
+    """The text of an item that filters and searches look in."""
     return item.text or "".join(part for part, _ in (*item.left, *item.right, *item.below))
 
 
 def texts_of(rows: Rows, begin: int = 0, end: int | None = None) -> list[str]:
-    """What a filter looks in, of the rows from `begin` to `end`; nothing of rows that cannot be chosen."""
+    """The texts that filters look in, of the rows from `begin` to `end`; "" for rows that cannot be
+    chosen."""
     text, every = getattr(rows, "text_of", None), range(len(rows))[begin:end]
     if text is not None:
         return [text(index).casefold() for index in every]
@@ -413,7 +413,7 @@ def _place_in(rows: Rows, key: Hashable) -> int | None:
 
 
 class FilteredRows:
-    """The rows that a filter leaves. `places`: theirs among all, in order."""
+    """The rows that match a filter. `places`: their indices among all rows, in order."""
 
     def __init__(self, rows: Rows, places: Sequence[int]) -> None:
         self._rows, self._places = rows, places
@@ -431,7 +431,7 @@ class FilteredRows:
 
 
 def sequence(items: Sequence[Item]) -> Rows:
-    """Items as rows that find a key at once."""
+    """Items as rows in which a key is found at once."""
     return _Indexed(items)
 
 

@@ -11,8 +11,8 @@ T = TypeVar("T")
 
 
 class Made(Generic[T]):
-    """The rows `first`, a row of each value, and the rows `last`. `make`: the row of a value; `key`: its
-    key; `text`: what a filter looks in, without it the row."""
+    """The rows `first`, one row for each value, and the rows `last`. `make`: returns the row of a value;
+    `key`: returns its key; `text`: returns the text that filters look in (default: that of the row)."""
 
     def __init__(
         self,

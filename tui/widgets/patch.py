@@ -28,8 +28,8 @@ KINDS = {"+": "add", "-": "delete", " ": "text", "F": "file", "H": "hunk", "B": 
 
 
 class Key(NamedTuple):
-    """What a row is. `kind`: file, hunk, add, delete, text or both. A number is 0 where its side has no
-    line."""
+    """The key of a row. `kind`: file, hunk, add, delete, text or both. A line number is 0 on a side without
+    the line."""
 
     path: str
     kind: str
@@ -55,8 +55,8 @@ class Line(NamedTuple):
 
 
 class _Hunk(NamedTuple):
-    """`signs`: the first character of each line; `old`, `new`: its numbers; `at`: where it begins in
-    `patch`, as `title` does."""
+    """A hunk. `signs`: first character of each line. `old`, `new`: line numbers. `at`: positions in `patch`
+    where the lines begin; `title`: that of the heading."""
 
     patch: str
     title: int
@@ -152,7 +152,7 @@ class Patches:
         return Item(key, ((numbers, "gutter"), (SIGNS[kind], mark), (text, kind)))
 
     def text_of(self, index: int) -> str:
-        """What a search looks in."""
+        """The text that searches look in."""
         file, kind = self._file(index), chr(self._kinds[index])
         if kind == "F":
             return file.path
@@ -168,12 +168,13 @@ class Patches:
         return next((place for place in self._places(key) if self[place].key == key), None)
 
     def of_spot(self, spot: Spot) -> int | None:
-        """The row that shows this line."""
+        """The index of the row that shows this line."""
         key = Key(spot.path, "", *((spot.line, 0) if spot.side == "old" else (0, spot.line)))
         return next((place for place in self._places(key) if chr(self._kinds[place]) not in "FH"), None)
 
     def _places(self, key: Key) -> Iterator[int]:
-        """The rows of the file whose number, the new one if there is any, is that of the key."""
+        """Yields the indices of rows of the file whose line number, on the new side if there is one, is that
+        of the key."""
         which = next((at for at, file in enumerate(self._files) if file.path == key.path), None)
         if which is None:
             return
@@ -218,7 +219,7 @@ class Patches:
 
 
 class Noted:
-    """Rows of a comparison with notes under the lines that they are about."""
+    """Rows of a comparison, with notes below the lines that they are about."""
 
     def __init__(self, patches: Patches, notes: Mapping[Spot, Sequence[Item]]) -> None:
         under: dict[int, list[Item]] = {}
@@ -248,7 +249,7 @@ class Noted:
         return text_of(note) if note is not None else self._patches.text_of(place)
 
     def _found(self, index: int) -> tuple[Item | None, int]:
-        """The note of this row, or none and the row of the patches."""
+        """(note, 0) if the row is a note, else (None, index of the row among those of the patches)."""
         at = bisect_right(self._begins, index) - 1
         if at >= 0 and index - self._begins[at] < len(self._notes[at]):
             return self._notes[at][index - self._begins[at]], 0
@@ -265,7 +266,7 @@ class Noted:
         return None
 
     def _moved(self, place: int) -> int:
-        """Where a row of the patches is among all."""
+        """The index of a row of the patches among all rows."""
         return place + self._before[bisect_left(self._under, place)]
 
 
@@ -277,7 +278,7 @@ def texts(file: ChangedFile) -> Iterator[Line]:
 
 
 def _hunks(patch: str) -> Iterator[_Hunk]:
-    """The hunks of a patch. Other lines, such as a note on a missing newline, are left out."""
+    """The hunks of a patch. Other lines, such as a note about a missing line break, are left out."""
     begins = starts(patch)
     firsts = "".join(line[:1] or "\n" for _, lines in windows(patch) for line in lines)
     titles = [line for line, first in enumerate(firsts) if first == "@" and _HUNK.match(patch, begins[line])]
@@ -297,13 +298,14 @@ def _hunks(patch: str) -> Iterator[_Hunk]:
 
 
 def _numbered(signs: str, without: str, first: int) -> array[int]:
-    """The number of each line on the side that lines with the sign `without` are not on; 0 for those."""
+    """The number of each line on the side that lacks lines with the sign `without`; 0 for those."""
     there = signs.translate({ord(sign): sign != without for sign in SIGNS.values()}).encode()
     return array("I", map(mul, accumulate(there, initial=first), there))
 
 
 def _blocks(signs: str) -> Iterator[tuple[range, range, range]]:
-    """Deleted lines, the added ones in their place, and the unchanged ones after them."""
+    """Yields ranges of lines: deleted ones, the added ones that replace them, and the unchanged ones after
+    them."""
     for match in _BLOCK.finditer(signs):
         if match[0]:
             yield range(*match.span(1)), range(*match.span(2)), range(*match.span(3))

@@ -22,13 +22,13 @@ UPPER = "▀"
 
 
 class Picture(Widget, can_focus=True):
-    """`show(image, way)` shows one, `tell(words)` says why there is none. `Resized` is posted when
-    its pane has another size."""
+    """Shows a picture. `show(image, way)`: shows one. `tell(words)`: shows why there is none. `Resized` is
+    posted when its pane has another size."""
 
     DEFAULT_CSS = "Picture { height: 1fr; width: 1fr; }"
 
     class Resized(Message):
-        """The pane has another size, at first none: a picture of that size is wanted."""
+        """Posted when the pane has another size, also at the beginning: a picture of that size is needed."""
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -52,7 +52,7 @@ class Picture(Widget, can_focus=True):
         self.post_message(self.Resized())
 
     def covered(self) -> tuple[int, int]:
-        """Columns and rows of the picture."""
+        """The number of columns and rows that the picture covers."""
         return cells(self._way, self.image) if self.image is not None else (0, 0)
 
     def render_line(self, y: int) -> Strip:
@@ -67,7 +67,7 @@ class Picture(Widget, can_focus=True):
 
 
 def over(screen: Widget, way: Way) -> Over | None:
-    """The pixels that the terminal is to draw over the cells of a screen."""
+    """The pixels that the terminal should draw over the cells of a screen; None without any."""
     for picture in screen.query(Picture) if way != "blocks" else ():
         (columns, rows), area = picture.covered(), picture.region
         if picture.sequence and picture.display and 0 < columns <= area.width and rows <= area.height:
@@ -78,7 +78,7 @@ def over(screen: Widget, way: Way) -> Over | None:
 
 
 def _blocks(image: Drawn) -> list[list[Segment]]:
-    """Two pixels in each cell: the upper one in its colour, the lower one in that of its background."""
+    """Two pixels in each cell: the upper one in the text colour, the lower one in the background colour."""
     data, width = base64.b64decode(image.data), image.width
     rows = []
     for top in range(0, image.height, 2):
@@ -105,6 +105,6 @@ def _pixel(data: bytes, width: int, x: int, y: int) -> Pixel | None:
 
 
 def _style(upper: Pixel | None, lower: Pixel | None) -> Style:
-    """Equal pixels are a blank in their colour, so that a run of them is one look."""
+    """The style of two pixels. Equal ones are a blank on their colour, so that a run of them has one look."""
     colour = Color.from_rgb(*upper) if upper is not None and upper != lower else None
     return Style(color=colour, bgcolor=Color.from_rgb(*lower) if lower is not None else None)

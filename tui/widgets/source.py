@@ -14,9 +14,9 @@ WHO = 10  # columns of a name beside a line
 
 
 class Source:
-    """The rows of one file. `lines`: parts of each line; `blame`: who changed which; `marks`: what stands at
-    the right of a line, by its number; `changed`: lines with a sign before them, None where none has a place
-    for one."""
+    """The rows of one file. `lines`: parts of each line. `blame`: who changed which lines. `marks`: parts at
+    the right end, by line number. `changed`: numbers of lines with a sign before them; None reserves no
+    column for signs."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Source:
         return Item(number, (*gutter, *self._lines[index]), self._marks.get(number, ()))
 
     def text_of(self, index: int) -> str:
-        """What a search looks in: the line without its number."""
+        """The text that searches look in: the line without its number."""
         line = getattr(self._lines, "line", None)
         return line(index) if line else "".join(text for text, _ in self._lines[index])
 

@@ -1,4 +1,5 @@
-"""A text that is written together with others: what is typed goes out as splices, theirs comes as changes."""
+"""A text that is edited together with others: typed edits are sent as splices, edits of others arrive as
+changes."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ _SHOWN: Mapping[int, str] = {
 
 
 class _Lines(Document):
-    """A text whose lines end at each newline and nowhere else, so that places are those of the bytes."""
+    """A text whose lines end at line feeds only, so that its positions are those of the bytes."""
 
     def __init__(self, text: str) -> None:
         super().__init__("")
@@ -62,7 +63,7 @@ class _Lines(Document):
 
 
 class _Rows(Sequence[Any]):
-    """What `of` makes of the number of each line."""
+    """A sequence with what `of` returns for the number of each line."""
 
     def __init__(self, lines: Document, of: Callable[[int], Any]) -> None:
         self._lines, self._of = lines, of
@@ -77,7 +78,7 @@ class _Rows(Sequence[Any]):
 
 
 class _Flat(WrappedDocument):
-    """Each line as one row. Rows that are kept by number would be made again at each key."""
+    """Each line as one row. Rows stored by number would have to be made again at each key."""
 
     def wrap(self, width: int, tab_width: int | None = None) -> None:
         lines: Any = self.document
@@ -97,10 +98,10 @@ class _Flat(WrappedDocument):
 
 
 class Use(NamedTuple):
-    """What the screen does for the text. `splice` is called with each change that the user makes: byte
-    offset, bytes deleted, bytes inserted. `undo` and `redo` take back and do again one's own edits and return
-    the changes. `ahead`: whether a key is kept for what opens; `act`: whether it was one of the screen's.
-    `copy` puts a text on the clipboard."""
+    """What the screen does for the text. `splice`: called with each edit of the user: byte offset, bytes
+    deleted, bytes inserted. `undo`, `redo`: undo and redo the user's own edits, and return the changes.
+    `ahead`: returns whether a key is held for what opens; `act`: returns whether it was one of the screen's.
+    `copy`: puts a text on the clipboard."""
 
     splice: Callable[[int, int, bytes], object]
     undo: Callable[[], list[Delta]]
@@ -114,7 +115,7 @@ class Use(NamedTuple):
 
 
 def _bindings() -> list[Binding]:
-    """Those of a text area, without the keys that are taken."""
+    """The key bindings of a text area, without keys that the screen uses."""
     bindings: list[Binding] = []
     for binding in TextArea.BINDINGS:
         assert isinstance(binding, Binding)  # noqa: S101 - of the pinned library
@@ -129,8 +130,8 @@ ACTIONS = {key: binding.action for binding in _BINDINGS for key in binding.key.s
 
 
 class Written(TextArea, inherit_bindings=False):
-    """A text that is typed into. `cursors`: by line from 0, where others write: column from 0, or None, what
-    they are called, and their role."""
+    """A text that is typed into. `cursors`: by line from 0, the cursors of others: column from 0 or None,
+    name, role."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*_BINDINGS]
     DEFAULT_CSS = """
@@ -177,7 +178,7 @@ class Written(TextArea, inherit_bindings=False):
         self._rewrap_and_refresh_virtual_size()
 
     def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
-        """None: a bracket without a partner would be looked for in the whole text at each key."""
+        """None: looking for a partner of a bracket would search the whole text at each key."""
         return None
 
     def begin(self, text: str) -> None:
@@ -204,7 +205,7 @@ class Written(TextArea, inherit_bindings=False):
         return self._change(Edit(text.decode(), top, bottom, edit.maintain_selection_offset))
 
     def _range(self, edit: Edit) -> tuple[Location, Location]:
-        """Where the edit begins and ends. A carriage return is part of the end of its line."""
+        """The start and end of the edit. A carriage return belongs to the line break."""
         top, bottom = self._before_end(edit.top), self._before_end(edit.bottom)
         if top == bottom and edit.top != edit.bottom and bottom[0] + 1 < len(self._sizes):
             bottom = (bottom[0] + 1, 0)
@@ -218,7 +219,7 @@ class Written(TextArea, inherit_bindings=False):
         return (row, column - 1) if column == len(line) and line.endswith("\r") else at
 
     def take(self, deltas: Sequence[Delta], move: bool = False) -> None:
-        """Make changes of others, or of an undo. `move`: the cursor goes there."""
+        """Apply changes of others, or of an undo. `move`: the cursor goes there."""
         for delta in deltas:
             offset = 0
             for step in delta:
@@ -273,7 +274,7 @@ class Written(TextArea, inherit_bindings=False):
             self.refresh()
 
     def _build_highlight_map(self) -> None:
-        """Does nothing: rows that are painted go by their text, and those that did not change stay."""
+        """Does nothing: rows are painted by their text, and unchanged ones stay."""
 
     def _refresh_size(self) -> None:
         tabs = self.indent_width  # a line of tabs is wider than its characters
@@ -338,8 +339,8 @@ class Written(TextArea, inherit_bindings=False):
             self.delete(*self.selection)
 
     def seek(self, word: str, step: int) -> bool:
-        """Select the next place of the word, or with -1 the one before, around the ends of the text. Capital
-        letters count where the word has some. Returns whether there is one."""
+        """Select the next occurrence of the word, or with -1 the one before, wrapping around the ends of the
+        text. Case counts if the word has capitals. Returns whether there is one."""
         fold = (lambda line: line) if word != word.lower() else str.lower
         (row, column), end = sorted(self.selection)
         lines, count = self.document.lines, self.document.line_count

@@ -28,7 +28,7 @@ def run(steps: Steps[Result], load: Callable[[list[bytes]], Objects]) -> Result:
 
 
 def fetch(digests: set[bytes], cached: Known | None = None) -> Steps[Known]:
-    """Load directories by digest. Whoever runs the steps may put some of those that they ask for into
+    """Load directories by digest. The caller who runs the steps may add some of the requested directories to
     `cached` instead of sending them. Raises PayloadMissing if one is missing, Invalid if one is damaged."""
     directories = {} if cached is None else cached
     unknown = sorted(digests.difference(directories))

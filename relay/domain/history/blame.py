@@ -312,7 +312,7 @@ async def _find_branched_owners(
 
 
 async def _read_merged_files(work: _Work, others: list[SealRow]) -> list[tuple[str, TreeEntry]]:
-    """The file at the seals that a merge brought, where it is text there."""
+    """For each seal that a merge brought, the file in its tree; only where it is text."""
     files = []
     for row in others:
         file = (await sealed.entries(work.view, row.root, [work.path])).get(work.path)

@@ -164,8 +164,8 @@ async def desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collecti
 async def with_lanes(
     node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow], work: Callable[[Desk], R]
 ) -> R:
-    """The result of `work` on the lanes of these text rows. It must not change them, and runs beside the
-    event loop."""
+    """The result of `work`, which runs beside the event loop on the lanes of these text rows. `work` must not
+    change the lanes."""
     lent = await desk(node, tx, repo_id, branch_id, texts)
     result = await node.lanes.run(work, lent)
     for row in texts:

@@ -18,7 +18,7 @@ from relay.node import Node
 
 
 async def find(tx: Tx, view: View, number: str | int) -> ProposalRow:
-    """Raise NotFound if there is no proposal of this number."""
+    """The row of the proposal with this number. Raises NotFound."""
     n = subject.parsed(str(number))
     row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=n)
     if row is None:

@@ -127,7 +127,8 @@ async def comparison(place: Place, query: CompareQuery) -> Comparison:
 
 
 async def of_seal(place: Place, seal: str, cursor: str | None) -> Comparison:
-    """What a seal changed, for everybody who may read its files: it is one fixed pair of trees."""
+    """The changes of a seal. Everybody who may read its files gets them, because they compare two trees that
+    never change."""
     if not place.offers("history.compare"):
         return Comparison(reason=REFUSED)
     return await _compare(place, CompareQuery(head=seal, cursor=cursor))

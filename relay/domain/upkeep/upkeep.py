@@ -123,8 +123,8 @@ async def _sweep_lots(node: Node, statement: Statement, *names: str, **when: int
 
 
 async def sweep_live(db: Database) -> int:
-    """Delete events of live edits older than LIVE_KEPT, in lots, and record up to where: listeners from
-    before that resync."""
+    """Delete events of live edits older than LIVE_KEPT, in lots. The id of the last one is recorded:
+    listeners with an older position must resync."""
     gone = 0
     while gone < SWEPT:
         async with db.write("sweep events") as tx:
@@ -197,8 +197,8 @@ async def purge(node: Node) -> int:
 
 
 async def _purge(node: Node, repo_id: str) -> int:
-    """Purge one repository; its seals that others have stay with them. Returns 1, or 0 if it was restored
-    meanwhile."""
+    """Purge one repository. Its seals stay if other repositories have them. Returns 1, or 0 if the repository
+    was restored meanwhile."""
     async with node.db.write(repo_name(repo_id)) as tx:
         if await tx.one(rows.STILL_PURGEABLE, repo_id=repo_id, now=now_ms()) is None:
             return 0

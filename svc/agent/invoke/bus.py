@@ -33,7 +33,7 @@ class NotInThisVersion(ClientError):
 
 
 def invoke(host: Host, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
-    """Carry out a command. Every fault is an answer too."""
+    """Carry out a command. Errors are answers too."""
     try:
         folder = Path(request.folder) if request.folder else None
         if folder is not None and not (folder.is_absolute() and folder.is_dir()):

@@ -1,7 +1,6 @@
-"""Images of watched folders, of the other linked folders of this machine, and of repositories on a server.
+"""Images of watched folders, of other linked folders of this machine, and of repositories on a server.
 
-What a scan finds is kept in SVC_HOME, so that it can be listed without a walk and without the network.
-"""
+The result of a scan is stored in SVC_HOME, so that images can be listed without another scan and offline."""
 
 from __future__ import annotations
 
@@ -108,8 +107,8 @@ def gallery_list(context: Asked, args: Listing) -> list[Image]:
         with closing(_store(context)) as store:
             stored = store.get(_SPACE, _key(context, place, args.repo is not None), list[Image])
         images = stored[0] if stored is not None else _scan(context, place, args.repo is not None)[1]
-        chosen = (one for one in images if args.kind in (None, one.kind))
-        page += [one for one in chosen if args.after is None or one.path > args.after]
+        chosen = (image for image in images if args.kind in (None, image.kind))
+        page += [image for image in chosen if args.after is None or image.path > args.after]
         if len(page) >= args.limit:
             break
     return page[: args.limit]
@@ -134,7 +133,7 @@ def _places(context: Asked, args: Of) -> list[str]:
     if args.repo is not None:
         named = parse_repo(args.repo)
         return [f"{named.owner}/{named.name}"]
-    watched = [one.folder for one in context.host.states()]
+    watched = [state.folder for state in context.host.states()]
     linked = [record.folder for _, record in context.host.home.records()]
     every = sorted({folder for folder in (*watched, *linked) if Path(folder, ".svc").is_dir()})
     if args.folder is None:
@@ -154,10 +153,10 @@ def _scan(context: Asked, place: str, on_server: bool) -> tuple[Scanned, list[Im
             complete = False
             break
         images.append(image)
-    images.sort(key=lambda one: one.path)
+    images.sort(key=lambda image: image.path)
     with closing(_store(context)) as store:
         store.put(_SPACE, _key(context, place, on_server), images)
-    return Scanned(place, len(images), sum(one.size for one in images), complete), images
+    return Scanned(place, len(images), sum(image.size for image in images), complete), images
 
 
 def _store(context: Asked) -> known.Store:
@@ -169,7 +168,7 @@ def _key(context: Asked, place: str, on_server: bool) -> str:
 
 
 def _on_disk(root: str) -> Iterator[Image]:
-    """The images below a folder that the ignore rules do not leave out."""
+    """The images below a folder, without ignored ones."""
     open_ = [("", matcher.root(_rules(root, "")))]
     while open_:
         prefix, scope = open_.pop()
@@ -212,7 +211,7 @@ def _rules(root: str, prefix: str) -> dict[str, str]:
 
 
 def kind_of(path: str) -> str | None:
-    """The kind of image that the name promises; None if none."""
+    """The kind of image by the file name; None if it is none."""
     return KINDS.get(path.rpartition(".")[2].lower()) if "." in path else None
 
 

@@ -1,4 +1,4 @@
-"""What this machine is. A figure that the system does not tell is None."""
+"""Facts about this machine. A figure that the system does not tell is None."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def cpu_info(_asked: Asked, _args: Args) -> CpuInfo:
     match = _NAME.search(_text(_CPU))
     cores = os.cpu_count() or 1
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores
-    load = [round(one, 2) for one in os.getloadavg()] if hasattr(os, "getloadavg") else None
+    load = [round(average, 2) for average in os.getloadavg()] if hasattr(os, "getloadavg") else None
     model = match[1].strip() if match else platform.processor()
     return CpuInfo(model, platform.machine(), cores, usable, load)
 

@@ -53,7 +53,7 @@ class Refused(msgspec.Struct):
 
 
 def reason(error: BaseException) -> str:
-    """Why an image cannot be read. What the decoder says of its own objects is left out."""
+    """Why an image cannot be read. Details of the decoder's internal objects are left out."""
     from PIL import UnidentifiedImageError
 
     if isinstance(error, UnidentifiedImageError):

@@ -27,8 +27,8 @@ OWN = ("SVC_TOKEN", "SVC_SERVER", "SVC_REPO", "SVC_TURN", "SVC_DEBUG", "SVC_HOME
 
 
 class Programs:
-    """Runs them for an agent of the SVC_HOME `root`. Safe to use from several threads. `environment`: theirs;
-    without one this process's, except what concerns svc."""
+    """Runs programs for the agent of the SVC_HOME `root`. Safe to use from several threads. `environment`:
+    that of the programs; by default the one of this process without variables of svc."""
 
     def __init__(self, root: Path, environment: Mapping[str, str] | None = None) -> None:
         self._root = root.resolve()

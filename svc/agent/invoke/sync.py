@@ -1,4 +1,4 @@
-"""The state of sync on this machine: lights, what waits, and a pause."""
+"""The state of sync on this machine: lights, waiting actions, and pausing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OfFolder(Args):
 
 
 class Pause(OfFolder):
-    """`paused` False goes on."""
+    """`paused`: False resumes."""
 
     paused: bool = True
 
@@ -34,7 +34,8 @@ class Page(Args):
 
 
 class Queued(msgspec.Struct):
-    """Actions that wait, and since when the oldest does; those that a server refused."""
+    """The number of waiting actions, the time of the oldest, and the number of those that a server
+    refused."""
 
     waiting: int
     refused: int
@@ -42,7 +43,7 @@ class Queued(msgspec.Struct):
 
 
 class Status(msgspec.Struct):
-    """`light`: the worst of the folders'; None if none is watched."""
+    """`light`: the worst of all folders; None if none is watched."""
 
     light: Light | None
     folders: list[Folder]
@@ -52,12 +53,12 @@ class Status(msgspec.Struct):
 @command("Sync", OfFolder)
 def sync_status(context: Asked, args: OfFolder) -> Status:
     """Watched folders with their lights and people, and how much waits in the outbox"""
-    folders = [one for one in context.host.states() if args.folder in (None, one.folder)]
+    folders = [folder for folder in context.host.states() if args.folder in (None, folder.folder)]
     if args.folder is not None and not folders:
         from localstore.errors import NotWatched
 
         raise NotWatched(args.folder)
-    lights = {one.light for one in folders}
+    lights = {folder.light for folder in folders}
     entries = _entries(context)
     waiting = [entry for entry in entries if entry.state != "refused"]
     oldest = waiting[0].created_at if waiting else None

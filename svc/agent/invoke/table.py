@@ -30,14 +30,14 @@ class Host(Protocol):
         """The watched folders, as they are now."""
 
     def pause(self, folder: str | None, paused: bool) -> list[Folder]:
-        """Stop or go on with bringing a folder (None: each) and its branch together."""
+        """Stop sending and fetching edits of a folder (None: of all), or resume."""
 
     def reader(self, origin: str | None) -> Api:
         """The API of a server, or of the one signed in to last."""
 
 
 class Asked(NamedTuple):
-    """One invocation: where the client stands, its server, and whether it is still there."""
+    """One invocation: the client's folder and server, and whether it is still connected."""
 
     host: Host
     folder: Path | None

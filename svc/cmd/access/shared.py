@@ -1,4 +1,4 @@
-"""What the commands on access have in common."""
+"""Functions that the commands on access share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RoleName(StrEnum):
 
 
 def handle_of(account: str) -> Callable[[dict[str, Any]], str]:
-    """Reads the handle of an account in a record."""
+    """A function that reads the handle of an account in a record."""
     return lambda record: str((record.get(account) or {}).get("handle") or "")
 
 
@@ -32,12 +32,9 @@ def named(
     see: str,
     state: str = "open ",
 ) -> T:
-    """The one of `items` that a person means. `names` returns its id, then its other names. `typed`: the
-    first characters of the id, or another name; empty for the only one. `what`, `state` and the command `see`
-    are words for the errors.
-
-    Raises NotFound if none matches, UsageError if several do.
-    """
+    """The one of `items` that the user means. `names`: returns the id of an item, then its other names.
+    `typed`: the beginning of an id, or another name; "" for the only item. `what`, `state` and the command
+    `see` are words for the errors. Raises NotFound if none matches, UsageError if several do."""
     every = list(items)
     word = typed.removeprefix("@").lower()
     matching = [item for item in every if not word or _is_named(word, names(item))]

@@ -75,7 +75,7 @@ def setup_git(ctx: Ctx) -> None:
 
 
 def register(origin: str) -> tuple[str, list[str]]:
-    """Have git ask svc for passwords of this server. Returns a sentence, and the commands that did it."""
+    """Make git ask svc for passwords of this server. Returns a sentence, and the commands that did it."""
     from svc.flows.git import settings
 
     commands = settings.write(origin)
@@ -84,7 +84,7 @@ def register(origin: str) -> tuple[str, list[str]]:
 
 
 def offer(ctx: Ctx, origin: str) -> bool:
-    """Whether a person wants git to use this sign-in. Asks nobody where git has a helper for the server."""
+    """Whether the user wants git to use this sign-in. Does not ask if git has a helper for the server."""
     from svc.flows.git import settings
 
     if not ctx.out.interactive or link(ctx.obj.environment) is not None:

@@ -120,7 +120,7 @@ def device_name(typed: str) -> str:
 
 
 def _not_known(handle: str, pair: str) -> str:
-    """The error sentence if the account does not know this machine's key."""
+    """The error sentence for a machine whose key the account does not know."""
     code = f"svc login --device-key --handle {handle} --pair CODE"
     if pair:
         return (
@@ -161,7 +161,7 @@ def logout(ctx: Ctx) -> None:
 
 
 def _forget_seen(home: Path, origin: str) -> None:
-    """Drop what the terminal app keeps of the server: it is for who is signed in."""
+    """Delete what the app has cached of the server: it was for the account that was signed in."""
     file = home / known.FILE
     if file.exists():
         store = known.Store(file)

@@ -1,4 +1,4 @@
-"""Commands on what a repository shows of itself and stands on."""
+"""Commands on listings, advisories, artifacts and dependencies."""
 
 from svc.cmd.frame.registration import Registration
 

@@ -89,7 +89,8 @@ def _call(words: list[str], out: Out) -> int:
 
 
 def _folder() -> tuple[Path, bool]:
-    """The current folder, and whether it was deleted; then the root of the file system stands for it."""
+    """The current folder, and whether it was deleted; the root of the file system stands for a deleted
+    one."""
     try:
         return Path.cwd(), False
     except FileNotFoundError:
@@ -111,7 +112,7 @@ def _usage(out: Out, error: Any) -> int:
 
 
 def _instead(error: Any) -> str:
-    """What to type for an option, or words, of git's or gh's; empty for any other mistake."""
+    """What to type instead of an option or words of git or gh; "" for any other mistake."""
     context, option = getattr(error, "ctx", None), getattr(error, "option_name", None)
     extra = "unexpected extra argument" in str(error)
     if context is None or (option is None and not extra):

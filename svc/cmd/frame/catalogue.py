@@ -19,8 +19,8 @@ NOT_INSIDE = ("tui", "invoke", "completions", "llm serve", "llm run")  # which m
 
 
 def catalogue(run: Run) -> Commands:
-    """Every command that the app offers. They run at the server of this one; the screen or the folder says in
-    which repository, never SVC_REPO, which may name another one than the screen shows."""
+    """Every command that the app offers. The commands use the server of this one; the repository is that of
+    the screen or the folder, never that of SVC_REPO, which may be another than the screen shows."""
     ssh = link()
     inside = COMMANDS.keys() if ssh is None else offered(ssh.agent)
     summaries = {

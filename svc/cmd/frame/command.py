@@ -151,7 +151,7 @@ class Group(TyperGroup):
         return super().parse_args(ctx, words or self._nothing_typed(ctx))
 
     def _nothing_typed(self, ctx: Any) -> list[str]:
-        """Bare `svc` opens the app where there is a terminal to draw on and a server to ask."""
+        """Bare `svc`: opens the app if there is a terminal to draw on and a server to ask."""
         if self.path == "" and ctx.obj.draws and ctx.obj.knows_server:
             return ["tui"]
         return ["--help"]
@@ -209,7 +209,8 @@ def function_of(path: str) -> Callable[..., None]:
 
 
 def _require_format(command: str, template: str | None, own: list[Any]) -> None:
-    """Refuse `--template NAME`, as gh has it, where templates of issues have an option of their own."""
+    """Refuse `--template NAME` with an explanation: gh has it, but here templates of issues have another
+    option."""
     if template and "{" not in template and any("--from-template" in param.opts for param in own):
         label = terminal_safe(template[:100])
         raise UsageError(
@@ -219,8 +220,8 @@ def _require_format(command: str, template: str | None, own: list[Any]) -> None:
 
 
 def _in_plain_digits(kind: Any) -> Any:
-    """A type of numbers that takes the digits 0 to 9 alone, where Python's `int` and `float` also take those
-    of other scripts and underscores; any other type as it is."""
+    """A type of numbers that accepts only the digits 0 to 9; Python's `int` and `float` also accept
+    underscores and digits of other scripts. Other types are returned unchanged."""
     if kind.name.partition(" ")[0] not in ("int", "integer", "float"):  # a range of them has a second word
         return kind
     plain, convert = copy(kind), kind.convert
@@ -240,7 +241,7 @@ def arguments_of(command: Command) -> list[Any]:
 
 def spelled(argument: Any) -> str:
     """An argument as usages show it: NAME, a|b for fixed words, [NAME] if it may be omitted, NAME... if it
-    may be repeated. Its own spelling counts where that has brackets."""
+    may be repeated. A metavar with brackets is shown as it is."""
     given = str(argument.metavar or "")
     if given.startswith("["):
         return given
@@ -250,7 +251,7 @@ def spelled(argument: Any) -> str:
 
 
 def records_of(ctx: Any, params: list[Any]) -> list[tuple[str, str]]:
-    """How each parameter is written, and its meaning; without hidden ones."""
+    """(spelling, meaning) of each parameter that is not hidden."""
     pairs = [(param, record) for param in params if (record := param.get_help_record(ctx)) is not None]
     return [
         (spelled(param) if param.param_type_name == "argument" else name, meaning)

@@ -82,7 +82,8 @@ def _candidates(
 
 
 def _walk(before: list[str]) -> tuple[str, str | None, int]:
-    """(command or group, the option that waits for its value, the number of arguments)."""
+    """(command or group, option that waits for its value, number of arguments) of the words before the
+    cursor."""
     from svc.cmd.frame.command import Group, build
 
     path, waiting, given = "", None, 0

@@ -1,4 +1,4 @@
-"""The question before a branch or tag goes that alone leads to seals."""
+"""Asks before a branch or tag is deleted that is the only one to lead to some seals."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from svc.flows.place.unheld import seals_held_by
 
 
 def confirm_unheld(ctx: Ctx, repo: Repo, kind: RefType, name: str, ask: bool = True) -> str:
-    """Ask before the branch or tag is deleted if no other one leads to its seals, and remember them. Without
-    `ask` only look. Returns the command that makes it again, "" where another one leads to all its seals.
+    """Ask before a branch or tag is deleted if no other one leads to its seals, and store their ids. Without
+    `ask` only look. Returns the command that creates it again, "" if another one leads to all its seals.
     Raises NotFound if there is no such branch or tag."""
     alone = seals_held_by(ctx.obj, repo, kind, name)
     if not alone:

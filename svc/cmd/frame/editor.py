@@ -43,8 +43,8 @@ CUT = "# ------------------------ >8 ------------------------"
 
 @contextmanager
 def composed(initial: str, remarks: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """As `written`, for a text that begins as `initial` and may have lines with #: the remarks stand below a
-    line that cuts them off."""
+    """As `written`, for a text that begins as `initial` and may have lines with #: the remarks are below a
+    line that ends the text."""
     command = editor(environment, "say it with -t and -b")
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
     file = folder / "TEXT.md"

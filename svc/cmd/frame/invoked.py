@@ -46,7 +46,7 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Screen(io.TextIOWrapper):
-    """Keeps what is written, laid out as for a person."""
+    """Collects what is written, laid out as on a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -75,8 +75,8 @@ class _Unknown(UsageError):
 
 
 def parameters(path: str) -> dict[str, Any]:
-    """Name → parameter of a command: as it is written on the command line, with underscores; an option that
-    an argument is called like has its name in the code."""
+    """Name → parameter of a command. Options have their names on the command line, with underscores instead
+    of dashes; an option with the name of an argument has its name in the code instead."""
     params = build(path).own_params
     by_name = {str(param.name): param for param in params if param.param_type_name == "argument"}
     for param in params:

@@ -46,9 +46,9 @@ def with_fields(
 
 
 def is_list_of(fields: Sequence[str], required: int, text: str, others: int) -> bool:
-    """Whether `text` after `--json` is FIELDS of a command with these fields. `required`: its number of
-    arguments, of which `others` are given. A missing argument takes the word; otherwise a word that is no
-    field is refused as a mistyped field."""
+    """Whether `text`, the word after `--json`, is a list of fields of the command. `required`: number of
+    arguments that the command needs; `others`: number of those given. If an argument is missing, the word is
+    that argument; otherwise a word that is no field is refused as a mistyped field."""
     return "," in text or text in fields or others >= required
 
 

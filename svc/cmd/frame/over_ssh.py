@@ -1,4 +1,4 @@
-"""Which commands run for somebody who came over SSH: those that ask the relay and touch no file."""
+"""The commands that may run for a user who connected over SSH: those that ask the relay and touch no file."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def offered(agent: bytes) -> frozenset[str]:
 
 
 def require_no_files(params: list[Any], values: dict[str, Any]) -> None:
-    """Raise UsageError if an option or argument names a file: those of the relay's machine are not the
-    visitor's. Standard input is."""
+    """Raise UsageError if an option or argument names a file, because the files of the relay's machine are
+    not the user's. Standard input is allowed."""
     for param in params:
         if "FILE" not in str(param.metavar):
             continue
@@ -125,8 +125,8 @@ def require_no_files(params: list[Any], values: dict[str, Any]) -> None:
 
 
 def require_offered(path: str, server: str | None, agent: bytes) -> None:
-    """Raise UsageError for a command that needs files or changes more than a session over SSH may, and where
-    another server is named."""
+    """Raise UsageError for a command that needs files, that changes more than a session over SSH may, or that
+    names another server."""
     if path in SIGNED and not agent:
         raise UsageError(f"{path}: {FORWARD}")
     if path not in offered(agent):

@@ -55,8 +55,8 @@ def queue_option() -> TyperOption:
 
 @contextmanager
 def offering_queue(where: Where) -> Iterator[None]:
-    """Name `--queue` in the error of a command that could not reach the server, where it would keep the
-    change."""
+    """A context that names `--queue` in the error of a command that cannot reach the server, if the change
+    can be queued."""
     try:
         yield
     except ServerUnreachable as error:
@@ -68,7 +68,7 @@ def offering_queue(where: Where) -> Iterator[None]:
 
 
 def _can_queue(where: Where) -> bool:
-    """Whether the repository is known without a server, and there is a session to send from."""
+    """Whether the repository is known without a server, and there is a session to send with."""
     return (
         where.linked is not None
         and where.named_repo is None
@@ -79,7 +79,7 @@ def _can_queue(where: Where) -> bool:
 
 @contextmanager
 def catching_queued(out: Out, home: Home) -> Iterator[None]:
-    """Print the queued action; with `--json` as data. A running agent sends it at once."""
+    """A context that prints the queued action; with `--json` as data. A running agent sends it at once."""
     from svc.flows.outbox.actions import Queued, described
 
     try:

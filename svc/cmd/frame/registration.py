@@ -6,7 +6,8 @@ import msgspec
 
 
 class Registration(msgspec.Struct, frozen=True):
-    """`target` is module:function below `svc.cmd`. `summary`: the first line of its docstring."""
+    """A registered command. `target`: module:function below `svc.cmd`. `summary`: first line of its
+    docstring."""
 
     target: str
     summary: str

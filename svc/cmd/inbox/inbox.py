@@ -38,7 +38,7 @@ def item(record: dict[str, Any]) -> str:
 
 
 def title(record: dict[str, Any]) -> str:
-    """Of an issue or proposal its title, else who did what."""
+    """The title of an issue or proposal; of other rows, who did what."""
     return describe(msgspec.convert(record, InboxItem))
 
 
@@ -115,7 +115,7 @@ def inbox(
 
 
 def _ids(ctx: Ctx, typed: str) -> list[str]:
-    """The ids of the rows that the user names: of an organisation all. Raises UsageError."""
+    """The ids of the rows that the user names; for an organisation all its rows. Raises UsageError."""
     if _ID.fullmatch(typed) and "/" not in typed:
         return [typed]
     if "/" not in typed and "#" not in typed:

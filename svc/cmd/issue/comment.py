@@ -72,7 +72,8 @@ def comment_on(
     edit_last: bool,
     delete_last: bool,
 ) -> None:
-    """Comment on an issue or proposal, once the words are checked. `subject`: its repository and number."""
+    """Comment on an issue or proposal, or change or delete the caller's last comment, after the options are
+    checked. `subject`: returns the repository and number."""
     if edit_last and delete_last:
         raise UsageError("--edit-last and --delete-last are two things; use one of them")
     if delete_last and text is not None:

@@ -1,4 +1,4 @@
-"""What commands on issues share: numbers, names in lists, columns."""
+"""Functions that commands on issues share: numbers, names in lists, columns."""
 
 from __future__ import annotations
 

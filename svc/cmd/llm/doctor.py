@@ -16,7 +16,7 @@ CHECKS = (Column("check"), Column("state", kind="state"), Column("detail"))
 
 
 class _CannotGenerate(ClientError):
-    """Nothing on this machine can generate."""
+    """Raised if nothing on this machine can generate text."""
 
 
 @answers(CHECKS)

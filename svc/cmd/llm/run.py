@@ -91,7 +91,7 @@ def run(
 
 
 def _chat(ctx: Ctx, talk: Any, models: Any, verbose: bool) -> None:
-    """Read, answer, until the end of the input."""
+    """Read prompts and print answers, until the end of the input."""
     with suppress(ImportError):
         import readline  # noqa: F401 - input() edits the line with it
     ctx.out.note(f"chat with {talk.model.short}; /? lists what can be typed, Ctrl-D ends it")
@@ -113,7 +113,8 @@ def _chat(ctx: Ctx, talk: Any, models: Any, verbose: bool) -> None:
 
 
 def _carry_out(ctx: Ctx, talk: Any, models: Any, typed: str, verbose: bool) -> bool:
-    """Answer what was typed, or obey it. Returns whether the chat goes on. Raises SvcError."""
+    """Answer the typed text, or carry out its `/` command. Returns whether the chat goes on. Raises
+    SvcError."""
     from svc.flows.llm.chat import bring
 
     command, _, rest = typed.strip().partition(" ")

@@ -1,4 +1,4 @@
-"""What the commands on organisations have in common."""
+"""Functions that the commands on organisations share."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class MemberRoleName(StrEnum):
 
 
 def handle_of(typed: str) -> str:
-    """A handle as somebody types it. Raises Invalid for what none can be."""
+    """The handle that was typed. Raises Invalid if no handle can be so."""
     return argument(handle, typed.removeprefix("@"))
 
 
 @contextlib.contextmanager
 def explained(org: str) -> Iterator[None]:
-    """Explain the bare 404 of an organisation that is missing, or not the caller's; one that says what is
-    missing stays as it is."""
+    """A context that explains the bare 404 of an organisation that is missing, or hidden from the caller. A
+    404 that says what is missing is unchanged."""
     try:
         yield
     except NotFound as error:

@@ -111,8 +111,8 @@ def create(
 
 
 def _from_seals(ctx: Ctx, repo: Repo, base: str, head: str) -> tuple[str, str]:
-    """Title and text from the messages of the seals that the base lacks: of one seal its own, of several the
-    branch's name and a list."""
+    """Title and text for a proposal, from the messages of the seals that the base lacks: of one seal its own;
+    of several the branch's name and a list of first lines."""
     if ":" in head:
         return _title_and_text(_from_fork(ctx, repo, base, head), head)
     query = CompareQuery(base=base, head=head, limit=0)
@@ -171,7 +171,7 @@ def _create_in_editor(ctx: Ctx, text: str, send: Callable[[str, str], Proposal])
 
 
 def _note_edits(ctx: Ctx) -> None:
-    """Say what of this folder is not part of the proposal."""
+    """Note that edits in this folder are not part of the proposal."""
     from svc.flows.history.compare import compare_folder
 
     if ctx.obj.linked is None or ctx.obj.named_repo is not None:

@@ -185,7 +185,7 @@ def _versions(ctx: Ctx, repo: Repo, proposal: Proposal) -> list[Version]:
 
 
 def _span(typed: str, last: int) -> tuple[int, int]:
-    """The two versions that `A..B` names, without it the last two. Raises UsageError."""
+    """The two versions in `A..B`; without it the last two. Raises UsageError."""
     if not typed:
         if last < 2:
             raise Conflict("this proposal has one version, and two are compared; see: svc pr versions")
@@ -197,7 +197,7 @@ def _span(typed: str, last: int) -> tuple[int, int]:
 
 
 def _last_reviewed_seal(ctx: Ctx, repo: Repo, proposal: Proposal) -> str:
-    """The head that the caller reviewed last. Raises NotFound without one."""
+    """The head that the caller reviewed last. Raises NotFound if they reviewed none."""
     me, seal = ctx.api.send(auth.USER_INFO).user_id, None
     for review in ctx.api.items(reviews.LIST, PageQuery(), id=repo.id, n=str(proposal.number)):
         seal = review.seal_id if review.reviewer.id == me else seal

@@ -195,7 +195,7 @@ def _is_on_branch(ctx: Ctx, repo: Repo, branch: str) -> bool:
 
 
 def _report_deletion(ctx: Ctx, repo: Repo, proposal: Proposal, way_back: str) -> bool:
-    """Note what became of the branch, and what to do next. Returns whether it was deleted."""
+    """Note whether the branch was deleted, and what to do next. Returns whether it was."""
     if proposal.cross_repository:
         ctx.out.note(f"branch {proposal.head} stays: it is in another repository")
         return False

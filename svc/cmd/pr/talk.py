@@ -86,7 +86,7 @@ def comment(
 
 
 def _require_spot(path: str, line: str, side: Side, suggest: str | None, thread: str) -> None:
-    """Raise UsageError unless the words name lines, or a thread, and go together."""
+    """Raise UsageError unless the options name lines or a thread, and can be combined."""
     if thread and (path or line or suggest is not None):
         raise UsageError("--thread answers on the lines of that thread; omit --path, --line and --suggest")
     if not thread and not (path and line):

@@ -51,14 +51,15 @@ _SHOWN = 12  # lines of one thread
 
 
 def where(record: dict[str, Any]) -> str:
-    """Where the lines are now, unsealed edits counted; else where they were."""
+    """The place of the lines now, with unsealed edits; if they are gone, where they were."""
     at = record["live"] or record["place"] or record
     lines = f"{at['start']}" if at["start"] == at["end"] else f"{at['start']}-{at['end']}"
     return f"{at['path']}:{lines}"
 
 
 def state(record: dict[str, Any]) -> str:
-    """`waits`: for its author's review. `open` goes with what became of the lines."""
+    """The state of a thread: `waits` for its author's review, or `open` with what happened to its lines, or
+    `resolved`."""
     if record["draft"]:
         return "waits"
     place = record["live"] or record["place"]
@@ -189,7 +190,8 @@ def on_lines(
     suggest: str | None,
     draft: bool,
 ) -> Thread:
-    """Begin a thread. `suggest`: the lines to put there; - reads them from standard input."""
+    """Begin a thread on lines. `suggest`: the lines to replace them with; - reads them from standard
+    input."""
     first, last = lines_of(line)
     other = None if suggest is None else suggestion(suggest)
     request = ThreadCreate(
@@ -258,7 +260,7 @@ def suggestion(typed: str) -> str:
 
 
 def thread_texts(ctx: Ctx, repo: Repo, every: Iterable[Thread]) -> Iterator[str]:
-    """Each thread as people read it: its lines, and what was said."""
+    """Each thread as text for people: its lines and comments."""
     files: dict[tuple[str, str], bytes] = {}
     for thread in every:
         at = thread.place
@@ -295,7 +297,7 @@ def _quote_lines(
     start: int,
     end: int,
 ) -> str:
-    """The lines themselves, with their numbers; nothing where the file is not shown."""
+    """The lines of the file, with their numbers; "" if the file is not shown."""
     if (seal, path) not in files:
         files[seal, path] = b""
         with suppress(SvcError):
@@ -319,7 +321,7 @@ def _spot(thread: Thread) -> str:
 
 
 def _find_threads(api: Api, repo: Repo, proposal: Proposal, ids: list[str]) -> list[Thread]:
-    """The threads whose ids begin so. Raises NotFound, or UsageError for a beginning of several ids."""
+    """The threads whose ids begin with these. Raises NotFound, or UsageError if several ids begin so."""
     return _choose_threads(
         list(api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(proposal.number))), proposal, ids
     )

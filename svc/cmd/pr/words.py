@@ -1,4 +1,4 @@
-"""What commands on proposals have in common: which one, names in lists, columns."""
+"""Functions that commands on proposals share: which proposal, names in lists, columns."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def head_of(record: dict[str, Any]) -> str:
 
 
 def reviewed(record: dict[str, Any]) -> list[str]:
-    """Each reviewer and what they said."""
+    """Each reviewer with their verdict."""
     return [
         f"{reviewer['who'].get('handle') or reviewer['who']['id']} {reviewer['state']}"
         f"{' (stale)' if reviewer['stale'] else ''}"
@@ -56,7 +56,7 @@ def reviewed(record: dict[str, Any]) -> list[str]:
 
 
 def auto_merge(record: dict[str, Any]) -> str:
-    """Who signed the merge that waits, and how it is made."""
+    """Who signed the merge that waits, and its strategy."""
     waiting = record["auto_merge"]
     return f"{waiting['strategy']} by {waiting['by'].get('handle') or waiting['by']['id']}" if waiting else ""
 
@@ -113,7 +113,8 @@ ONE = (
 
 
 def place_of(ctx: Ctx, *, session: bool = True) -> Place:
-    """Where the proposals of this command are; read without a session if `session` is False."""
+    """The repository whose proposals the command is about. It is read without a session if `session` is
+    False."""
     place = finding.place_of(ctx.obj, lambda: ctx.api if session else ctx.reader)
     if place.fork is not None:
         store_base(ctx.obj.home, place.fork.id, place.repo.id)
@@ -121,14 +122,14 @@ def place_of(ctx: Ctx, *, session: bool = True) -> Place:
 
 
 def say_place(ctx: Ctx, place: Place) -> None:
-    """Say on a terminal whose proposals these are, if not those of the folder's repository."""
+    """Note on a terminal whose proposals these are, if not those of the folder's repository."""
     if place.fork is not None and ctx.out.noted:
         ctx.out.note(f"proposals of {place.repo.full_name}{place.elsewhere}")
 
 
 def find(ctx: Ctx, typed: str, *, session: bool = True) -> tuple[Repo, Proposal]:
-    """The proposal that is named, and its repository: in the folder of a fork the one that it was forked
-    from, which a note says. Raises NotFound."""
+    """The proposal that the user names, and its repository. In the folder of a fork that is the parent, which
+    a note says. Raises NotFound."""
     place = place_of(ctx, session=session)
     proposal = finding.find(ctx.obj, ctx.reader, place, typed)
     list(listing(ctx.obj.home, place.repo.id, [proposal]))
@@ -144,7 +145,7 @@ def find(ctx: Ctx, typed: str, *, session: bool = True) -> tuple[Repo, Proposal]
 
 
 def number_of(ctx: Ctx, typed: str) -> tuple[Repo, str]:
-    """The number of the proposal that is named, for a change of it, and its repository."""
+    """The repository, and the number of the proposal that the user names, for a change of it."""
     repo, proposal = find(ctx, typed)
     return repo, str(proposal.number)
 

@@ -111,8 +111,8 @@ def drop(
 
 
 def _find_actions(outbox: Outbox, ids: Sequence[str]) -> list[QueuedAction]:
-    """The entries of these ids. Raises NotFound for an id that names none, UsageError for one that
-    names several."""
+    """The entries with these ids. Raises NotFound for an id that names none, UsageError for one that names
+    several."""
     entries = outbox.list()
     selection = []
     for typed in ids:

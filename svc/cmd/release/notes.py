@@ -1,4 +1,4 @@
-"""The options that say the notes of a release."""
+"""The options for the notes of a release."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ NotesFile = Annotated[
 
 
 def notes_of(text: str | None, file: str | None) -> str | None:
-    """The notes that the options say; None without them. UsageError for both, for a file that cannot be read
-    and for notes that are too long."""
+    """The notes in the options; None without them. Raises UsageError for both, for an unreadable file, and
+    for notes that are too long."""
     return text_of(text, file, ("--notes", "--notes-file"), "the text of the notes", NOTES_BYTES)

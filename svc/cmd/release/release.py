@@ -197,7 +197,7 @@ def find(ctx: Ctx, repo: Repo, version: str) -> Release:
 
 
 def _seal(ctx: Ctx, repo: Repo, typed: str) -> str:
-    """The full id of a seal. NotFound for what names none."""
+    """The full id of a seal. Raises NotFound if `typed` names none."""
     if is_relative(typed):
         return seal_of(ctx.obj, repo, typed)
     seal = typed if is_hex_digest(typed) else abbreviated(ctx.obj, repo, typed)

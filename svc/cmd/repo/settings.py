@@ -180,7 +180,8 @@ def restore(ctx: Ctx, id: Annotated[str, typer.Argument(help="What svc repo dele
 
 
 def _beside_repository(ctx: Ctx, words: list[str], usage: str) -> str:
-    """The one word without a slash; another word, with a slash, names the repository."""
+    """The single word without a slash among `words`; a word with a slash names the repository. Raises
+    UsageError with `usage`."""
     others = [word for word in words if "/" not in word]
     named = [word for word in words if "/" in word]
     if len(others) != 1 or len(named) > 1:

@@ -170,7 +170,7 @@ def _package(typed: str) -> Affected:
 
 
 def _find(ctx: Ctx, repo: Repo, typed: str) -> Report:
-    """The report that a person means."""
+    """The report that the user means. Raises NotFound, UsageError."""
 
     def names(report: Report) -> Iterable[str]:
         return (report.id,)

@@ -29,7 +29,7 @@ LOOKED_THROUGH = 300  # newest deliveries among which one is found by how its id
 
 
 def answer(record: dict[str, Any]) -> str:
-    """The status, or why there is none."""
+    """The status of the answer, or the reason why there is none."""
     return str(record["status"] or record["reason"] or "")
 
 

@@ -31,7 +31,7 @@ LIST = "svc repo webhook list"
 
 
 def state(record: dict[str, Any]) -> str:
-    """`active`, `failing`, or why it is off; `off` if its owner switched it off."""
+    """`active`, `failing`, or why the webhook is off; `off` if its owner switched it off."""
     if record["active"]:
         return "failing" if record["failing_since"] else "active"
     why = record["disabled"]
@@ -157,7 +157,7 @@ def delete(ctx: Ctx, webhook: Which) -> None:
 
 
 def find(ctx: Ctx, repo: Repo, typed: str) -> Webhook:
-    """The webhook that a person means."""
+    """The webhook that the user means. Raises NotFound, UsageError."""
 
     def names(webhook: Webhook) -> Iterable[str]:
         return webhook.id, webhook.url

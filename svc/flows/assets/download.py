@@ -65,8 +65,8 @@ def download(
     clobber: bool,
     progress: Progress,
 ) -> Iterator[Received]:
-    """Write the assets into the folder, each under its name once all of it is there and verified. Conflict,
-    before anything is written, for a file that is there with other bytes, unless `clobber`."""
+    """Write the assets into the folder, each under its name once it is complete and verified. Raises
+    Conflict, before anything is written, if a file with other bytes exists, unless `clobber`."""
     with translated_disk_errors(folder, folder):
         present = {asset.name for asset in assets if _has_asset(folder / asset.name, asset, clobber)}
         folder.mkdir(parents=True, exist_ok=True)

@@ -28,8 +28,8 @@ class Sent(msgspec.Struct, frozen=True):
 def upload(
     api: Api, repo_id: str, version: str, files: Sequence[LocalFile], clobber: bool, progress: Progress
 ) -> Iterator[Sent]:
-    """Send the files. One that is there with these bytes stays; AssetExists for one with others, unless
-    `clobber`: then the new one takes its place once it has arrived, and until then the old one stays."""
+    """Send the files as assets. One that exists with these bytes is not sent. Raises AssetExists for one with
+    other bytes, unless `clobber`: then it is replaced once the new one has arrived."""
     for at, file in enumerate(files):
         progress("sending", at, len(files))
         done = partial(progress, "sending", at, len(files))
@@ -71,8 +71,8 @@ def _send(
 
 
 def _pieces(file: LocalFile, done: Callable[[int], None]) -> Iterator[bytes]:
-    """The file's bytes in pieces, as many as were counted; `done` is called with the number sent. If the file
-    changed meanwhile, the server refuses it by its digest."""
+    """The file's bytes in pieces, as many as were counted before. `done` is called with the number of bytes
+    sent. If the file was changed meanwhile, the server refuses it by its digest."""
     remaining = file.size
     with file.path.open("rb") as opened:
         while remaining and (piece := opened.read(min(PIECE, remaining))):

@@ -1,4 +1,4 @@
-"""Signing what a release hands out, and verifying who did."""
+"""Signs releases, and verifies their signatures."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from svc.flows.assets.local import LocalFile
 def sign(
     api: Api, repo_id: str, release: Release, key: DeviceKey, files: Sequence[LocalFile] | None
 ) -> Release:
-    """The release with this machine's signature. `files`: what it must have, each with these bytes; Conflict,
-    with nothing signed, where the server says otherwise. None: whatever it has."""
+    """Sign the release with this machine's key; returns it with the signature. `files`: what its assets must
+    be; raises Conflict, with nothing signed, if the server has others. None: whatever assets it has."""
     by_name = {asset.name: (asset.blake3, asset.size) for asset in release.assets}
     if files is not None and by_name != {file.name: (file.digest.hex(), file.size) for file in files}:
         raise Conflict(

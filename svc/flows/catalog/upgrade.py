@@ -30,10 +30,10 @@ STARTS_WITHIN = 60  # seconds in which a new build says its version
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """`newest`: the server's version. `build`: for this machine, None where there is none. `file`: the one
-    file that this program is, None where it was installed in another way. `verified`: whether that file is
-    the server's build of the same version; None where that cannot be told. `signed`: whether a key that this
-    program trusts has signed the build; None without a build."""
+    """The program here and the server's builds. `newest`: the server's version. `build`: the one for this
+    machine, None without one. `file`: the file that this program is, None if it was installed in another way.
+    `verified`: whether that file is the server's build of the same version, None if that cannot be decided.
+    `signed`: whether a key that this program trusts has signed the build, None without a build."""
 
     version: str
     newest: str
@@ -48,7 +48,8 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 def standing(api: Api, version: str) -> Standing:
-    """What the server hands out and what runs here. Raises NotFound if it hands out nothing."""
+    """Compare the server's builds with the running program. Raises NotFound if the server offers no
+    builds."""
     try:
         newest = api.send(distribution.RELEASE)
     except NotFound:

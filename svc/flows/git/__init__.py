@@ -1,1 +1,1 @@
-"""git beside svc: passwords for clones by https, and the lines of git's settings for them."""
+"""Use of git beside svc: passwords for clones by https, and git's settings for them."""

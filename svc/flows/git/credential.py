@@ -29,27 +29,27 @@ NAME = "svc"  # that git sends beside the token, which says whose it is
 
 
 class Password(msgspec.Struct, frozen=True):
-    """What git sends. `expires`: seconds since 1970."""
+    """The user name and password that git is to send. `expires`: seconds since 1970."""
 
     username: str
     password: str
     expires: int
 
     def lines(self) -> str:
-        """As git reads it; git before 2.40 knows no end and skips it."""
+        """The lines that git reads. Versions before 2.40 ignore the one with the end."""
         return f"username={self.username}\npassword={self.password}\npassword_expiry_utc={self.expires}\n"
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """For what git needs a password. `path`: None where git does not say it."""
+    """What git needs a password for. `path`: None if git does not say it."""
 
     origin: str
     path: str | None
 
 
 def read_request(text: str) -> Asked | None:
-    """What git asks, from its lines; None for what is no server of the web. The last line of a name
-    counts."""
+    """The request in git's lines; None if it is not about a web server. If a name occurs several times, its
+    last line counts."""
     members: dict[str, str] = {}
     for line in text.split("\n"):
         if not line:
@@ -66,11 +66,9 @@ def read_request(text: str) -> Asked | None:
 
 
 def password_for(request: Asked, sessions: Sessions) -> Password | None:
-    """The password for what git asks; None where nobody is signed in there, so that git asks elsewhere.
-
-    Raises Unauthorized for a session that has expired, UsageError where git does not say the repository, and
-    NotFound where the account does not see it.
-    """
+    """The password that git asks for; None if nobody is signed in at that server, so that git asks another
+    helper. Raises Unauthorized for an expired session, UsageError if git does not name the repository,
+    NotFound if the account does not see it."""
     credential = sessions.credential(request.origin)
     if credential is None:
         return None
@@ -90,7 +88,8 @@ def password_for(request: Asked, sessions: Sessions) -> Password | None:
 
 
 def narrowed(credential: Credential, repo_id: str, keys: dict[str, str]) -> Password:
-    """The token of a credential, for reading one repository, for an hour. `keys`: as in `TokenKeys`."""
+    """The token of a credential, narrowed to reading one repository for an hour. `keys`: as in
+    `TokenKeys`."""
     expires = datetime.fromtimestamp(time.time(), UTC) + LIFETIME
     try:
         roots = {int(number): unb64u(key) for number, key in keys.items()}
@@ -102,7 +101,7 @@ def narrowed(credential: Credential, repo_id: str, keys: dict[str, str]) -> Pass
 
 
 def _names(path: str) -> tuple[str, str]:
-    """Owner and name of the repository at a path of git's."""
+    """Owner and name of the repository in a path of git's request."""
     try:
         address = parse_repo("/".join(path.strip("/").split("/")[:2]).removesuffix(".git"))
     except Invalid as error:

@@ -52,7 +52,7 @@ def require_free(origin: str) -> None:
 
 
 def write(origin: str) -> list[str]:
-    """Have git ask svc for passwords of this server, and of no other. Returns the commands that did it.
+    """Make git ask svc for passwords of this server, and of no other. Returns the commands that did it.
     Raises as `require_free`."""
     require_free(origin)
     section = settings_of(origin)
@@ -80,7 +80,7 @@ def _git(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def _own_program() -> str:
-    """The path by which git starts this svc."""
+    """The path by which git can start this svc."""
     started = Path(sys.argv[0])
     if getattr(sys, "frozen", False):
         return str(Path(sys.executable).resolve())

@@ -39,8 +39,8 @@ def span_of(where: Where, word: str) -> Span | None:
 def compare_refs(
     where: Where, span: Span, paths: Sequence[str] = (), space: bool = True
 ) -> list[ChangedFile]:
-    """Changes of the head against the base, below `paths` if given. `space=False`: but for white space.
-    Raises NotFound for an unknown ref."""
+    """Changes of the head since the base, below `paths` if given. `space=False`: ignoring white space. Raises
+    NotFound for an unknown ref."""
     repo = where.readable_repo
     base, head = (seal_of(where, repo, ref or HEADS[0]) for ref in (span.base, span.head))
     query = CompareQuery(base=base, head=head, direct=span.direct)
@@ -57,8 +57,8 @@ def compare_refs(
 def _without_space(
     where: Where, repo: Repo, file: ChangedFile, base: str | None, head: str
 ) -> ChangedFile | None:
-    """The change but for white space; None if nothing else changed. Only files with texts on both sides,
-    which the server compared, are compared again."""
+    """The change without differences in white space; None if nothing is left. Only files that are text on
+    both sides, and that the server compared, are compared again."""
     if file.patch is None or file.status not in ("modified", "renamed") or base is None:
         return file
     before = file.old_path or file.path
@@ -72,8 +72,8 @@ def _without_space(
 
 
 def compare_folder(where: Where, words: Sequence[str] = (), space: bool = True) -> list[ChangedFile]:
-    """Changes of this folder against its last seal, or against the ref that the first word names; other words
-    are paths. `space=False`: but for white space. Raises NotFound for an unknown path."""
+    """Changes of this folder since its last seal, or since the ref that the first word names; other words are
+    paths. `space=False`: ignoring white space. Raises NotFound for an unknown path."""
     seal: str | None = None
     if words and where.linked is not None and not (where.folder / words[0]).exists():
         link = where.linked[1]

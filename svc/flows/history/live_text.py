@@ -13,8 +13,8 @@ from svc.api import Api
 
 
 def live_text(api: Api, repo_id: str, branch: str, path: str, gen: int) -> bytes:
-    """The text of lane `gen` at `path`. Raises NotFound if the branch has it no more, ServerMisbehaved for
-    a text that is not the announced one."""
+    """The text of lane `gen` at `path`. Raises NotFound if the branch no longer has it, ServerMisbehaved if
+    it differs from the announced digest."""
     names = [LaneName(path=path, gen=gen)]
     lanes = api.send(live.LANES, LanesRequest(lanes=names), id=repo_id, branch=branch).lanes
     if not lanes:

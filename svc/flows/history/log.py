@@ -24,7 +24,8 @@ GLOBBED_MAX = 100  # files that a pattern may name; for more, a folder is the be
 
 
 class Which(msgspec.Struct, frozen=True):
-    """A choice of seals: whose author's name holds `author`, in any case; sealed from `since` to `until`."""
+    """A choice of seals. `author`: part of the author's name, in any case. `since`, `until`: when they were
+    sealed."""
 
     author: str = ""
     since: datetime | None = None
@@ -57,8 +58,8 @@ def _sealed_at(seal: SealSummary) -> datetime:
 
 class SealsQuery(msgspec.Struct, frozen=True):
     """The seals to list: from `start` back, those that changed one of `paths` (all if empty), at most
-    `limit`. `which`: only these of them. `without`: but for this seal and all that it comes from.
-    `first_parent`: without what was merged."""
+    `limit`. `which`: only seals that match. `without`: exclude this seal and its ancestors. `first_parent`:
+    without merged seals."""
 
     start: ResolvedRef
     paths: list[str]

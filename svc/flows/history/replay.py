@@ -19,9 +19,9 @@ UPDATES = 2_000  # of one seal, of all its files, that are read for the steps be
 
 
 class Step(NamedTuple):
-    """A state of the file. `live`: made by a live update, not by the seal. `who`: handle; `at`: RFC 3339;
-    `lines` (from 1) changed or came in it, `removed` so many went. `text` None: there is no such file, or it
-    is not text."""
+    """A state of the file. `live`: made by a live update, not by the seal. `who`: handle. `at`: RFC 3339.
+    `lines`: numbers (from 1) of changed or added lines. `removed`: number of removed lines. `text` None:
+    there is no file, or it is not text."""
 
     text: bytes | None
     seal: str
@@ -34,10 +34,9 @@ class Step(NamedTuple):
 
 
 def steps_of(api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes | None) -> list[Step]:
-    """The steps from the text `before` (None: no file) to the file in the seal. Live updates count where they
-    lead exactly to the sealed text; the last one by whoever sealed it is the seal's step, as is all without
-    them, or without the right to read them.
-    Raises the errors of reading the sealed text."""
+    """The steps from the text `before` (None: no file) to the file in the seal. Live updates are steps if
+    they lead exactly to the sealed text; the last one, if by whoever sealed, is the seal's step. Without
+    updates, or the right to read them, the seal is one step. Raises the errors of reading the sealed text."""
     sealed = _text(api, repo_id, seal.id, path)
     who = seal.provenance.who.handle or ""
     steps: list[Step] = []
@@ -52,7 +51,8 @@ def steps_of(api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes
 
 
 def compared(old: bytes | None, new: bytes | None) -> tuple[tuple[int, ...], int]:
-    """The lines of `new`, from 1, that `old` lacks, and how many lines of `old` went."""
+    """(numbers of the lines of `new`, from 1, that `old` lacks; number of lines that were removed from
+    `old`)."""
     if old == new:
         return (), 0
     edits = opcodes(lines(old or b""), lines(new or b""))

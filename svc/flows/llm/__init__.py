@@ -1,1 +1,1 @@
-"""The local LLM server, as commands and the agent see it: a process of its own that answers HTTP."""
+"""The local LLM server, for commands and the agent: a separate process that answers HTTP."""

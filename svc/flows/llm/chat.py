@@ -35,7 +35,7 @@ _NUMBERS = frozenset(
 
 
 class Conversation:
-    """Messages so far, and what the answers obey."""
+    """The messages so far, and the settings of the answers."""
 
     def __init__(self, server: Server, model: ModelName) -> None:
         self.server = server
@@ -49,8 +49,9 @@ class Conversation:
         self.last: dict[str, Any] = {}
 
     def say(self, text: str) -> Iterator[tuple[str, bool]]:
-        """Yields the pieces of the answer, and whether each is a thought. An answer that is not read to its
-        end is kept as far as it came, and the model stops. Raises ServerFailed; the message is taken back."""
+        """Yields the pieces of the answer, each with whether it is a thought. If the caller stops early, the
+        answer is kept as far as it came, and the model stops. Raises ServerFailed; the message is removed
+        then."""
         self.messages.append({"role": "user", "content": text})
         system = [{"role": "system", "content": self.system}] if self.system else []
         body: dict[str, Any] = {"model": str(self.model), "messages": [*system, *self.messages]}
@@ -112,7 +113,8 @@ class Conversation:
 
 
 def bring(server: Server, models: Models, name: ModelName) -> None:
-    """See that the server has the model: one that is not ours gets it from the cache. Raises ModelMissing."""
+    """Make sure that the server has the model: an ollama that svc does not keep gets it from the cache.
+    Raises ModelMissing."""
     names = {
         str(model.get("name"))
         for model in server.get("/api/tags").get("models") or []

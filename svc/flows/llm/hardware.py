@@ -1,4 +1,5 @@
-"""What this machine could generate with: graphics and neural processors, and whether the engine uses them."""
+"""Finds what this machine can generate text with: graphics and neural processors, and whether the engine uses
+them."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ class Device(msgspec.Struct, kw_only=True):
 
 
 def lacking(cpu: Path = _CPU) -> list[str]:
-    """The features that the engine needs and this processor lacks; empty where the system does not tell."""
+    """The features that the engine needs and this processor lacks; empty if the system does not tell."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return []
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""How much memory a model needs, how much there is, and which context fits."""
+"""Computes how much memory a model needs, how much there is, and which context fits."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _CACHE_MIB = 512  # of prompts that were answered, at most
 
 
 class Plan(NamedTuple):
-    """How a model is loaded: tokens of a conversation, conversations at once, MiB of cached prompts, and the
-    bytes that all of it needs."""
+    """How a model is loaded: tokens of context, parallel conversations, MiB of cached prompts, and the bytes
+    of memory for all of it."""
 
     context: int
     slots: int

@@ -61,8 +61,8 @@ def status(number: int, environment: Mapping[str, str]) -> Status:
 def start(
     number: int, environment: Mapping[str, str], home: Path, *, stays: bool, say: Callable[[str], None]
 ) -> tuple[Status, bool]:
-    """The server of a port, started if none answers. Returns it, and whether it is new. `stays`: it goes on
-    without leases. Raises PortHeld, ServerFailed."""
+    """The server of a port; it is started if none answers. Returns it, and whether it is new. `stays`: it
+    runs on without leases. Raises PortHeld, ServerFailed."""
     folder = folder_of(number, environment)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _starting(folder / server.STARTING, say):
@@ -100,8 +100,8 @@ def serve(number: int, environment: Mapping[str, str], home: Path) -> None:
 
 
 def stop(number: int, environment: Mapping[str, str]) -> Status | None:
-    """End the server that svc keeps on a port. Returns what it was; None if none runs. Raises ServerFailed
-    for one that is somebody else's, or does not end."""
+    """End the server that svc keeps on a port. Returns its description, None if none runs. Raises
+    ServerFailed for a server that svc does not keep, or that does not end."""
     folder = folder_of(number, environment)
     keeper = server.running(folder)
     if keeper is None:

@@ -1,4 +1,4 @@
-"""What `svc llm status` tells."""
+"""The status that `svc llm status` shows."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import msgspec
 
 
 class Status(msgspec.Struct, kw_only=True):
-    """A server. `kind`: embedded and ollama are kept by svc, adopted is somebody else's, none is absent,
-    held: another program has the port. `stays`: it was started to go on without an app."""
+    """The status of a server. `kind` embedded, ollama: svc keeps it; adopted: somebody else's; none: there is
+    none; held: another program has the port. `stays`: it was started to run without leases."""
 
     port: int
     url: str

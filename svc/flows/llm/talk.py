@@ -20,7 +20,7 @@ PortState = Literal["llm", "free", "foreign", "silent"]
 
 
 def probe(port: int, seconds: float = PROBE_SECONDS) -> PortState:
-    """What answers on a port: a server like ours, nothing, something else, or something that is silent."""
+    """The kind of program on a port: an LLM server, none, another program, or one that does not answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
     try:
         connection.request("GET", "/api/tags")

@@ -63,7 +63,8 @@ class Merging(msgspec.Struct):
 
 
 class _Work(msgspec.Struct):
-    """`files`: to write from a seal; `texts`: to write, by path; `moved`: path → its conflict copy."""
+    """The files to write. `files`: path → file of a seal. `texts`: path → text. `moved`: path → its conflict
+    copy."""
 
     result: Merging
     files: dict[str, SealedFile] = msgspec.field(default_factory=dict)
@@ -202,7 +203,8 @@ def _conflict(
     base: TreeEntry | None,
     clashes: list[Conflict],
 ) -> None:
-    """The file becomes theirs and mine the copy; of a deletion and an edit the edit stays."""
+    """Record a conflict at `path`: the file becomes theirs, and mine becomes the conflict copy. If one side
+    deleted the file and the other edited it, the edit stays."""
     if mine is None or theirs is None:
         if mine is not None or theirs is not None:
             work.result.kept.append(path)

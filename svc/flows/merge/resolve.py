@@ -34,7 +34,7 @@ class OpenConflict(msgspec.Struct, frozen=True):
 
 
 class Texts(msgspec.Struct, frozen=True):
-    """The three texts of a conflict. `mine`: the conflict copy as it is now."""
+    """The three texts of a conflict. `mine`: that of the conflict copy now."""
 
     base: bytes
     theirs: bytes
@@ -42,8 +42,8 @@ class Texts(msgspec.Struct, frozen=True):
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """`how`: which text the path has now; `gone`: the copy was deleted before, and nothing changed. `trash`:
-    where the copy is, and the file that was `replaced`."""
+    """The result of `resolve`. `how`: which text the path has now. `gone`: the copy had been deleted, and
+    nothing changed. `trash`: the trash folder with the copy, and with the file that was `replaced`."""
 
     path: str
     how: How

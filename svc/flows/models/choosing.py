@@ -1,4 +1,4 @@
-"""Which files of a repository a name means: `OWNER/NAME[:TAG]`."""
+"""Decides which files of a repository a model's name means: `OWNER/NAME[:TAG]`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Elsewhere(NamedTuple):
 
 
 class _Model(NamedTuple):
-    """A model of the repository. `label`: its first path without the numbers of shards and the suffix."""
+    """A model of the repository. `label`: path of its first file without shard number and suffix."""
 
     label: PurePosixPath
     files: list[str]
@@ -94,7 +94,7 @@ def _matching_models(models: list[_Model], tag: str) -> list[_Model]:
 
 
 def _ends_in(stem: str, tag: str) -> bool:
-    """Whether the tag is the end of the stem, from the beginning of a word of it."""
+    """Whether the stem ends with the tag, and the tag begins at a word of the stem."""
     return stem.endswith(tag) and (len(stem) == len(tag) or not stem[-len(tag) - 1].isalnum())
 
 

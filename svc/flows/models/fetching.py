@@ -1,5 +1,5 @@
-"""What every pull does: the disk is checked first, one process fetches a blob, and what is known here of it
-is not fetched."""
+"""Fetches blobs of models. The free disk space is checked first, one process fetches a blob, and chunks that
+this machine has are not fetched."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CUT_FACTOR = 2  # times the size of the wanted file: the bytes that are read for
 
 
 class Step(NamedTuple):
-    """A step of a pull, as Ollama tells them. `digest`: of the blob under way, with its algorithm."""
+    """A step of a pull, as Ollama reports them. `digest`: of the blob that is fetched, with its algorithm."""
 
     status: str
     digest: str = ""
@@ -40,7 +40,7 @@ class Step(NamedTuple):
 
     @property
     def line(self) -> dict[str, object]:
-        """The line of /api/pull."""
+        """The step as a line of the answer of /api/pull."""
         fields: dict[str, object] = {"status": self.status}
         if self.digest:
             fields |= {"digest": self.digest, "total": self.total}
@@ -52,9 +52,9 @@ Tell = Callable[[Step], None]
 
 
 class Part(NamedTuple):
-    """A blob to fetch. `digest`: `blake3:<hex>` or `sha256:<hex>`; `path`: where it comes from, for people.
-    `write`: completes a file, given its descriptor, and calls a function with all of its bytes in order;
-    returns its list of chunks, if it has one. Raises WrongBytes."""
+    """A blob to fetch. `digest`: `blake3:<hex>` or `sha256:<hex>`. `path`: its origin, for people. `write`:
+    completes a file, given its descriptor, and calls a function with all its bytes in order; returns the list
+    of chunks, if it has one. Raises WrongBytes."""
 
     digest: str
     size: int
@@ -63,17 +63,17 @@ class Part(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The name of its files while it is fetched."""
+        """The name of its files during the download."""
         return self.digest.replace("blake3:", "b3-").replace(":", "-")
 
 
 class WrongBytes(Exception):
-    """The bytes that came are others than the digest says."""
+    """The received bytes do not have the digest."""
 
 
 def fetch_parts(models: Models, parts: list[Part], tell: Tell) -> list[str]:
-    """The SHA-256 of the blobs, in order, fetched if they are not here. Raises DiskError before anything is
-    fetched, and if the disk is full meanwhile; ServerMisbehaved for wrong bytes; BadModel."""
+    """The SHA-256 of the blobs, in order; those that are not in the cache are fetched. Raises DiskError
+    before anything is fetched, and if the disk gets full; ServerMisbehaved for wrong bytes; BadModel."""
     drop_old(models, {part.key for part in parts})
     require_room(models, parts)
     return [_fetch_part(models, part, tell) for part in parts]
@@ -88,7 +88,7 @@ def _find(models: Models, part: Part) -> str | None:
 
 
 def require_room(models: Models, parts: list[Part]) -> None:
-    """Raises DiskError if the blobs that are not here do not fit."""
+    """Raise DiskError if the missing blobs do not fit on the disk."""
     missing = [part for part in parts if _find(models, part) is None]
     need = sum(max(0, part.size - parts_size(models, part.key)) for part in missing)
     models.blobs.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -113,7 +113,7 @@ def _fetch_part(models: Models, part: Part, tell: Tell) -> str:
 
 
 def _work(models: Models, part: Part, file: Path, report: Report) -> str:
-    """Complete the file and make it a blob. What came stays for the next attempt, but wrong bytes do not."""
+    """Complete the file and make it a blob. What arrived is kept for the next attempt, except wrong bytes."""
     first, second = hashlib.sha256(), blake3()
 
     def seen(data: bytes) -> None:

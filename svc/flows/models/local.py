@@ -89,7 +89,7 @@ def _projector(models: Models, file: Path, progress: Progress) -> Taken:
 
 
 def require_one_model(places: Sequence[tuple[int, int]], label: str) -> None:
-    """Raises BadModel unless files at these places of their models are all of one, in order."""
+    """Raise BadModel unless these shards are all shards of one model, in order."""
     if list(places) != [(number, len(places)) for number in range(len(places))]:
         place, count = next(
             (
@@ -106,7 +106,8 @@ def require_one_model(places: Sequence[tuple[int, int]], label: str) -> None:
 
 
 def shards_of(file: Path) -> list[Path]:
-    """The files of the model that has this file, in order, by their names; the file itself if it is whole."""
+    """The files of the model that contains this file, in order, by their names; the file itself if it is the
+    whole model."""
     match = _SHARD.fullmatch(file.stem)
     count = int(match[3]) if match else 1
     if match is None or not 1 < count <= GGUF_SHARDS or not 0 < int(match[2]) <= count:

@@ -23,7 +23,7 @@ HOPS = 3  # from one `models:` to the next
 
 
 class _Looked(NamedTuple):
-    """What a pull has to fetch, and the record without its blobs."""
+    """The parts that a pull has to fetch, and the record without its blobs."""
 
     files: list[Part]
     projector: Part | None
@@ -31,8 +31,8 @@ class _Looked(NamedTuple):
 
 
 def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell) -> Pulled:
-    """Fetch the model that `typed` names, and keep it as `name`, else as it was named. Raises UsageError,
-    NoSuchModel, NotFound, RegistryFailed, ServerMisbehaved, DiskError, BadModel."""
+    """Fetch the model that `typed` names, and store it under `name`, or else the typed name. Raises
+    UsageError, NoSuchModel, NotFound, RegistryFailed, ServerMisbehaved, DiskError, BadModel."""
     source = parse(typed)
     _require_no_file_name(source)
     chosen = parse(name) if name else source
@@ -58,8 +58,8 @@ def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell)
 
 
 def _look(where: Where, models: Models, typed: ModelName) -> _Looked:
-    """What the name that was typed leads to. A manifest may name another repository of the same server, or a
-    model of a registry; no manifest chooses a server."""
+    """Look up the typed name. A manifest may lead to another repository of the same server, or to a model of
+    a registry; no manifest chooses a server."""
     name, label = typed, typed.short
     for _ in range(HOPS):
         origin = registry.origin_of(name, where.environment)

@@ -171,7 +171,7 @@ class _Registry:
         return data.decode("utf-8", "replace")
 
     def write(self, layer: Layer, fd: int, seen: Callable[[bytes], object], report: Report) -> None:
-        """Complete the file of a layer; what is in it already is kept. Raises WrongBytes."""
+        """Complete the file of a layer; bytes that are in it already are kept. Raises WrongBytes."""
         done = 0
         length = min(os.fstat(fd).st_size, layer.size)
         os.ftruncate(fd, length)

@@ -49,7 +49,7 @@ ADDS = "/+"
 
 
 class Call(NamedTuple):
-    """The request of an entry."""
+    """The request for an entry of the outbox."""
 
     action: Action
     path: dict[str, str]
@@ -150,7 +150,7 @@ def call_of(entry: QueuedAction) -> Call:
 
 
 def described(entry: QueuedAction) -> str:
-    """The effect of an entry, in words."""
+    """A description of what an entry does."""
     try:
         return call_of(entry).words
     except (ClientError, msgspec.ValidationError):

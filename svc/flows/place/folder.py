@@ -21,8 +21,8 @@ MAY_WRITE = ("owner", "admin", "write")
 
 @contextmanager
 def naming_link(link: RepoLink) -> Iterator[None]:
-    """Raise NotFound with the repository's name for the relay's bare 404, which does not tell a deleted
-    repository from a mistyped name."""
+    """A context that raises NotFound with the repository's name for a bare 404 of the relay, which is the
+    same for a deleted repository and a mistyped name."""
     try:
         yield
     except NotFound as error:
@@ -54,7 +54,8 @@ def copy_for_sending(where: Where) -> Iterator[WorkingCopy]:
 
 @contextmanager
 def _report_moved_back(where: Where, copy: WorkingCopy) -> Iterator[None]:
-    """Say at the end of the block if the branch had moved back; once, though a push opens the copy twice."""
+    """A context that reports at its end if the branch had moved back; only once, though a push opens the copy
+    twice."""
     try:
         yield
     finally:
@@ -113,7 +114,7 @@ def copy_for_reading(where: Where) -> Iterator[WorkingCopy]:
 
 
 def turn(where: Where, link: RepoLink | None = None) -> Turn:
-    """How to wait for the folder; others who wait see the name that `where` gives."""
+    """How to wait for the folder. Other waiting commands see the name that `where` gives."""
 
     def waiting(holder: Holder) -> None:
         where.note(f"waiting for {holder} …")

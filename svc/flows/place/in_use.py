@@ -1,7 +1,5 @@
-"""Whether other commands of svc are running: each holds the state folder shared, an upgrade alone.
-
-A lock of the folder itself writes nothing, ends with its process, and is not inherited.
-"""
+"""Tells whether other commands of svc are running: each holds a shared lock on the state folder, an upgrade
+an exclusive one. Locking the folder itself writes nothing, ends with the process, and is not inherited."""
 
 from __future__ import annotations
 
@@ -10,7 +8,8 @@ from pathlib import Path
 
 
 def hold(folder: Path) -> int | None:
-    """Hold the folder until the returned descriptor is closed; None where that is not possible."""
+    """Hold a shared lock on the folder until the returned descriptor is closed; None if it cannot be
+    locked."""
     try:
         import fcntl
 
@@ -26,8 +25,8 @@ def hold(folder: Path) -> int | None:
 
 
 def is_alone(fd: int | None) -> bool:
-    """Whether nobody else holds the folder; from then on nobody can, until the process ends. True where it is
-    not held."""
+    """Whether no other process holds the folder. From then on no other can, until this process ends. True if
+    it is not held."""
     if fd is None:
         return True
     import fcntl

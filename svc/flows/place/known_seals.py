@@ -1,9 +1,6 @@
-"""Ids of seals that this machine has printed, so that their beginnings stay names for them after the branch
-that led there is gone: the server finds beginnings only among seals of branches and tags, since others could
-be guessed.
-
-If the file is missing or damaged, none is known until the next list.
-"""
+"""Ids of seals that this machine has printed, so that the beginning of an id still finds a seal after its
+branch is gone. The server finds beginnings only among seals of branches and tags, because others could be
+guessed. If the file is missing or damaged, no ids are known until the next list."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
 
 
 def is_relative(typed: str) -> bool:
-    """Whether it names a seal by where it is: HEAD, @, or one before another."""
+    """Whether it names a seal by its position: HEAD, @, or one before another."""
     return typed in HEADS or EARLIER.fullmatch(typed) is not None
 
 
@@ -119,8 +119,8 @@ def _head(where: Where, repo: Repo) -> ResolvedRef:
 
 
 def _walk_back(where: Where, repo: Repo, seal: str, steps: str, typed: str) -> str:
-    """The seal that git's steps lead to: ~N N first parents back, ^N to the N-th parent. Raises NotFound if
-    it is not there."""
+    """The seal that git's steps lead to: ~N goes N first parents back, ^N to the N-th parent. Raises NotFound
+    if there is none."""
     parents: list[tuple[int, int]] = []  # (which parent, how often)
     for sign, digits in STEP.findall(steps):
         number = int(digits or 1)
@@ -148,8 +148,8 @@ def _walk_back(where: Where, repo: Repo, seal: str, steps: str, typed: str) -> s
 
 
 def default_ref(where: Where, repo: Repo) -> str:
-    """The ref where none is named: the seal that the folder shows, its branch, or, if that was deleted, its
-    last seal; outside of a linked folder the default branch."""
+    """The ref to use if none is named: the seal that the folder shows, its branch, or, if that was deleted,
+    its last seal; outside of a linked folder the default branch."""
     linked = where.linked
     if linked is None or linked[1].repo_id != repo.id:
         return repo.default_branch

@@ -1,4 +1,4 @@
-"""Refusals by the table of rights, shown before anything is sent."""
+"""Predicts refusals from the table of rights, before anything is sent."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from localstore.core.rights.operation import RANK
 
 
 def refusal(operation: str, repo: Repo, mine: bool = False) -> str:
-    """Why the caller may not do this in the repository as last read; "" if they may. `mine`: the subject is
-    the caller's."""
+    """The reason why the caller may not perform the operation in the repository, as last read; "" if they
+    may. `mine`: the caller wrote the issue or proposal."""
     row, viewer = OPERATIONS[operation], repo.viewer
     if repo.archived and not row.archived:
         return f"{repo.full_name} is archived; svc repo unarchive opens it again"

@@ -20,8 +20,7 @@ from svc.flows.switch import Target
 
 
 def target_of(where: Where, link: RepoLink, typed: str) -> Target:
-    """The target of `svc.flows.switch` for a branch, tag or seal of the link's repository. Raises
-    NotFound."""
+    """The target for a branch, tag or seal of the link's repository. Raises NotFound."""
     repo = where.reader.repo.linked(link.repo_id, link.repo)
     ref = resolve_ref(where, repo, typed)
     if ref.kind == "branch":

@@ -1,4 +1,4 @@
-"""Seals that one branch or tag alone leads to."""
+"""Finds seals that only one branch or tag leads to."""
 
 from __future__ import annotations
 

@@ -29,15 +29,15 @@ _HEAD = re.compile(r"(?P<owner>[^/:\s]+)(?:/(?P<name>[^/:\s]+))?:(?P<branch>[^:\
 
 
 class Owned(NamedTuple):
-    """A repository, or with an empty name any of its owner's."""
+    """A repository; with an empty name, any repository of its owner."""
 
     owner: str
     name: str
 
 
 class Place(msgspec.Struct, frozen=True):
-    """`repo`: the repository whose proposals are meant. `fork`: the repository of the folder, if `repo` is
-    the one it was forked from."""
+    """Where a command looks for proposals. `repo`: their repository. `fork`: the repository of the folder, if
+    `repo` is its parent."""
 
     repo: Repo
     fork: Repo | None = None
@@ -67,8 +67,8 @@ def place_of(where: Where, connect: Callable[[], Api]) -> Place:
 
 
 def find(where: Where, api: Api, place: Place, typed: str) -> Proposal:
-    """The proposal of a number, an address or a head branch; for an empty word that of this folder's branch.
-    Of several, the open one, else the newest. Raises NotFound."""
+    """The proposal with this number, address or head branch; for "" that of this folder's branch. Of several,
+    the open one, else the newest. Raises NotFound."""
     repo, fork = place.repo, place.fork
     number = _NUMBER.fullmatch(typed.strip())
     if number is not None:
@@ -123,8 +123,8 @@ def open_in_both(api: Api, place: Place, proposal: Proposal) -> bool:
 
 @contextmanager
 def known(api: Api, repo: Repo, number: str, more: str = "") -> Iterator[None]:
-    """Raise NotFound with a sentence about the proposal, and `more`, or about the issue of this number, for a
-    bare 404 of the server."""
+    """A context that replaces a bare 404 of the server by a sentence about the proposal, and `more`, or about
+    the issue of this number. Raises NotFound."""
     try:
         yield
     except NotFound as error:

@@ -1,8 +1,7 @@
-"""Merging a proposal: the server prepares the seals, this machine computes the merge itself, then signs.
+"""Merges a proposal: the server prepares the seals, this machine computes the merge itself, then signs.
 
-A signature says that its owner made this tree. So every claim of the prepared bytes is computed again from
-verified seals: parents, message, and every merged file up to the root of the tree.
-"""
+A signature says that its owner made this tree. So every claim in the prepared bytes is computed again from
+verified seals: parents, message, and every merged file up to the root of the tree."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ Files = dict[str, SealedFile]
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What the user asked for. `message` None: the server words it, or the seals keep theirs."""
+    """A merge that the user requests. `message` None: the server's message, or those of the seals."""
 
     proposal: Proposal
     message: str | None = None
@@ -45,7 +44,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 def signatures(api: Api, repo_id: str, request: Wanted, prepared: PreparedMerge, key: DeviceKey) -> list[str]:
     """Signatures of the prepared seals, in their order. Raises ServerMisbehaved, with nothing signed, if a
-    seal is another one than this machine would make."""
+    seal differs from the one that this machine computes."""
     checked = Checked(api, repo_id)
     expected = _expected_seals(checked, request, prepared)
     if len(expected) != len(prepared.seals):
@@ -60,7 +59,7 @@ def signatures(api: Api, repo_id: str, request: Wanted, prepared: PreparedMerge,
 
 
 class _Seal(msgspec.Struct, frozen=True):
-    """A seal as this machine would make it. `message` None: any."""
+    """A seal as this machine computes it. `message` None: any."""
 
     source: str
     files: Files
@@ -86,7 +85,7 @@ class Checked:
         return self._shown(seal).files
 
     def opaque(self, seal: str) -> Hidden:
-        """Entries of the seal's tree that are digests alone; seals made after it keep them."""
+        """Entries of the seal's tree that are known as digests only; seals made on top of it keep them."""
         return self._shown(seal).opaque
 
     def _shown(self, seal: str) -> Shown:

@@ -31,8 +31,8 @@ Mark = Literal["=", "!", "<", ">"]
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A seal and its change: a line for each file, and the lines of its patch without positions. `whole`:
-    everything could be compared."""
+    """A seal and its change, as lines: one for each file, and the lines of its patch without positions.
+    `whole`: all of it could be compared."""
 
     seal: str
     message: str
@@ -57,7 +57,7 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class Work:
-    """How many lines may still be gone through. `short`: something was left out for the want of it."""
+    """The number of lines that may still be compared. `short`: something was not compared because of it."""
 
     def __init__(self, lines: int = WORK) -> None:
         self._left, self.short = lines, False
@@ -96,7 +96,7 @@ class _Room:
         self._n, self._lines, self._bytes = version.n, CHANGE_LINES, CHANGE_BYTES
 
     def kept(self, files: Iterable[ChangedFile]) -> list[ChangedFile]:
-        """The files, counted. Raises UsageError if they exceed the room."""
+        """The files; their size is counted. Raises UsageError if they exceed the room."""
         counted = []
         for file in files:
             self._lines -= 1 + (file.patch or "").count("\n")
@@ -122,8 +122,8 @@ def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
 
 
 def paired(old: Sequence[Step], new: Sequence[Step], work: Work | None = None) -> list[Pair]:
-    """Each seal once, in the order of the new version; removed ones at their old place. What `work` (else
-    WORK lines) does not suffice for stays without a pair."""
+    """The pairs, each seal once, in the order of the new version; removed seals at their old place. If `work`
+    (default: WORK lines) is used up, the rest stays without pairs."""
     partners: dict[int, int] = {}  # new → old
     unpaired = set(range(len(old)))
     places: dict[object, list[int]] = {}  # of the old ones by what makes them the same, the first one last

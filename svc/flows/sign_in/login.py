@@ -76,10 +76,8 @@ def by_browser(
     *,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Session:
-    """Request approval, wait for it, store the session.
-
-    `show` is called once before the wait. `name`: of this machine. Raises AccessDenied, ExpiredToken.
-    """
+    """Request approval, wait for it, and store the session. `show` is called once before the wait. `name`:
+    that of this machine. Raises AccessDenied, ExpiredToken."""
     api, identity = Api(Http(origin)), sessions.identity
     device, transport = identity.device.public, identity.transport.public
     start = DeviceCodeStart(
@@ -155,8 +153,8 @@ def by_device_key(
 
 
 def _require_running(session: Session) -> None:
-    """Raises ClientError for a new session that has ended by this machine's clock: every command would ask
-    for another sign-in, and none would help."""
+    """Raise ClientError for a new session that has already ended by this machine's clock: every command would
+    ask for another sign-in, and none would help."""
     now = datetime.fromtimestamp(time.time(), UTC)
     if session.seconds_left(now) < 0:
         raise ClientError(

@@ -24,7 +24,7 @@ _PATIENCE = 120.0  # seconds: the agent may ask its user
 
 
 class AgentKey(DeviceKey, frozen=True):
-    """A device key whose secret is in an agent. `ask` answers a message with a signature."""
+    """A device key whose secret is in an agent. `ask`: returns the signature of a message."""
 
     ask: Callable[[bytes], bytes]
 
@@ -33,7 +33,7 @@ class AgentKey(DeviceKey, frozen=True):
 
 
 class Listed(NamedTuple):
-    """A key of the agent. `public`: 32 bytes; `comment`: what its user calls it."""
+    """A key of the agent. `public`: 32 bytes. `comment`: its name in the agent."""
 
     public: bytes
     comment: str
@@ -66,7 +66,7 @@ def keys(environment: Mapping[str, str]) -> list[Listed]:
 
 
 def choose(listed: list[Listed], named: str) -> Listed:
-    """The key with this fingerprint or comment; of one key, that. Raises UsageError."""
+    """The key with this fingerprint or comment; the only key, if none is named. Raises UsageError."""
     fitting = [key for key in listed if not named or named in (key.fingerprint, key.comment)]
     if len(fitting) == 1:
         return fitting[0]

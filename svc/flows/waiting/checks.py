@@ -56,9 +56,9 @@ class Options(msgspec.Struct, frozen=True):
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """What is watched: one seal, to the end. `name`: the ref or proposal whose head it is. `head` returns
-    what that names by now, None if nothing, NotFound if it was deleted. `moves`: whether an event may have
-    moved it. Without these the seal stands for itself."""
+    """What is watched: one seal. `name`: the ref or proposal whose head it is. `head`: returns the seal that
+    the name has now, None if it has none; raises NotFound if it was deleted. `moves`: whether an event may
+    have moved it. Without them only the seal is watched."""
 
     seal: str
     name: str = ""
@@ -67,8 +67,8 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """`items`: the checks that counted; none of them for the outcome none. `moved_to`: for a stale verdict,
-    the seal that the name has by now."""
+    """The result of watching. `items`: the checks that counted; [] if the outcome is none. `moved_to`: for a
+    stale verdict, the seal that the name has now."""
 
     outcome: Outcome
     items: list[SealCheck]
@@ -97,8 +97,8 @@ def decided(items: Sequence[SealCheck], options: Options) -> Outcome | None:
 
 
 def taken(items: Sequence[SealCheck], event: Event, seal: str) -> list[SealCheck] | None:
-    """The checks after an event; None if it brings nothing new for this seal. Events may be older than the
-    last read: an attempt only advances, and the newest counts."""
+    """The checks after an event; None if it says nothing new about this seal. Events may be older than the
+    last reading: an attempt only advances, and the newest counts."""
     data = event.data
     name, attempt = str(data.get("name", "")), data.get("attempt")
     if not event.kind.startswith("run.") or data.get("seal") != seal or not isinstance(attempt, int):
@@ -170,7 +170,7 @@ class Watcher:
                 self._handle_lost_line(error)
 
     def _outcome_so_far(self) -> Outcome | None:
-        """The outcome so far; None while it is open, and while a first check may still appear."""
+        """The outcome so far; None while it is open, and while the first check may still appear."""
         outcome = decided(self._items, self._options)
         return None if outcome == "none" and time.monotonic() < self._appear_until else outcome
 
@@ -265,7 +265,8 @@ class Watcher:
         return None if self._until is None else max(self._until - time.monotonic(), 0.0)
 
     def _next_look(self) -> float | None:
-        """Seconds until the timeout, or until no first check is waited for any more; None without either."""
+        """Seconds until the timeout, or until the first check is no longer waited for; None if there is
+        neither."""
         waits = [] if (remaining := self._seconds_left()) is None else [remaining]
         if decided(self._items, self._options) == "none":
             waits.append(max(self._appear_until - time.monotonic(), 0.0))
@@ -277,8 +278,8 @@ class Watcher:
 
 
 def _spread(seconds: float) -> float:
-    """A random time between half of it and all of it, so that clients of one server do not reconnect at the
-    same moment."""
+    """A random time between half of `seconds` and all of it, so that clients of one server do not reconnect
+    at the same moment."""
     return seconds * (0.5 + secrets.randbelow(501) / 1000)
 
 

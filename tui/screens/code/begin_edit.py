@@ -1,4 +1,4 @@
-"""Begins to edit the open text of the tab Code, or says why it cannot and what helps."""
+"""Starts editing the open text of the tab Code, or says why that is impossible and what helps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class BeginEdit(FileView):
     _blob: Blob | None
 
     def do_edit(self) -> None:
-        """Write in the open text, with others."""
+        """Edit the open text, together with others."""
         why = self._why_not()
         if why:
             self.of.say(why, "warn")

@@ -18,7 +18,7 @@ def in_tmux() -> bool:
 
 
 def into_tmux(text: str) -> bool:
-    """Put the text into a buffer of tmux, which passes it on to the terminal; False if it does not."""
+    """Put the text into a buffer of tmux, which copies it to the terminal. Returns False if it does not."""
     words = ["tmux", "load-buffer", "-w", "-"]
     try:
         done = subprocess.run(words, input=text.encode(), capture_output=True, timeout=SECONDS, check=False)
@@ -28,7 +28,7 @@ def into_tmux(text: str) -> bool:
 
 
 def copy(screen: Base, text: str) -> None:
-    """Put the text on the terminal's clipboard, and say on the screen whether it is there."""
+    """Put the text on the terminal's clipboard, and show whether that worked."""
     screen.app.copy_to_clipboard(text)
     if not in_tmux():
         screen.say("copied", "dim")

@@ -105,7 +105,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             self.call_after_refresh(self._repaint)  # its width is that of the pane
 
     def _arrange(self) -> None:
-        """One pane or two: in one, the file covers the tree."""
+        """Show one pane or two; in one, the file covers the tree."""
         opened = (self.path is not None and not self._glimpsed) or self._mode != "file"
         self.query_one("#tree_pane").display = self.wide or not opened
         self.query_one("#file_pane").display = self.wide or opened
@@ -145,7 +145,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         self.svc.load(contents.tree(repo.id, seal, folder), paint)
 
     def _paint_tree(self, cursor: Hashable | None = None) -> None:
-        """The entries of the folder, with the people who are in them."""
+        """Paint the entries of the folder, and the people in them."""
         sealed = {entry.path: entry.kind for entry in (self._tree.entries if self._tree is not None else ())}
         entries = {**sealed, **self.live_entries()}
         items = [Item(("up", ""), (("../", "dim"),))] if self.folder else []
@@ -160,7 +160,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         self._rest()
 
     def _look_for_people(self) -> None:
-        """Ask the agent who is in which file, while this tab is in front."""
+        """Ask the agent which files people are in, while this tab is in front."""
         machine, repo, ref = self.svc.machine, self.of.repo, self.of.ref_name
         if machine is None or self.live or not self.display or not self.screen.is_current:
             return  # whoever looks at the live state is told
@@ -177,7 +177,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
                 self._paint_tree()
 
     def on_lines_moved(self, event: Lines.Moved) -> None:
-        """Show the file on which the cursor in the tree comes to rest."""
+        """Show the file on which the cursor in the tree rests."""
         if event.lines.id == "file":
             self.rest_on_seal()
         if event.lines.id != "tree":
@@ -187,7 +187,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         self._rest()
 
     def _rests_no_more(self) -> None:
-        """Preview nothing: a newer reading of the same would replace that of what is opened."""
+        """Cancel the preview: a later answer for it would replace the file that is opened."""
         if self._moves is not None:
             self._moves.stop()
             self._moves = None
@@ -214,7 +214,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             self.open_file(str(key[1]), glimpsed=True)
 
     def _show_entries(self, key: tuple[str, str], folder: Tree) -> None:
-        """List a folder on which the cursor rests."""
+        """Show the entries of the folder on which the cursor rests."""
         file = self.query_one("#file", Lines)
         if self._mode != "file" or self.query_one("#tree", Lines).key != key or file.has_focus:
             return
@@ -248,7 +248,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             self.show_diff(str(event.key))
 
     def open_file(self, path: str, *, glimpsed: bool = False) -> None:
-        """Show a file at the screen's seal. `glimpsed`: because the cursor rests on it."""
+        """Show a file at the screen's seal. `glimpsed`: only because the cursor rests on it."""
         repo, seal = self.of.repo, self.of.seal
         if seal is None:
             return
@@ -267,7 +267,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             self._load_blame()
 
     def _paint_sealed(self, blob: Blob, at: float) -> None:
-        """Paint the text of the seal, unless its file was left or has changed live since it was asked for."""
+        """Paint the sealed text, unless another file was opened or it has changed live since the request."""
         if blob.path == self.path and self._mode == "file" and blob.path not in self.unsealed:
             self._paint_file(blob, at)
 
@@ -315,7 +315,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
 
     @property
     def _is_page(self) -> bool:
-        """Whether the open text is Markdown, and shown as that."""
+        """Whether the open text is Markdown and shown rendered."""
         raw = self._source or self._blaming or self.live or self.replaying
         return self.path is not None and is_markdown(self.path) and not raw
 
@@ -323,7 +323,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         return linked_path(self.path or "", target)
 
     def do_split(self) -> None:
-        """Show Markdown as it is written, or as a page; of a comparison, old and new side by side."""
+        """Switch between rendered Markdown and its source; in a comparison, show old and new side by side."""
         if self._mode == "diff":
             super().do_split()
         elif self._mode == "file" and self.path is not None and is_markdown(self.path):

@@ -1,4 +1,4 @@
-"""The keys of a comparison, on every screen that shows one."""
+"""The keys of a comparison, for every screen that shows one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Differing:
         raise NotImplementedError
 
     def tell(self, text: str) -> None:
-        """A message in the line of keys."""
+        """Show a message in the line of keys."""
         raise NotImplementedError
 
     def do_split(self) -> None:

@@ -25,7 +25,7 @@ HERE_EACH = 0.25  # seconds between two reports of where the cursor is
 
 
 class Edit(Over):
-    """`line`: where the reader was, from 1."""
+    """Edits a text. `line`: the reader's line, from 1."""
 
     ACTIONS = EDIT_ACTIONS
     AUTO_FOCUS = "Written"
@@ -73,15 +73,15 @@ class Edit(Over):
             self._writing.close()
 
     def news(self) -> None:
-        """Does nothing: what others write comes by itself."""
+        """Does nothing: edits of others arrive without asking."""
 
     def on_key(self, event: Key) -> None:
-        """Does nothing beyond what the text did with the key."""
+        """Does nothing: the text has handled the key."""
         if not isinstance(self.focused, Prompt):
             event.prevent_default()
 
     def _act(self, event: Key) -> bool:
-        """Carry out the action of a key. Letters have none: they are text here."""
+        """Carry out the action of a key. Letters are text here and have no action."""
         if self._said is not None:
             self._said = None
             self.show_frame()
@@ -156,7 +156,7 @@ class Edit(Over):
         self.query_one("#bar", Line).put(parts, (*light, (" ", "text")))
 
     def state(self) -> Part:
-        """What became of the text so far."""
+        """The state of the text, as a part of a line."""
         writing = self._writing
         if self._ended:
             return (
@@ -233,7 +233,7 @@ class Edit(Over):
         self._area.select_all()
 
     def do_leave(self) -> None:
-        """Go back. What was typed is saved, or on its way."""
+        """Go back. Edits are saved or still being sent."""
         text, role = self.state()
         opened = self._writing is not None and self._writing.open
         below = self.below

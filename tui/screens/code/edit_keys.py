@@ -1,4 +1,4 @@
-"""The actions of a text that is written. Letters are text there, so each has a key that is not one."""
+"""The actions while a text is edited. Letters are text there, so all actions have other keys."""
 
 from __future__ import annotations
 

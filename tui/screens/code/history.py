@@ -23,7 +23,7 @@ TALL = 24  # rows of a screen with both
 
 
 class History(Differing, FileView):
-    """Shows what changed in `diff`, and the seals in `file`."""
+    """Shows changes in `diff`, and seals in `file`."""
 
     _diff_of = ""  # the seal whose changes `diff` shows
     _rests: Timer | None = None  # until the cursor among the seals rests
@@ -34,7 +34,7 @@ class History(Differing, FileView):
 
     @property
     def previews_seals(self) -> bool:
-        """Whether the changes of a seal stand below the seals."""
+        """Whether the changes of a seal are shown below the list of seals."""
         return self._mode == "history" and self.wide and self.app.size.height >= TALL
 
     def place_diff(self) -> None:
@@ -47,7 +47,8 @@ class History(Differing, FileView):
         self.query_one("#file").styles.height = SEALS if below else "1fr"
 
     def rest_on_seal(self) -> None:
-        """The cursor is on a seal: once it rests there, show below what the seal changed."""
+        """Called when the cursor is on a seal. Once it rests there, the changes of the seal are shown
+        below."""
         if self._rests is not None:
             self._rests.stop()
         self._rests = self.set_timer(REST, self._show_below) if self.previews_seals else None
@@ -136,14 +137,14 @@ class History(Differing, FileView):
         self._step(-1)
 
     def _step(self, by: int) -> None:
-        """Show the file, or everything, at the seal before or after this one."""
+        """Show the file, or all files, at the seal before or after this one."""
         repo, path, ref, current = self.of.repo, self.path, self.of.ref_name, self.of.seal
         if current is None:
             return
         stepped: list[bool] = []
 
         def of_branch(seals: list[SealSummary], at: float) -> None:
-            """Go on from the seal that made the shown text, which may be older than the shown seal."""
+            """Continue from the seal that made the shown text, which may be older than the shown seal."""
             ids = [seal.id for seal in seals]
             if current in ids:
                 step(ids, ids.index(current))

@@ -28,7 +28,7 @@ STOPS = frozenset({*(action.id for action in MOVES), "find_file", "older", "newe
 
 
 def who_is_in(people: Sequence[Person], path: str) -> tuple[Part, ...]:
-    """Those in the file, or below the folder, of this path; with the line where somebody is."""
+    """The people in the file, or below the folder, of this path, with their lines."""
     marks: list[Part] = []
     for person in people:
         if person.path == path or person.path.startswith(f"{path}/"):
@@ -42,7 +42,7 @@ def _role(person: Person) -> str:
 
 
 def _named(person: Person) -> str:
-    """@who, an agent by that word too."""
+    """@HANDLE, with `(agent)` for an agent."""
     return f"@{safe(person.who)}{' (agent)' if person.kind == 'agent' else ''}"
 
 
@@ -145,7 +145,7 @@ class Live(FileView):
     # --- texts
 
     def live_file(self, path: str) -> bool:
-        """Show the live text of a file; False if it is as sealed."""
+        """Show the live text of a file. Returns False if it has no unsealed changes."""
         change = self.unsealed.get(path)
         if change is None:
             return False
@@ -184,7 +184,7 @@ class Live(FileView):
     # --- what is painted
 
     def live_marks(self) -> dict[int, tuple[Part, ...]]:
-        """Who is in which line of the open file."""
+        """The people in the open file, by line."""
         marks: dict[int, tuple[Part, ...]] = {}
         for person in self._people:
             if self.live and person.path == self.path and person.line:
@@ -192,7 +192,7 @@ class Live(FileView):
         return marks
 
     def live_entry(self, path: str) -> tuple[Part, ...]:
-        """What the tree says of a file or folder that differs from the seal."""
+        """The note in the tree about a file or folder that differs from the seal."""
         change = self.unsealed.get(path)
         if change is not None:
             by = "".join(f"@{safe(name)} " for name in change.by[:2])
@@ -214,7 +214,7 @@ class Live(FileView):
         return entries
 
     def _paint_live(self) -> None:
-        """The line of the live state, and the pane of people."""
+        """Paint the line with the live state, and the pane of people."""
         if not self.is_attached or not self.live:
             return
         following = self._followed
@@ -281,7 +281,7 @@ class Live(FileView):
         self._paint_live()
 
     def _go_along(self) -> None:
-        """Go where the followed one is."""
+        """Go to the place of the followed person."""
         before = self._followed
         now = next(
             (person for person in self._people if before is not None and person.conn == before.conn), None
@@ -303,14 +303,14 @@ class Live(FileView):
             self.go_to_line()
 
     def go_to_line(self) -> None:
-        """Put the cursor on the line that was asked for, once the text is there."""
+        """Put the cursor on the requested line, once the text is loaded."""
         lines = self.query_one("#file", Lines)
         if self._goto and len(lines.rows) >= self._goto:
             line, self._goto = self._goto, 0
             lines.go_within(line - 1)
 
     def acting(self, action: str) -> None:
-        """Any movement of the user ends following."""
+        """Stop following as soon as the user moves."""
         if self._followed is not None and action in STOPS:
             self._stop_following()
 

@@ -120,11 +120,11 @@ class Overview(View):
 
     @property
     def _has_facts(self) -> bool:
-        """Whether facts have a column of their own."""
+        """Whether there is a column of facts."""
         return self.app.size.width >= TWO_PANES
 
     def _fold(self) -> None:
-        """Break long lines of the README between words."""
+        """Wrap long lines of the README."""
         beside = FACTS + 1 if self._has_facts else 0
         width = max(20, min(TEXT, self.size.width - 2 - beside))
         if is_markdown(self._path):
@@ -179,7 +179,7 @@ class Overview(View):
 
 
 def _attention(repo: Repo) -> tuple[Part, ...]:
-    """The counts, and which of them the account is among."""
+    """The counts of stars and watchers, and whether the account is among them."""
     viewer = repo.viewer
     own = (("starred", viewer.starred), ("watching", viewer.watching)) if viewer is not None else ()
     mine = " and ".join(word for word, holds in own if holds)

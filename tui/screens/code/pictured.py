@@ -20,7 +20,7 @@ FACTS = 2  # rows above a picture
 
 
 class Pictured(View):
-    """A tab with the widgets `file` and `picture`; `shown_blob()` is what it shows."""
+    """A tab with the widgets `file` and `picture`. `shown_blob()`: the file that it shows."""
 
     def __init__(self, of: RepoScreen) -> None:
         super().__init__(of)
@@ -45,7 +45,7 @@ class Pictured(View):
         self.draw_picture()
 
     def draw_picture(self) -> None:
-        """Ask for the picture in the size of its pane."""
+        """Request the picture in the size of its pane."""
         blob, seal = self._pictured, self.of.seal
         drawing = self.query_one("#picture", Picture)
         if blob is None or seal is None or not drawing.size.height:

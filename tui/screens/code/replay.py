@@ -26,8 +26,8 @@ AHEAD = 3  # steps that are read before they are shown
 
 
 class Playing:
-    """One replay. `seals`: still to be read, the next one last; `steps`: known so far; `at`: the shown one,
-    -1 before the first."""
+    """One replay. `seals`: still to be read, the next one last. `steps`: those read so far. `at`: index of
+    the shown step, -1 before the first."""
 
     def __init__(self, path: str, seals: list[SealSummary]) -> None:
         self.path, self.seals, self.steps, self.at = path, seals, list[Step](), -1
@@ -56,7 +56,7 @@ class Replay(FileView):
         return self._playing is not None
 
     def do_replay(self) -> None:
-        """Play the history of the open file; stop, or go on from the shown step."""
+        """Play the history of the open file; stop, or resume from the shown step."""
         if self._playing is not None:
             self._pause() if self._timer is not None else self._go_on()
             return
@@ -97,7 +97,7 @@ class Replay(FileView):
         self._paint_step()
 
     def leave_replay(self) -> bool:
-        """Show the file again; False if nothing was played."""
+        """Show the file again. Returns False if nothing was played."""
         if self._playing is None:
             return False
         self._pause()
@@ -115,7 +115,7 @@ class Replay(FileView):
             self.step(1)
 
     def step(self, by: int) -> bool:
-        """Show the step before or after this one; False if nothing is played."""
+        """Show the step before or after this one. Returns False if nothing is played."""
         playing = self._playing
         if playing is None:
             return False
@@ -167,7 +167,7 @@ class Replay(FileView):
         self._colour(playing)
 
     def _colour(self, playing: Playing) -> None:
-        """Give the steps their colours on a thread, in order; it ends where one cannot have them."""
+        """Colour the steps on a thread, in order; ends at the first that cannot be coloured."""
         first = len(playing.coloured)
         texts = [(step.text or b"").decode() for step in playing.steps[first:]]
 
@@ -215,7 +215,7 @@ class Replay(FileView):
         self._title(f"replay, step {playing.at + 1}")
 
     def _parts_of(self, playing: Playing) -> list[Part]:
-        """Whose change the step is, and when it was made."""
+        """The author and time of the step, as parts of a line."""
         sign = "▶ " if self._timer is not None else "❚❚ "
         parts: list[Part] = [(f" {sign}", "accent")]
         step = playing.step

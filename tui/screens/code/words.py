@@ -1,4 +1,4 @@
-"""What the overview of a repository says beside its files, for the app and its line mode."""
+"""Texts about a repository beside its files, for the overview and the line mode."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tui.text import safe
 
 
 def counts(repo: Repo) -> str:
-    """How many star, watch and fork it."""
+    """The number of stars, watchers and forks."""
     numbers = ((repo.stars, "star"), (repo.watchers, "watcher"), (repo.forks, "fork"))
     return ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in numbers)
 

@@ -18,7 +18,7 @@ NAME = 20  # columns of a parameter's name
 
 
 class Form(Over):
-    """`values`: what is known already. The cursor goes to the first missing one, then to the row that runs
+    """`values`: those that are known. The cursor starts at the first missing one, else at the row that runs
     the command."""
 
     ACTIONS = (Action("open", ("enter",), "change, run", footer=True),)
@@ -60,21 +60,21 @@ class Form(Over):
     def _row(self, field: Field) -> Item:
         value = self._values.get(field.name, "")
         name = field.spelled[0] if field.spelled else field.name.upper()
-        shown: Part = (safe(value), "text") if value else (f"  {safe(field.help)}", "dim")
+        part: Part = (safe(value), "text") if value else (f"  {safe(field.help)}", "dim")
         if field.required and not value:
-            shown = (f"* {safe(field.help)}", "warn")
+            part = (f"* {safe(field.help)}", "warn")
         elif value and field.flag:
-            shown = ("✓ yes", "good")
+            part = ("✓ yes", "good")
         return Item(
             ("field", field.name),
-            ((f"{safe(name):<{NAME}} ", "accent"), shown),
+            ((f"{safe(name):<{NAME}} ", "accent"), part),
             text=f"{name} {field.help} {value}",
         )
 
     def _go_on(self) -> None:
-        """Put the cursor on what is missing, or on the row that runs the command."""
-        wanted = missing(self._own, self._values)
-        key = ("field", wanted[0].name) if wanted else (RUN, "")
+        """Move the cursor to the next missing value, or to the row that runs the command."""
+        lacking = missing(self._own, self._values)
+        key = ("field", lacking[0].name) if lacking else (RUN, "")
         self.query_one("#form", Lines).find(lambda item: item.key == key, 1)
 
     def _set(self, name: str, value: str) -> None:
@@ -96,21 +96,23 @@ class Form(Over):
         elif field.choices:
             self._choose(field)
         else:
-            said = "; several with spaces between them" if field.many else ""
+            hint = "; several with spaces between them" if field.many else ""
             self.ask(
-                f"{field.help}{said}", lambda text: self._set(name, text), value=self._values.get(name, "")
+                f"{field.help}{hint}", lambda text: self._set(name, text), value=self._values.get(name, "")
             )
 
     def _choose(self, field: Field) -> None:
         from tui.screens.choose import Choose
 
-        items = [Item(one, ((safe(one), "text"),)) for one in field.choices]
-        self.app.push_screen(Choose(field.help or field.name, items, lambda one: self._set(field.name, one)))
+        items = [Item(choice, ((safe(choice), "text"),)) for choice in field.choices]
+        self.app.push_screen(
+            Choose(field.help or field.name, items, lambda choice: self._set(field.name, choice))
+        )
 
     def _run(self) -> None:
-        wanted, words = missing(self._own, self._values), self._words()
-        if wanted or words is None:
-            self.say(f"{wanted[0].name} is missing" if wanted else "a quote is open", "warn")
+        lacking, words = missing(self._own, self._values), self._words()
+        if lacking or words is None:
+            self.say(f"{lacking[0].name} is missing" if lacking else "a quote is open", "warn")
             return
         self.app.pop_screen()
         self.svc.run_words(words)

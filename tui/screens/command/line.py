@@ -1,4 +1,4 @@
-"""A command line of svc, completed from the table of commands as one types."""
+"""A command line for svc, with completion from the table of commands."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tui.widgets.lines import Item, Lines, sequence
 
 
 class CommandLine(Over):
-    """Tab takes the candidate under the cursor, enter runs the line. `known` says which parameters of a
-    command the screen below shows."""
+    """Tab completes to the candidate under the cursor, enter runs the line. `known`: returns the parameters
+    of a command that the screen below shows."""
 
     def __init__(self, commands: Commands, known: Callable[[str, Sequence[Field]], dict[str, str]]) -> None:
         super().__init__()
@@ -92,5 +92,5 @@ class CommandLine(Over):
 
 
 def _item(line: str, name: str, meaning: str) -> Item:
-    """A candidate; its key is the line that it makes."""
+    """A candidate; its key is the completed line."""
     return Item(line, ((f"{safe(name):<26} ", "accent"), (safe(meaning), "dim")), text=line)

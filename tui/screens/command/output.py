@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 class Output(Over):
-    """Runs one command of svc and shows its output. The command has no terminal for questions and names the
-    option to use instead. It goes on when the screen is left, and ends with the app."""
+    """Runs one command of svc and shows its output. The command cannot ask questions; its errors name the
+    option to use instead. It continues when the screen is left, and ends with the app."""
 
     ACTIONS = (Action("stop", ("x",), "stop it", footer=True),)
 

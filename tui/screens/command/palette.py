@@ -13,7 +13,7 @@ from tui.widgets.lines import Item, Lines, sequence
 
 
 class Help(Over):
-    """`refused` says why an action is not allowed here. Enter runs one."""
+    """The keys of a screen. `refused`: returns why an action is not allowed here. Enter runs an action."""
 
     def __init__(self, actions: Sequence[Action], where: str, refused: Callable[[Action], str]) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Help(Over):
 
 
 class Palette(Help):
-    """Every action and every command. Starts with typing."""
+    """Every action and every command, filtered by what is typed."""
 
     all = True
 

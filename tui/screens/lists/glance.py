@@ -1,4 +1,4 @@
-"""What is previewed of a repository: its newest seals, how the checks of the newest went, and its README."""
+"""The preview of a repository: its newest seals, the checks of the newest one, and its README."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOP = 200  # lines of a README that are previewed
 
 
 def seal_line(seal: SealSummary, now: float) -> Line:
-    """A seal in a list of few."""
+    """A seal as a line of a short list."""
     return (
         (f"{seal.id[:8]} ", "accent"),
         (safe(seal.message.partition("\n")[0]), "text"),
@@ -35,7 +35,7 @@ def seal_line(seal: SealSummary, now: float) -> Line:
 
 
 class Glance:
-    """The preview of one repository, which comes in parts."""
+    """The preview of one repository, whose parts arrive one by one."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Glance:
         self._load(reads.repo(self._repo_id), self._paint_repo)
 
     def _load(self, read: Read[T], paint: Callable[[T, float], None]) -> None:
-        """Ask, if the cursor is still there."""
+        """Request, if the cursor is still on the row."""
         if self._panes.is_attached and self._panes.listed.key == self._key:
             self._panes.front.svc.load(read, paint)
 

@@ -53,7 +53,7 @@ REASONS: dict[str, Part] = {
 
 
 class Space(NamedTuple):
-    """The room of a row: `narrow` has little more than a title's, `two_lines` a second line."""
+    """The room for a row. `narrow`: little more than for a title. `two_lines`: the row has a second line."""
 
     narrow: bool = False
     two_lines: bool = False
@@ -86,7 +86,7 @@ def row(item: InboxItem, now: float, space: Space = ROOMY) -> Item:
 
 
 def section_of(item: InboxItem) -> str:
-    """Whether it waits for the account, is the account's own, or is only watched."""
+    """The section of a row: it waits for the account, is about the account's own work, or is only watched."""
     if item.reason in NEEDS_ME:
         return "Needs me"
     return "Watching" if item.reason in WATCHED else "Mine"
@@ -95,7 +95,7 @@ def section_of(item: InboxItem) -> str:
 def sections(
     items: Sequence[InboxItem], now: float, space: Space = ROOMY, most: int | None = None
 ) -> list[Item]:
-    """The rows by what they ask of the account, each section below its name and count; `most` of each."""
+    """The rows by section, each section below its name and count; at most `most` rows of each."""
     rows: list[Item] = []
     for name in SECTIONS:
         own = [item for item in items if section_of(item) == name]
@@ -108,7 +108,7 @@ def sections(
 
 
 def _about(item: InboxItem) -> str:
-    """OWNER/NAME, or the organisation that it is about."""
+    """OWNER/NAME, or the handle of the organisation that the row is about."""
     return item.subject.title if item.repo is None else item.repo.full_name
 
 
@@ -128,7 +128,7 @@ def preview_item(panes: Panes, item: InboxItem) -> None:
 
 
 def open_subject(svc: SvcApp, item: InboxItem) -> None:
-    """Show the issue, proposal or repository of a row; of an organisation, how to answer."""
+    """Show the issue, proposal or repository of a row. Does nothing for an organisation."""
     if item.repo is None:
         return
     repo_id = item.repo.id
@@ -223,7 +223,7 @@ class Inbox(SplitScreen):
             self._marked([item], "done; u undoes it")
 
     def do_all_done(self) -> None:
-        """Mark what is listed, except what waits for an answer of the user's, after a question."""
+        """Mark all listed rows as done, after a question, except those that wait for the user."""
         chosen = [item for item in self._items if item.reason not in NEEDS_ME]
         stays = len(self._items) - len(chosen)
         staying = f"; {stays} that need{'s' if stays == 1 else ''} you stay{'s' if stays == 1 else ''}"
@@ -238,7 +238,7 @@ class Inbox(SplitScreen):
         self.confirm(f"{len(chosen)} done{staying if stays else ''}?", mark)
 
     def do_undo(self) -> None:
-        """Bring back what was marked last, read or unread as it was."""
+        """Restore the rows that were marked last, read or unread as they were."""
         back, self._undone = self._undone, []
         if not back:
             self.say("nothing was marked as done here", "warn")

@@ -1,4 +1,4 @@
-"""The Insights tab: what the seal at hand depends on, and what depends on the repository."""
+"""The Insights tab: the dependencies of the shown seal, and the dependents of the repository."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Files of a release on their way: how far, how fast, and a cancel.
+"""Transfers of a release's files: progress, rate, and cancelling.
 
-What was cancelled or cut off goes on when the same is done again: a download from the byte where it stopped,
-an upload with the first file that the release lacks, and of a large one with the chunks that are missing.
-"""
+Repeating a transfer that was cancelled or interrupted resumes it: a download at the byte where it stopped; an
+upload with the first file that the release lacks, and, of a large file, with the missing chunks."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ BAR = 16  # cells
 
 
 class Move:
-    """One file on its way. `whole`: its bytes; `state` "" while it moves, else how it ended."""
+    """The transfer of one file. `whole`: its bytes. `state`: "" during the transfer, then its result."""
 
     def __init__(self, sign: str, whole: int, now: float) -> None:
         self.sign, self.whole, self.done, self.state = sign, whole, 0, ""
@@ -36,7 +35,7 @@ class Move:
         self._began = self._at = now
 
     def moved(self, done: int, now: float) -> None:
-        """So many bytes are there now."""
+        """Record that `done` bytes have been transferred."""
         if self._first is None or done < self.done:
             self._first = (done, now)
         self.done, self._at = done, now
@@ -61,7 +60,7 @@ class Move:
 
 
 class Moving(Base):
-    """A screen of one release."""
+    """A screen of one release, with transfers."""
 
     repo: Repo
     release: Release
@@ -77,7 +76,7 @@ class Moving(Base):
         raise NotImplementedError
 
     def parts_of(self, name: str) -> tuple[Part, ...]:
-        """The parts of a row behind the name of a file: how far its transfer is."""
+        """The parts after the name of a file: the progress of its transfer."""
         move = self.moved.get(name)
         return move.parts if move is not None else ()
 
@@ -85,7 +84,7 @@ class Moving(Base):
         self.cancel()
 
     def cancel(self) -> bool:
-        """End what is on its way; False if nothing is."""
+        """Cancel the running transfer. Returns False if there is none."""
         if self._cancel is None or self._cancel.ended:
             return False
         self._cancel.cancel()
@@ -94,7 +93,7 @@ class Moving(Base):
     # --- down
 
     def download(self, asset: Asset) -> None:
-        """Download a file, or the rest of it, into the folder in which the app was started."""
+        """Download a file, or the missing part of it, into the folder in which the app was started."""
         folder = self.svc.place.folder or Path.cwd()
         api, release, repo_id = self.svc.client.api, self.release, self.repo.id
         move = Move("↓", asset.size, time.monotonic())
@@ -117,7 +116,7 @@ class Moving(Base):
     # --- up
 
     def upload(self, typed: str) -> None:
-        """Upload the files at these paths, as words of a command line."""
+        """Upload the files at the typed paths, which are words of a command line."""
         base = self.svc.place.folder or Path.cwd()
         try:
             paths = [str(base / Path(word).expanduser()) for word in shlex.split(typed)]
@@ -155,8 +154,8 @@ class Moving(Base):
     def _start(
         self, moves: dict[str, Move], work: Callable[[Callable[[str, int], None]], str], again: str
     ) -> None:
-        """Run `work` on a thread. It gets a function that hears the bytes of a file, and returns what is
-        shown at the end. `again`: how to go on after a cancel."""
+        """Run `work` on a thread. It gets a function to call with a file name and its transferred bytes, and
+        returns the message to show at the end. `again`: how to resume after a cancel."""
         if self._cancel is not None:
             self.say("one at a time: esc cancels what is on its way", "warn")
             return

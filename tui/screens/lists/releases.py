@@ -115,7 +115,7 @@ class Releases(Split):
 
 
 def _head(repo_id: str, release: Release, now: float) -> list[tuple[Part, ...]]:
-    """Its seal, who made it, and whether that is signed."""
+    """The seal of the release, its author, and its signature."""
     who = f"@{safe(release.author.handle or '?')} {ago(release.created_at, now)}"
     return [
         ((f"seal {release.seal_id[:12]}", "accent"), (f"  {who}", "dim")),
@@ -206,7 +206,7 @@ class ReleaseScreen(Moving):
         self.do_refresh()
 
     def do_upload(self) -> None:
-        """Ask which files; after an upload that did not end, those are offered again."""
+        """Ask which files to upload. If the last upload did not finish, its files are offered again."""
         self.ask("files to upload", self.upload, value=self.left_over)
 
     def do_notes(self) -> None:

@@ -50,7 +50,7 @@ def cancel(on: Base, repo: Repo, run: Run) -> None:
 
 
 def run_rows(run: Run, now: float, text_rows: Callable[[str], Sequence[Row]]) -> list[Row | tuple[Part, ...]]:
-    """How a run stands, its facts and its summary."""
+    """The state of a run, its facts and its summary."""
     took = _took(run.started_at, run.completed_at)
     facts = [
         ("seal      ", run.seal_id[:12], "accent"),
@@ -76,7 +76,7 @@ def _details(address: str) -> Row:
 
 
 def _took(started: str | None, completed: str | None) -> str:
-    """How long a run took."""
+    """The duration of a run."""
     if not started or not completed:
         return ""
     seconds = int((datetime.fromisoformat(completed) - datetime.fromisoformat(started)).total_seconds())

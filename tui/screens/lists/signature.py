@@ -1,4 +1,4 @@
-"""Whether a release is signed, for the app and its line mode."""
+"""The signature of a release in words, for the app and its line mode."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from tui.text import Part
 
 
 def signature(repo_id: str, release: Release) -> Part:
-    """Whether a signature is there and holds for version, seal and files: the words, and their role."""
+    """Whether the release has a signature that verifies over version, seal and files, in words, and the role
+    of these."""
     if fault_of(repo_id, release) is not None:
         return "signature does not verify", "bad"
     return ("signed", "good") if release.publication.signed else ("unsigned", "dim")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Note(NamedTuple):
-    """A row of a thread under its lines."""
+    """The key of a row of a thread below its lines."""
 
     thread: str
     row: int
@@ -67,9 +67,9 @@ _SELECTING = (
 class Files(Differing, Reviewing):
     ACTIONS: tuple[Action, ...] = (*DIFF_ACTIONS, *_SELECTING, *_ACTIONS, *VERDICTS)
 
-    def __init__(self, repo: Repo, one: Proposal, path: str = "") -> None:
+    def __init__(self, repo: Repo, proposal: Proposal, path: str = "") -> None:
         super().__init__()
-        self.repo, self._one, self._path = repo, one, path
+        self.repo, self._one, self._path = repo, proposal, path
         self._count = 0
         self._threads: list[Thread] = []
         self._texts = Texts(self, self._paint_notes)
@@ -87,42 +87,42 @@ class Files(Differing, Reviewing):
     def title_parts(self) -> Sequence[Part]:
         files = f"{self._count} file{'' if self._count == 1 else 's'}  "
         count = self.pending()
-        kept = f"{count} pending  " if count else "comments wait for A, X or S  " if self._keeps else ""
+        pending = f"{count} pending  " if count else "comments wait for A, X or S  " if self._keeps else ""
         named = f" {safe(self.repo.full_name)} #{self._one.number} files"
-        return ((named, "title"), (f"  {files}", "dim"), (kept, "warn"), (safe(self._one.title), "text"))
+        return ((named, "title"), (f"  {files}", "dim"), (pending, "warn"), (safe(self._one.title), "text"))
 
     def on_mount(self) -> None:
         super().on_mount()
         self.do_refresh()
 
     def do_refresh(self) -> None:
-        one = self._one
+        proposal = self._one
         self._load_changes()
-        self.svc.load(contents.proposal(self.repo.id, one.number), self._paint_one)
-        self.svc.load(contents.threads(self.repo.id, one.number), self._paint_threads)
+        self.svc.load(contents.proposal(self.repo.id, proposal.number), self._paint_one)
+        self.svc.load(contents.threads(self.repo.id, proposal.number), self._paint_threads)
 
     def _load_changes(self) -> None:
-        one = self._one
-        self.svc.load(contents.changes(self.repo.id, one.base_seal, one.head_seal), self._paint)
+        proposal = self._one
+        self.svc.load(contents.changes(self.repo.id, proposal.base_seal, proposal.head_seal), self._paint)
 
-    def _paint_one(self, one: Proposal, at: float) -> None:
-        before, self._one = self._one, one
-        if (one.base_seal, one.head_seal) != (before.base_seal, before.head_seal):
+    def _paint_one(self, proposal: Proposal, at: float) -> None:
+        before, self._one = self._one, proposal
+        if (proposal.base_seal, proposal.head_seal) != (before.base_seal, before.head_seal):
             self._load_changes()
-            if one.head_seal != before.head_seal:
+            if proposal.head_seal != before.head_seal:
                 self.tell("somebody pushed: this is the newest version")
         self.show_frame()
 
-    def _paint(self, found: Compare, at: float) -> None:
-        self._count = len(found.files)
-        self.diff.show_files(found.files)
+    def _paint(self, compare: Compare, at: float) -> None:
+        self._count = len(compare.files)
+        self.diff.show_files(compare.files)
         if self._path:
             self.diff.go_to(Key(self._path, "file", 0, 0))
             self._path = ""
         self.show_frame()
 
-    def _paint_threads(self, found: list[Thread], at: float) -> None:
-        before, self._threads = self.pending(), found
+    def _paint_threads(self, threads: list[Thread], at: float) -> None:
+        before, self._threads = self.pending(), threads
         self._keeps = self.pending() > 0 or (self._keeps and not before)  # a review ends the keeping
         self.show_frame()
         self._paint_notes()
@@ -205,28 +205,30 @@ class Files(Differing, Reviewing):
 
     def _thread(self) -> Thread | None:
         key = self.diff.key
-        one = next((it for it in self._threads if isinstance(key, Note) and it.id == key.thread), None)
-        if one is None:
+        thread = next((it for it in self._threads if isinstance(key, Note) and it.id == key.thread), None)
+        if thread is None:
             self.say("go to a comment first", "warn")
-        return one
+        return thread
 
     def do_apply(self) -> None:
-        """Seal the suggested lines onto the branch of the proposal."""
-        one = self._thread()
-        if one is None:
+        """Apply the suggestion: seal the suggested lines onto the branch of the proposal."""
+        thread = self._thread()
+        if thread is None:
             return
-        if one.suggestion is None or one.suggestion.applied_seal:
-            self.say("it suggests no lines" if one.suggestion is None else "these lines are applied", "warn")
+        if thread.suggestion is None or thread.suggestion.applied_seal:
+            self.say(
+                "it suggests no lines" if thread.suggestion is None else "these lines are applied", "warn"
+            )
             return
-        words = ["pr", "apply", str(self._one.number), one.id, "-R", self.repo.full_name]
+        words = ["pr", "apply", str(self._one.number), thread.id, "-R", self.repo.full_name]
         self.confirm("seal the suggested lines onto the branch?", lambda: self.svc.run_words(words))
 
     def do_resolve(self) -> None:
-        one = self._thread()
-        if one is None:
+        thread = self._thread()
+        if thread is None:
             return
-        state: State = "resolved" if one.state == "open" else "open"
-        self._send(threads.UPDATE, ThreadPatch(state=state), thread=one.id)
+        state: State = "resolved" if thread.state == "open" else "open"
+        self._send(threads.UPDATE, ThreadPatch(state=state), thread=thread.id)
 
     def _span(self) -> Span | None:
         span = self.diff.span()
@@ -265,25 +267,25 @@ def _lines(span: Span) -> str:
 
 
 def notes(
-    found: Sequence[Thread], rows_of: Callable[[str], Sequence[Row]], now: float
+    threads_of_proposal: Sequence[Thread], rows_of: Callable[[str], Sequence[Row]], now: float
 ) -> dict[Spot, list[Item]]:
-    """What was said, by the last line that it is about. `rows_of`: the rows of a text."""
-    made: dict[Spot, list[Item]] = {}
-    for one in found:
-        at = one.place
+    """Rows of threads, by the last line that they are about. `rows_of`: returns the rows of a text."""
+    items_by_spot: dict[Spot, list[Item]] = {}
+    for thread in threads_of_proposal:
+        at = thread.place
         if at is None:
             continue
-        state: str = "waits for your review" if one.draft else one.state
+        state: str = "waits for your review" if thread.draft else thread.state
         state += "" if at.how == "same" else f", {at.how}"
         rows: list[tuple[Part, ...]] = [((f"{'':>12}┌ {state}", "accent"),)]
-        if one.suggestion is not None:
-            for line in one.suggestion.text.split("\n"):
+        if thread.suggestion is not None:
+            for line in thread.suggestion.text.split("\n"):
                 rows.append(((f"{'':>12}│ ", "accent"), (f"+ {safe(line)}", "add")))
-        for said in one.comments if one.state == "open" else ():
-            who = f"@{safe(said.author.handle or '?')} "
-            when = ago(said.created_at, now) + (" · waits" if said.draft and not one.draft else "")
+        for comment in thread.comments if thread.state == "open" else ():
+            who = f"@{safe(comment.author.handle or '?')} "
+            when = ago(comment.created_at, now) + (" · waits" if comment.draft and not thread.draft else "")
             rows.append(((f"{'':>12}│ ", "accent"), (who, "person"), (when, "dim")))
-            rows += [((f"{'':>12}│ ", "accent"), *row.parts) for row in rows_of(said.body)]
-        items = [Item(Note(one.id, row), parts) for row, parts in enumerate(rows)]
-        made.setdefault(Spot(at.path, one.side, at.end), []).extend(items)
-    return made
+            rows += [((f"{'':>12}│ ", "accent"), *row.parts) for row in rows_of(comment.body)]
+        items = [Item(Note(thread.id, row), parts) for row, parts in enumerate(rows)]
+        items_by_spot.setdefault(Spot(at.path, thread.side, at.end), []).extend(items)
+    return items_by_spot

@@ -1,4 +1,5 @@
-"""How a proposal is merged: what stands for and against it, the ways that can go, and what of its branch."""
+"""The screen for merging a proposal: its checks and reviews, the possible strategies, and whether to delete
+its branch."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ NAME = 14  # columns of the name of a fact or a way
 
 
 class Merge(Over):
-    """Calls `chosen` with the option of the way, and whether the branch is deleted, after it has closed."""
+    """Calls `chosen` with the option of the strategy, and whether to delete the branch, after it has
+    closed."""
 
     ACTIONS = (
         Action("open", ("enter",), "merge this way", "svc pr merge {n}", "signed_in", footer=True),
@@ -47,7 +49,7 @@ class Merge(Over):
         self.paint()
 
     def news(self) -> None:
-        """Does nothing: what is merged is what was shown."""
+        """Does nothing: the merge must be of what was shown."""
 
     def paint(self) -> None:
         one, checks = self._one, self._checks
@@ -97,7 +99,7 @@ def _conflicts(one: Proposal) -> tuple[Part, ...]:
 
 
 def _way(way: str, name: str, words: str, refused: bool) -> Item:
-    """A way to merge; one that the server refuses cannot be chosen, and says why."""
+    """A row for a strategy. One that the server refuses cannot be chosen, and says why."""
     if refused:
         return Item(None, ((f"{name:<{NAME}}", "dim"), (f"not possible: {BLOCKS['behind']}", "warn")))
     return Item(way, ((f"{name:<{NAME}}", "title"), (words, "text")))

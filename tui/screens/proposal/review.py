@@ -1,4 +1,4 @@
-"""Verdicts on a proposal, and the comments that go out with them; for the proposal and its files."""
+"""Verdicts on a proposal, and the comments that are published with them; for the proposal and its files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VERDICTS = (
 
 def waiting(threads: Sequence[Thread]) -> int:
     """The number of comments that wait for this account's review."""
-    return sum(said.draft for one in threads for said in one.comments)
+    return sum(comment.draft for thread in threads for comment in thread.comments)
 
 
 class Reviewing(Base):
@@ -42,7 +42,7 @@ class Reviewing(Base):
         raise NotImplementedError
 
     def pending(self) -> int:
-        """The number of comments that go out with the next review."""
+        """The number of comments that are published with the next review."""
         raise NotImplementedError
 
     def do_approve(self) -> None:
@@ -55,36 +55,38 @@ class Reviewing(Base):
         self._ask_verdict("comment", "review without a verdict: what to say")
 
     def _ask_verdict(self, verdict: Verdict, words: str) -> None:
-        one = self.reviewed()
-        why = _why_not(one, verdict, one is not None and one.author.handle == self.svc.client.account)
-        if one is None or why:
+        proposal = self.reviewed()
+        why = _why_not(
+            proposal, verdict, proposal is not None and proposal.author.handle == self.svc.client.account
+        )
+        if proposal is None or why:
             self.say(why, "warn")
             return
         count = self.pending()
         with_it = f" ({count} comment{'' if count == 1 else 's'} with it)" if count else ""
 
         def done(text: str) -> None:
-            self._review(one, verdict, text)
+            self._review(proposal, verdict, text)
 
-        self.write(words + with_it, done, named(self.repo.id, one.number, "verdict"), blank=True)
+        self.write(words + with_it, done, named(self.repo.id, proposal.number, "verdict"), blank=True)
 
-    def _review(self, one: Proposal, verdict: Verdict, text: str) -> None:
+    def _review(self, proposal: Proposal, verdict: Verdict, text: str) -> None:
         if not text.strip() and (
             verdict == "request_changes" or (verdict == "comment" and not self.pending())
         ):
             self.say("say what is to change" if verdict == "request_changes" else "say something", "warn")
             return
-        body = ReviewCreate(verdict=verdict, body=text.strip(), seal_id=one.head_seal)
-        self.svc.act(reviews.CREATE, body, about=self.repo.full_name, id=self.repo.id, n=str(one.number))
+        body = ReviewCreate(verdict=verdict, body=text.strip(), seal_id=proposal.head_seal)
+        self.svc.act(reviews.CREATE, body, about=self.repo.full_name, id=self.repo.id, n=str(proposal.number))
 
 
-def _why_not(one: Proposal | None, verdict: Verdict, mine: bool) -> str:
-    if one is None:
+def _why_not(proposal: Proposal | None, verdict: Verdict, mine: bool) -> str:
+    if proposal is None:
         return "it is not here yet"
-    if one.state != "open":
-        return f"#{one.number} is {one.state}"
+    if proposal.state != "open":
+        return f"#{proposal.number} is {proposal.state}"
     if verdict == "comment":
         return ""
     if mine:
         return "nobody gives a verdict on a proposal of their own; c comments"
-    return "it is a draft; its author says when it is ready" if one.draft else ""
+    return "it is a draft; its author says when it is ready" if proposal.draft else ""

@@ -212,7 +212,7 @@ class ProposalScreen(Reviewing, Talk):
         return rows + [((name, "dim"), (safe(value), "text")) for name, value in facts if value]
 
     def _conflict_rows(self, one: Proposal) -> list[Row]:
-        """The files in which a merge would conflict, and how to join them."""
+        """Rows with the conflicting files of a merge, and how to resolve them."""
         if not one.conflicts:
             return []
         rows: list[Row] = [(("", "text"),), (("Conflicts", "title"), (f"  with {safe(one.base)}", "dim"))]
@@ -329,5 +329,5 @@ class ProposalScreen(Reviewing, Talk):
 
 
 def _standing_of(one: Reviewer) -> str:
-    """A reviewer, and how they stand."""
+    """A reviewer and their verdict."""
     return f"@{one.who.handle or '?'} {one.state.replace('_', ' ')}{' (stale)' if one.stale else ''}"

@@ -30,31 +30,36 @@ CHECKS: dict[str, Part] = {
 BLOCKS = {"behind": "its base has moved on", "conflicts": "✗ conflicts with its base"}
 
 
-def conflict_way_out(one: Proposal) -> str:
-    """The commands that join conflicting versions."""
+def conflict_way_out(proposal: Proposal) -> str:
+    """The commands to resolve the conflicts."""
     return (
-        f"to join them: svc pr checkout {one.number}, then svc merge {safe(one.base)}, svc resolve, svc push"
+        f"to join them: svc pr checkout {proposal.number}, then svc merge {safe(proposal.base)}, "
+        "svc resolve, svc push"
     )
 
 
-def refuses_merge(one: Proposal) -> str:
-    """Why the server or this machine refuses every way to merge it; "" if one may go."""
-    if one.blocked_by:
-        return f"it waits: {'; '.join(reasons_to_wait(one.blocked_by))}"
-    return f"it conflicts with {one.base}; {conflict_way_out(one)}" if one.merge_state == "conflicts" else ""
+def refuses_merge(proposal: Proposal) -> str:
+    """Why no strategy can merge it, by the server or this machine; "" if one can."""
+    if proposal.blocked_by:
+        return f"it waits: {'; '.join(reasons_to_wait(proposal.blocked_by))}"
+    return (
+        f"it conflicts with {proposal.base}; {conflict_way_out(proposal)}"
+        if proposal.merge_state == "conflicts"
+        else ""
+    )
 
 
-def state_of(one: Proposal | ListedProposal) -> Part:
-    return STATES[state_of_proposal(one.state, one.draft)]
+def state_of(proposal: Proposal | ListedProposal) -> Part:
+    return STATES[state_of_proposal(proposal.state, proposal.draft)]
 
 
 def sign_of_run(run: Run) -> Part:
-    """How a run stands, with a word."""
+    """The state of a run as a sign and a word."""
     return CHECKS[state_of_check(run_state(run.status, run.conclusion), run.status != "queued")]
 
 
 def sign_of_check(check: SealCheck) -> Part:
-    """How a check stands, with a word: queued until a run of it has begun."""
+    """The state of a check as a sign and a word: queued until a run of it has begun."""
     return CHECKS[state_of_check(check.state, check.started_at is not None)]
 
 
@@ -64,15 +69,15 @@ def checks_of(rollup: Rollup | Counts, items: Sequence[SealCheck] = ()) -> Part:
         return ("", "text")
     if rollup.failed:
         named = [safe(item.name) for item in items if item.state in ("fail", "cancel")]
-        said = named[0] if named else f"{rollup.failed} failed"
-        return (f"✗ {said}{f' +{len(named) - 1}' if len(named) > 1 else ''}", "bad")
+        words = named[0] if named else f"{rollup.failed} failed"
+        return (f"✗ {words}{f' +{len(named) - 1}' if len(named) > 1 else ''}", "bad")
     count = f"{rollup.passed}/{rollup.total}"
     return (f"◐ {count}", "warn") if rollup.pending else (f"✓ {count}", "good")
 
 
-def verdicts_of(one: Proposal | ListedProposal) -> Part:
-    """The verdict of the reviewers: a request for changes outweighs approvals."""
-    standing = [reviewer for reviewer in one.reviewers if not reviewer.stale]
+def verdicts_of(proposal: Proposal | ListedProposal) -> Part:
+    """The overall verdict of the reviewers: a request for changes outweighs approvals."""
+    standing = [reviewer for reviewer in proposal.reviewers if not reviewer.stale]
     if any(reviewer.state == "changes_requested" for reviewer in standing):
         return ("✗ changes", "bad")
     approved = sum(reviewer.state == "approved" for reviewer in standing)

@@ -1,4 +1,4 @@
-"""Panels of what no server offers yet."""
+"""Panels for settings that no server offers yet."""
 
 from __future__ import annotations
 

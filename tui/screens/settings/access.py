@@ -67,24 +67,26 @@ class Access(Panel):
         if self.svc.client.account and repo.owner != self.svc.client.account:
             load(reads.organisations(), self._paint_organisation)
 
-    def _paint_people(self, found: list[Collaborator], at: float) -> None:
-        self._people = tuple(one for one in found if one.state == "active")
+    def _paint_people(self, collaborators: list[Collaborator], at: float) -> None:
+        self._people = tuple(collaborator for collaborator in collaborators if collaborator.state == "active")
         self.paint()
 
-    def _paint_invites(self, found: list[Invite], at: float) -> None:
-        self._invites = tuple(one for one in found if one.state == "pending")
+    def _paint_invites(self, invites: list[Invite], at: float) -> None:
+        self._invites = tuple(invite for invite in invites if invite.state == "pending")
         self.paint()
 
-    def _paint_requests(self, found: list[AccessRequest], at: float) -> None:
-        self._requests = tuple(one for one in found if one.state == "pending")
+    def _paint_requests(self, requests: list[AccessRequest], at: float) -> None:
+        self._requests = tuple(request for request in requests if request.state == "pending")
         self.paint()
 
-    def _paint_rules(self, found: list[PathRule], at: float) -> None:
-        self._rules = tuple(found)
+    def _paint_rules(self, rules: list[PathRule], at: float) -> None:
+        self._rules = tuple(rules)
         self.paint()
 
-    def _paint_organisation(self, found: list[Organisation], at: float) -> None:
-        owner = next((one for one in found if one.handle == self.repo.owner), None)
+    def _paint_organisation(self, organisations: list[Organisation], at: float) -> None:
+        owner = next(
+            (organisation for organisation in organisations if organisation.handle == self.repo.owner), None
+        )
         self._organisation = owner
         if owner is not None:
             self.svc.load(reads.members(owner.handle), self._paint_members)
@@ -92,12 +94,12 @@ class Access(Panel):
                 self.svc.load(reads.member_invites(owner.handle), self._paint_joining)
         self.paint()
 
-    def _paint_members(self, found: list[Member], at: float) -> None:
-        self._members = tuple(one for one in found if one.state == "active")
+    def _paint_members(self, members: list[Member], at: float) -> None:
+        self._members = tuple(member for member in members if member.state == "active")
         self.paint()
 
-    def _paint_joining(self, found: list[MemberInvite], at: float) -> None:
-        self._joining = tuple(one for one in found if one.state == "pending")
+    def _paint_joining(self, invites: list[MemberInvite], at: float) -> None:
+        self._joining = tuple(invite for invite in invites if invite.state == "pending")
         self.paint()
 
     # --- rows
@@ -109,16 +111,22 @@ class Access(Panel):
         if not self.may_read("collaborator.list"):
             return [self.note("who has a role is shown to those with the role triage")]
         rows = [
-            self.row("person", handle_of(one), f"@{handle_of(one)}", one.role + _through(one))
-            for one in self._people
+            self.row("person", handle_of(person), f"@{handle_of(person)}", person.role + _through(person))
+            for person in self._people
         ]
         rows += [
-            self.row("invited", one.id, f"@{handle_of(one)}", f"{one.role}  * invited")
-            for one in self._invites
+            self.row("invited", invite.id, f"@{handle_of(invite)}", f"{invite.role}  * invited")
+            for invite in self._invites
         ]
         rows += [
-            self.row("request", one.id, f"@{handle_of(one)}", f"asks for {one.role}  {one.note}", "warn")
-            for one in self._requests
+            self.row(
+                "request",
+                request.id,
+                f"@{handle_of(request)}",
+                f"asks for {request.role}  {request.note}",
+                "warn",
+            )
+            for request in self._requests
         ]
         return [*rows, self.row("invite", "", "invite somebody", "press a")]
 
@@ -128,12 +136,12 @@ class Access(Panel):
             return []
         rows = [self.note(f"the organisation {owner.handle}, whose admins have the rights of the owner:")]
         rows += [
-            self.row("member", handle_of(one), f"@{handle_of(one)}", f"{one.role} of {owner.handle}")
-            for one in self._members
+            self.row("member", handle_of(member), f"@{handle_of(member)}", f"{member.role} of {owner.handle}")
+            for member in self._members
         ]
         rows += [
-            self.row("member", handle_of(one), f"@{handle_of(one)}", f"{one.role}  * invited")
-            for one in self._joining
+            self.row("member", handle_of(invite), f"@{handle_of(invite)}", f"{invite.role}  * invited")
+            for invite in self._joining
         ]
         if owner.role == "admin":
             rows.append(self.row("join", "", "invite a member", f"into {owner.handle}"))
@@ -143,7 +151,8 @@ class Access(Panel):
         if not self.may_read("path.list"):
             return []
         rows = [
-            self.row("path", one.path, one.path or "(the whole tree)", one.visibility) for one in self._rules
+            self.row("path", rule.path, rule.path or "(the whole tree)", rule.visibility)
+            for rule in self._rules
         ]
         return [*rows, self.row("path", "+", "rule for a path", "who sees it and what is below it")]
 
@@ -260,16 +269,16 @@ class Access(Panel):
         self.choose(f"who sees {safe(path) or 'the whole tree'}", choices, chosen)
 
     def act_elsewhere(self, endpoint: Endpoint[Any], body: Any = None, **path: str) -> None:
-        """A change at a path that does not name the repository."""
+        """Queue a change at a path that does not contain the repository."""
         self.svc.act(endpoint, body, about=self.repo.full_name, **path)
 
 
-def handle_of(one: Collaborator | Invite | AccessRequest | Member | MemberInvite) -> str:
-    return one.account.handle or "?"
+def handle_of(entry: Collaborator | Invite | AccessRequest | Member | MemberInvite) -> str:
+    return entry.account.handle or "?"
 
 
-def _through(one: Collaborator) -> str:
-    return f"  by {one.through}" if one.through else ""
+def _through(person: Collaborator) -> str:
+    return f"  by {person.through}" if person.through else ""
 
 
 def _handle(text: str) -> str:

@@ -53,18 +53,18 @@ class Account(Base):
         self.svc.load(reads.sessions(), self._paint_sessions)
         self.svc.load(reads.device_keys(), self._paint_devices)
 
-    def _paint_sessions(self, found: list[Session], at: float) -> None:
-        self._sessions = found
+    def _paint_sessions(self, sessions: list[Session], at: float) -> None:
+        self._sessions = sessions
         self.paint()
 
-    def _paint_devices(self, found: list[DeviceKey], at: float) -> None:
-        self._devices = found
+    def _paint_devices(self, devices: list[DeviceKey], at: float) -> None:
+        self._devices = devices
         self.paint()
 
     def paint(self) -> None:
         sessions = self._sessions or []
-        signed_in = [one for one in sessions if one.kind != "script"]
-        tokens = [one for one in sessions if one.kind == "script"]
+        signed_in = [session for session in sessions if session.kind != "script"]
+        tokens = [session for session in sessions if session.kind == "script"]
         rows = [
             _heading(f"Sessions {len(signed_in)}"),
             *map(self._session, signed_in),
@@ -77,31 +77,33 @@ class Account(Base):
         ]
         self.query_one("#account", Lines).show(sequence(rows))
 
-    def _session(self, one: Session) -> Item:
+    def _session(self, session: Session) -> Item:
         now = self.svc.clock()
-        here: Part = ("● this one  ", "good") if one.current else ("", "text")
+        current: Part = ("● this one  ", "good") if session.current else ("", "text")
         left: tuple[Part, ...] = (
-            (f"  {one.kind:<8}", "dim"),
-            here,
-            (safe(one.label) or "without a name", "text"),
-            (f"  {one.id[:SHOWN]}", "dim"),
+            (f"  {session.kind:<8}", "dim"),
+            current,
+            (safe(session.label) or "without a name", "text"),
+            (f"  {session.id[:SHOWN]}", "dim"),
         )
         used = (
-            f"used {ago(one.last_used_at, now)}" if one.last_used_at else f"made {ago(one.created_at, now)}"
+            f"used {ago(session.last_used_at, now)}"
+            if session.last_used_at
+            else f"made {ago(session.created_at, now)}"
         )
-        return Item(("session", one.id), left, ((f"{used} ", "dim"),), f"{one.kind} {one.label}")
+        return Item(("session", session.id), left, ((f"{used} ", "dim"),), f"{session.kind} {session.label}")
 
-    def _device(self, one: DeviceKey) -> Item:
+    def _device(self, device: DeviceKey) -> Item:
         now = self.svc.clock()
-        state: Part = ("✗ revoked  ", "bad") if one.revoked_at else ("✓ active   ", "good")
+        state: Part = ("✗ revoked  ", "bad") if device.revoked_at else ("✓ active   ", "good")
         left: tuple[Part, ...] = (
             ("  ", "text"),
             state,
-            (safe(one.name) or "without a name", "text"),
-            (f"  {one.id[:SHOWN]}", "dim"),
+            (safe(device.name) or "without a name", "text"),
+            (f"  {device.id[:SHOWN]}", "dim"),
         )
-        used = ago(one.last_used_at or one.created_at, now)
-        return Item(("device", one.id), left, ((f"{used} ", "dim"),), one.name)
+        used = ago(device.last_used_at or device.created_at, now)
+        return Item(("device", device.id), left, ((f"{used} ", "dim"),), device.name)
 
     # --- changes: at once, because a session that ends later ends too late
 
@@ -131,9 +133,9 @@ class Account(Base):
             words = f"type {name}: its key signs nothing from then on, its sessions end"
             self.ask(words, lambda typed: self._revoked(typed, name, device))
         elif session is not None:
-            here = "; this machine is signed out" if session.current else ""
+            consequence = "; this machine is signed out" if session.current else ""
             end = shlex.join(["auth", "token", "revoke", session.id, "--yes"])
-            question = f"end {session.label or session.id[:SHOWN]}{here}?"
+            question = f"end {session.label or session.id[:SHOWN]}{consequence}?"
             self.confirm(question, lambda: self.svc.run_line(end))
         else:
             self.say("put the cursor on a session or an active device", "warn")
@@ -146,11 +148,11 @@ class Account(Base):
 
     def _chosen_device(self) -> DeviceKey | None:
         key = self.query_one("#account", Lines).key
-        return next((one for one in self._devices or [] if ("device", one.id) == key), None)
+        return next((device for device in self._devices or [] if ("device", device.id) == key), None)
 
     def _chosen_session(self) -> Session | None:
         key = self.query_one("#account", Lines).key
-        return next((one for one in self._sessions or [] if ("session", one.id) == key), None)
+        return next((session for session in self._sessions or [] if ("session", session.id) == key), None)
 
 
 def _heading(text: str) -> Item:

@@ -1,4 +1,4 @@
-"""Automation: webhooks, and what became of what they were sent."""
+"""Automation: webhooks and their deliveries."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class Automation(Panel):
         if self.may_read("webhook.list"):
             self.svc.load(reads.webhooks(self.repo.id), self._arrived)
 
-    def _arrived(self, found: list[Webhook], at: float) -> None:
-        self._hooks = tuple(found)
+    def _arrived(self, webhooks: list[Webhook], at: float) -> None:
+        self._hooks = tuple(webhooks)
         self.paint()
 
     def rows(self) -> list[Item]:
         if not self.may_read("webhook.list"):
             return [self.note("webhooks are shown to the owner")]
         rows = [
-            self.row("hook", one.id, one.url, f"{_state(one)}  {', '.join(one.events)}")
-            for one in self._hooks
+            self.row("hook", hook.id, hook.url, f"{_state(hook)}  {', '.join(hook.events)}")
+            for hook in self._hooks
         ]
         return [*rows, self.row("add", "", "add a webhook", "an address that is told what happens here")]
 
@@ -46,12 +46,12 @@ class Automation(Panel):
         if kind == "add":
             self.ask("address of the webhook, https://…", self._added)
             return
-        one = next((hook for hook in self._hooks if hook.id == name), None)
-        if one is not None:
-            self._choices(one)
+        hook_chosen = next((hook for hook in self._hooks if hook.id == name), None)
+        if hook_chosen is not None:
+            self._choices(hook_chosen)
 
     def _added(self, text: str) -> None:
-        """The secret is in the answer alone, so this is not queued."""
+        """Create the webhook. It is not queued, because only the answer contains the secret."""
         address = text.strip()
         if not address:
             return
@@ -62,21 +62,23 @@ class Automation(Panel):
 
         self.ask(f"events, of {','.join(KINDS)}", create, "push")
 
-    def _choices(self, one: Webhook) -> None:
-        switch = "switch off" if one.active else "switch on"
+    def _choices(self, hook: Webhook) -> None:
+        switch = "switch off" if hook.active else "switch on"
         acts: dict[str, Callable[[], None]] = {
-            switch: lambda: self.act(webhook.EDIT, WebhookEdit(active=not one.active), hook=one.id),
-            "events": lambda: self._events(one),
-            "what it was sent": lambda: self.run("repo", "webhook", "deliveries", one.id),
-            "send it a ping": lambda: self.act(webhook.PING, hook=one.id),
-            "delete": lambda: self._delete(one),
+            switch: lambda: self.act(webhook.EDIT, WebhookEdit(active=not hook.active), hook=hook.id),
+            "events": lambda: self._events(hook),
+            "what it was sent": lambda: self.run("repo", "webhook", "deliveries", hook.id),
+            "send it a ping": lambda: self.act(webhook.PING, hook=hook.id),
+            "delete": lambda: self._delete(hook),
         }
-        self.choose(one.url, list(acts), lambda name: acts[name]())
+        self.choose(hook.url, list(acts), lambda name: acts[name]())
 
-    def _delete(self, one: Webhook) -> None:
-        self.type_name(one.url, "deleted with its deliveries", lambda: self.act(webhook.DELETE, hook=one.id))
+    def _delete(self, hook: Webhook) -> None:
+        self.type_name(
+            hook.url, "deleted with its deliveries", lambda: self.act(webhook.DELETE, hook=hook.id)
+        )
 
-    def _events(self, one: Webhook) -> None:
+    def _events(self, hook: Webhook) -> None:
         def typed(text: str) -> None:
             names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
             wrong = [name for name in names if name not in KINDS]
@@ -84,13 +86,13 @@ class Automation(Panel):
                 named = wrong[0] if wrong else "nothing"
                 self.of.of.say(f"{named} is not an event; these are: {', '.join(KINDS)}", "bad")
                 return
-            found = [kind for kind in KINDS if kind in names]
-            self.act(webhook.EDIT, WebhookEdit(events=found), hook=one.id)
+            kinds = [kind for kind in KINDS if kind in names]
+            self.act(webhook.EDIT, WebhookEdit(events=kinds), hook=hook.id)
 
-        self.ask(f"events, of {','.join(KINDS)}", typed, ",".join(one.events))
+        self.ask(f"events, of {','.join(KINDS)}", typed, ",".join(hook.events))
 
 
-def _state(one: Webhook) -> str:
-    if not one.active:
-        return WHY[one.disabled or "owner"]
-    return "* failing" if one.failing_since else "✓ active"
+def _state(hook: Webhook) -> str:
+    if not hook.active:
+        return WHY[hook.disabled or "owner"]
+    return "* failing" if hook.failing_since else "✓ active"

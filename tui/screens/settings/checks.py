@@ -1,4 +1,4 @@
-"""Checks: those that have to pass, and the rules of branches."""
+"""Checks: the required ones, and the protection rules of branches."""
 
 from __future__ import annotations
 
@@ -24,22 +24,24 @@ class Checks(Panel):
         self.svc.load(contents.checks(self.repo.id), self._paint_checks)
         self.svc.load(contents.protections(self.repo.id), self._paint_rules)
 
-    def _paint_checks(self, found: list[Check], at: float) -> None:
-        self._checks = tuple(found)
+    def _paint_checks(self, checks: list[Check], at: float) -> None:
+        self._checks = tuple(checks)
         self.paint()
 
-    def _paint_rules(self, found: list[Protection], at: float) -> None:
-        self._rules = tuple(found)
+    def _paint_rules(self, rules: list[Protection], at: float) -> None:
+        self._rules = tuple(rules)
         self.paint()
 
     def rows(self) -> list[Item]:
         return [
             *(
-                self.row("check", one.name, one.name, "✓ has to pass" if one.enabled else "- not asked for")
-                for one in self._checks
+                self.row(
+                    "check", each.name, each.name, "✓ has to pass" if each.enabled else "- not asked for"
+                )
+                for each in self._checks
             ),
             self.row("check", "", "ask for a check", "press c"),
-            *(self.row("rule", one.pattern, one.pattern, in_words(one)) for one in self._rules),
+            *(self.row("rule", rule.pattern, rule.pattern, in_words(rule)) for rule in self._rules),
             self.row("rule", "", "protect branches", "by a name or a pattern such as release/*"),
         ]
 
@@ -47,7 +49,7 @@ class Checks(Panel):
         if kind == "rule":
             self._rule(name)
         elif name:
-            enabled = any(one.name == name and one.enabled for one in self._checks)
+            enabled = any(each.name == name and each.enabled for each in self._checks)
             self.act(check.DISABLE if enabled else check.ENABLE, name=name)
         else:
             self.ask_for_check()
@@ -60,7 +62,7 @@ class Checks(Panel):
         self.ask("name of a check that has to pass, such as test", done)
 
     def _rule(self, pattern: str) -> None:
-        rule = next((one for one in self._rules if one.pattern == pattern), None)
+        rule = next((known_rule for known_rule in self._rules if known_rule.pattern == pattern), None)
         if rule is not None:
             self._open(pattern, rule)
         else:
@@ -69,8 +71,8 @@ class Checks(Panel):
     def _new_rule(self, text: str) -> None:
         pattern = text.strip()
         if pattern:
-            known = next((one for one in self._rules if one.pattern == pattern), None)
-            self._open(pattern, known or ProtectionSet())
+            existing = next((rule for rule in self._rules if rule.pattern == pattern), None)
+            self._open(pattern, existing or ProtectionSet())
 
     def _open(self, pattern: str, rule: ProtectionSet) -> None:
         self.of.app.push_screen(RuleScreen(self.repo, pattern, rule))

@@ -36,7 +36,7 @@ class Field(NamedTuple):
 
 
 class Form:
-    """`fault(name, value)`: a sentence for a value that cannot be saved, else ""."""
+    """A form. `fault(name, value)`: returns a sentence for a value that cannot be saved, else ""."""
 
     def __init__(self, fields: Sequence[Field], fault: Callable[[str, Any], str]) -> None:
         self.fields = {field.name: field for field in fields}
@@ -45,9 +45,10 @@ class Form:
         self._queued: dict[str, Any] = {}
         self._fault = fault
 
-    def show(self, known: Mapping[str, Any], queued: Mapping[str, Any] | None = None) -> None:
-        """Take what the server said, and what is queued for it. Changes that are so by now are none."""
-        self._known = dict(known)
+    def show(self, values: Mapping[str, Any], queued: Mapping[str, Any] | None = None) -> None:
+        """Set the values from the server and those that are queued. Changes that equal them now are
+        dropped."""
+        self._known = dict(values)
         self._queued = {name: value for name, value in (queued or {}).items() if name in self.fields}
         self.changed = {
             name: value
@@ -62,7 +63,7 @@ class Form:
         return {name: self.value(name) for name in self.fields}
 
     def set(self, name: str, value: Any) -> None:
-        """Change a field; the value that was read undoes the change."""
+        """Change a field. Setting the value that was read undoes the change."""
         if value == self._base(name):
             self.changed.pop(name, None)
         else:
@@ -70,11 +71,11 @@ class Form:
 
     def faults(self) -> dict[str, str]:
         """A sentence for each changed field that cannot be saved."""
-        found = {name: self._fault(name, value) for name, value in self.changed.items()}
-        return {name: words for name, words in found.items() if words}
+        faults = {name: self._fault(name, value) for name, value in self.changed.items()}
+        return {name: words for name, words in faults.items() if words}
 
     def rows(self, panel: str) -> list[Item]:
-        """A row for each field, a sentence below each that is wrong, and how to save."""
+        """A row for each field, a sentence below each invalid one, and how to save."""
         faults, rows = self.faults(), []
         for name, field in self.fields.items():
             mark: Part = ("  ", "text")
@@ -83,9 +84,9 @@ class Form:
                 mark, after = ("* ", "warn"), f"  was {self._shown(field, self._base(name))}"
             elif name in self._queued and self._queued[name] != self._known.get(name):
                 mark, after = ("⋯ ", "warn"), "  queued"
-            said = self._shown(field, self.value(name))
-            left = (mark, (f"{safe(field.label):<{LABEL}} ", "dim"), (said, "text"), (after, "dim"))
-            rows.append(Item((panel, "field", name), left, text=f"{field.label} {said}"))
+            shown_value = self._shown(field, self.value(name))
+            left = (mark, (f"{safe(field.label):<{LABEL}} ", "dim"), (shown_value, "text"), (after, "dim"))
+            rows.append(Item((panel, "field", name), left, text=f"{field.label} {shown_value}"))
             if name in faults:
                 rows.append(Item(None, (("  ✗ ", "bad"), (safe(faults[name]), "bad"))))
         if self.changed:
@@ -106,7 +107,7 @@ class Form:
 
 
 class Kept:
-    """Changes that were not saved, by form, in one draft. A draft that cannot be read is empty."""
+    """Unsaved changes of all forms, in one draft. A draft that cannot be read counts as empty."""
 
     def __init__(self, drafts: Drafts | None = None, name: str = "") -> None:
         self._drafts, self._name = drafts, name
@@ -120,7 +121,7 @@ class Kept:
         return dict(self._all.get(form, {}))
 
     def put(self, form: str, changed: Mapping[str, Any]) -> None:
-        """Keep the changes of a form; none forgets it."""
+        """Store the changes of a form; an empty dict deletes them."""
         if self.of(form) == changed:
             return
         self._all = {name: value for name, value in self._all.items() if name != form}
@@ -131,7 +132,7 @@ class Kept:
 
 
 def fault_of(body: type[msgspec.Struct], values: Mapping[str, Any]) -> str:
-    """What the rules of a body say against these values, else ""."""
+    """Why a body with these values breaks its rules, in a sentence; "" if it does not."""
     try:
         checked(body(**values))
     except UsageError as error:

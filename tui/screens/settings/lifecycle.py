@@ -1,4 +1,4 @@
-"""Lifecycle: who sees the repository, whether it takes writes, its owner, its end."""
+"""Lifecycle: visibility, archiving, transfer and deletion of the repository."""
 
 from __future__ import annotations
 
@@ -30,8 +30,12 @@ class Lifecycle(Panel):
         if self.may_read("transfer.create"):
             self.svc.load(reads.transfers(), self._arrived)
 
-    def _arrived(self, found: list[Transfer], at: float) -> None:
-        of_this = (one for one in found if one.repo.id == self.repo.id and one.state == "pending")
+    def _arrived(self, transfers: list[Transfer], at: float) -> None:
+        of_this = (
+            transfer
+            for transfer in transfers
+            if transfer.repo.id == self.repo.id and transfer.state == "pending"
+        )
         self._offered = next(of_this, None)
         self.paint()
 

@@ -1,4 +1,4 @@
-"""The base of the panels of the settings: rows, what enter does on one, and the questions that are asked."""
+"""The base of the settings' panels: rows, the effect of enter on one, and questions."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Panel:
         self.of.of.confirm(words, then)
 
     def type_name(self, name: str, act: str, then: Callable[[], None]) -> None:
-        """Do something that cannot be undone once its name is typed."""
+        """Run `then` after the user has typed the name `name`; for what cannot be undone."""
 
         def done(typed: str) -> None:
             if typed.strip() == name:
@@ -109,7 +109,7 @@ class Panel:
 
 
 class FormPanel(Panel):
-    """A panel with a form. Subclasses make `form`, and say in `options` what a choice offers."""
+    """A panel with a form. Subclasses create `form`, and return the options of a choice in `options`."""
 
     form: Form
 
@@ -134,7 +134,7 @@ class FormPanel(Panel):
             self.ask(field.label, lambda text: self.typed(name, text), value=str(now or ""))
 
     def typed(self, name: str, text: str) -> None:
-        """Take what was typed for a field."""
+        """Set a field to what was typed."""
         self.change(name, text.strip())
 
     def change(self, name: str, value: Any) -> None:

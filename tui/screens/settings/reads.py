@@ -36,7 +36,7 @@ def transfers() -> Read[list[Transfer]]:
 
 
 def organisations() -> Read[list[Organisation]]:
-    """Those that the account is a member of."""
+    """Organisations that the account is a member of."""
     return Read(
         "organisations",
         list[Organisation],

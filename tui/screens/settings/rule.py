@@ -30,7 +30,7 @@ FIELDS = (
 
 
 def in_words(rule: ProtectionSet) -> str:
-    """What a rule asks for."""
+    """What a rule demands, in words."""
     words = [field.label for field in FIELDS if field.kind == "flag" and getattr(rule, field.name)]
     if rule.required_approvals:
         words.insert(0, f"{rule.required_approvals} approvals")
@@ -80,8 +80,8 @@ class RuleScreen(Base):
     def do_refresh(self) -> None:
         self.svc.load(contents.protections(self.repo.id), self._arrived)
 
-    def _arrived(self, found: list[Protection], at: float) -> None:
-        self._rule = next((one for one in found if one.pattern == self.pattern), ProtectionSet())
+    def _arrived(self, rules: list[Protection], at: float) -> None:
+        self._rule = next((rule for rule in rules if rule.pattern == self.pattern), ProtectionSet())
         self.paint()
 
     def queue_changed(self) -> None:

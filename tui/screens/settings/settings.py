@@ -124,12 +124,12 @@ class Settings(View):
             panel.chosen(kind, what)
 
     def keep(self, panel: Panel) -> None:
-        """Keep the changes of a form until they are saved."""
+        """Store the changes of a form as a draft."""
         if panel.form is not None:
             self._kept.put(panel.NAME, panel.form.changed)
 
     def queued(self, panel: Panel, changes: dict[str, Any]) -> None:
-        """Called when changes of a form are in the outbox: they are not draft any more."""
+        """Called when changes of a form are in the outbox and no longer a draft."""
         if panel.form is not None:
             for name, value in changes.items():
                 if panel.form.changed.get(name) == value:

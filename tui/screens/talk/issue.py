@@ -118,7 +118,7 @@ class IssueScreen(Talk):
 
     def _state_of(self, issue: Issue) -> tuple[Part, ...]:
         labels = " ".join(safe(label.name) for label in issue.labels)
-        people = " ".join(f"@{safe(one.handle or '?')}" for one in issue.assignees)
+        people = " ".join(f"@{safe(person.handle or '?')}" for person in issue.assignees)
         opened = f"  @{safe(issue.author.handle or '?')} {ago(issue.created_at, self.svc.clock())}"
         if self.has_facts:  # the others stand there
             return SIGNS[issue.state], (opened, "dim")

@@ -32,23 +32,23 @@ SHORT = 90  # columns below which rows say things in short
 
 
 def _folded(names: Sequence[str], colours: Colours) -> list[Part]:
-    """The first label, and how many more there are."""
+    """The first label, and the number of others."""
     return [*label_parts(names[:1], colours), (f"+{len(names) - 1}" if len(names) > 1 else "", "dim")]
 
 
 def _first_left(parts: list[Part]) -> list[Part]:
-    """The parts without the blanks before the first."""
+    """The parts without blanks at the beginning."""
     return [(parts[0][0].lstrip(), parts[0][1]), *parts[1:]] if parts else []
 
 
 def _sign(words: str) -> str:
-    """Checks or verdicts in short: `✓4/4`, `✗2`, `✓1`."""
+    """Checks or verdicts in a few characters: `✓4/4`, `✗2`, `✓1`."""
     sign, _, rest = words.partition(" ")
     return f"  {sign}{rest.partition(' ')[0]}" if words else ""
 
 
 def text(one: ListedIssue | ListedProposal) -> str:
-    """What a filter looks in."""
+    """The text that filters search in."""
     labels = " ".join([label.name for label in one.labels])
     if isinstance(one, ListedProposal):
         more = f"{one.head} {one.base}"
@@ -129,7 +129,7 @@ class Issues(Split):
         return (title, "title"), (f"{len(self._found)}", "dim"), (f"   p {other}", "dim")
 
     def count(self) -> str:
-        """The number of open ones."""
+        """The number of open issues or proposals."""
         counts = (
             self._kind == "issues" and self._filter.query.state == "open" and not self._filter.without_state
         )
@@ -179,7 +179,7 @@ class Issues(Split):
         return Item(one.number, left, (*counts, (f"{ago(one.updated_at, now)} ", "dim")))
 
     def _titled(self, one: ListedIssue | ListedProposal, state: Part) -> tuple[Part, ...]:
-        """State, number and title; the state as a sign where the row has no room for its word."""
+        """State, number and title; the state as a sign if the row has no room for its word."""
         brief = self.two_lines or self.app.size.width < SHORT or self.narrow
         sign: Part = (f"{state[0].strip()[:1]} ", state[1]) if brief else state
         number: Part = (f"#{one.number} " if brief else f" #{one.number:<5}", "accent")
@@ -201,8 +201,8 @@ class Issues(Split):
     # --- the filter
 
     def do_filter(self, typed: str | None = None) -> None:
-        """Ask for words and free text: the free text counts at each key, the words at enter.
-        `typed`: what the prompt begins with, instead of the filter."""
+        """Ask for words and free text: free text filters at each key, words at enter. `typed`: the initial
+        text of the prompt, instead of the current filter."""
         lines, before = self.query_one("#issues", Lines), self._filter
 
         def changed(text: str) -> None:
@@ -244,7 +244,7 @@ class Issues(Split):
         return True
 
     def _values(self, word: str) -> list[str]:
-        """The values of a word that are known here."""
+        """The known values of a filter's word."""
         if word in ("base", "head"):
             return [ref.name for ref in self.of.refs if ref.type == "branch"]
         found = self._found
@@ -265,7 +265,7 @@ class Issues(Split):
         self.app.push_screen(NewIssue(self.of.repo, self.of.head, self._values("author")))
 
     def _propose(self) -> None:
-        """Choose a branch and give a title."""
+        """Open a proposal: choose a branch, then type a title."""
         from tui.screens.choose import Choose
 
         base = self.of.repo.default_branch

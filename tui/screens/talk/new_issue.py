@@ -1,4 +1,5 @@
-"""The form of a new issue: template, title, text, labels and people. What is typed is a draft at once."""
+"""The form of a new issue: template, title, text, labels and people. Each change is stored as a draft at
+once."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ NAME = 10  # columns of the name of a field
 
 
 class NewIssue(Base):
-    """Enter changes the row under the cursor, S sends all, esc keeps it for later. `people`: handles that are
-    offered."""
+    """Enter changes the row under the cursor, S sends the issue, esc keeps the draft. `people`: handles to
+    choose from."""
 
     ACTIONS = (
         Action("open", ("enter",), "change", "svc issue create", "signed_in", footer=True),
@@ -114,7 +115,7 @@ class NewIssue(Base):
         return [str(one) for one in self._values.get(name, [])]
 
     def _set(self, name: str, value: Any) -> None:
-        """Take a value, and keep it in the draft."""
+        """Set a value, and store it in the draft."""
         self._values = {**self._values, name: value}
         self._kept.put(FORM, {name: value for name, value in self._values.items() if value})
         self.paint()
@@ -200,7 +201,7 @@ class NewIssue(Base):
         self.app.push_screen(Choose("labels" if name == "labels" else "people", items, chosen))
 
     def do_send(self) -> None:
-        """Queue the issue; the draft goes once it is in the outbox."""
+        """Queue the issue; the draft is deleted once it is in the outbox."""
         values = {name: value for name, value in self._values.items() if value}
         if not self._text("title").strip():
             self.say("an issue needs a title", "warn")

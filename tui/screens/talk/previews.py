@@ -1,4 +1,4 @@
-"""Issues and proposals in lists: their labels, and what is previewed of them."""
+"""Issues and proposals in lists: their labels and previews."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def colours_of(labels: Sequence[Label]) -> Colours:
 
 
 def label_parts(names: Sequence[str], colours: Colours) -> list[Part]:
-    """Labels, each with a dot in its colour."""
+    """Labels as parts, each with a dot in its colour."""
     parts: list[Part] = []
     for name in names:
         parts += [("  ● ", label_role(colours.get(name, ""))), (safe(name), "text")]
@@ -41,7 +41,7 @@ def label_parts(names: Sequence[str], colours: Colours) -> list[Part]:
 
 
 def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: int) -> None:
-    """Preview an issue or a proposal, and then what was said about it. `kind`: issue or proposal."""
+    """Preview an issue or a proposal, and then its comments. `kind`: issue or proposal."""
     svc = panes.front.svc
     comments: list[Comment] = []
     shown: list[Issue | Proposal] = []
@@ -105,7 +105,7 @@ def head_of_issue(issue: Issue, width: int, now: float, colours: Colours) -> lis
 
 
 def head_of_proposal(one: Proposal, width: int, now: float, colours: Colours) -> list[Line]:
-    """Title, state, branches, checks, verdicts, labels, and what keeps it from being merged."""
+    """Title, state, branches, checks, verdicts, labels, and what blocks the merge."""
     check, verdict = checks_of(one.checks), verdicts_of(one)
     facts = [
         state_of(one),

@@ -1,4 +1,4 @@
-"""What the screens of issues and proposals share: text, comments, labels, people, and their keys."""
+"""Parts that the screens of issues and proposals share: text, comments, labels, people, and their keys."""
 
 from __future__ import annotations
 
@@ -52,43 +52,43 @@ class Talk(Base):
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, self.one is not None and self.mine(self.one)
 
-    def mine(self, one: Issue | Proposal) -> bool:
-        """Whether the account wrote it."""
-        return bool(self.svc.client.account) and one.author.handle == self.svc.client.account
+    def mine(self, subject: Issue | Proposal) -> bool:
+        """Whether the account is its author."""
+        return bool(self.svc.client.account) and subject.author.handle == self.svc.client.account
 
     # --- rows
 
     @property
     def has_facts(self) -> bool:
-        """Whether facts have a column of their own."""
+        """Whether there is a column of facts."""
         return self.app.size.width >= THREE_PANES
 
     def show_facts(self, items: Sequence[Item]) -> None:
-        """Show the column of facts, if there is room for it."""
+        """Show the column of facts, if there is room."""
         facts = self.query_one("#facts", Facts)
         facts.display = self.has_facts
         facts.show(sequence(items if self.has_facts else ()))
 
-    def people_rows(self, one: Issue | Proposal) -> list[Item]:
-        """Who wrote it, its labels, whom it is assigned to, and when it changed."""
+    def people_rows(self, subject: Issue | Proposal) -> list[Item]:
+        """Its author, labels, assignees, and the time of its last change."""
         now = self.svc.clock()
-        known = self.svc.client.known(contents.labels(self.repo.id))
-        colours = colours_of(known[0]) if known is not None else {}
-        names = [label.name for label in one.labels]
+        cached = self.svc.client.known(contents.labels(self.repo.id))
+        colours = colours_of(cached[0]) if cached is not None else {}
+        names = [label.name for label in subject.labels]
         labels = [part for name in names for part in label_parts([name], colours)]
         if labels:
             labels[0] = (labels[0][0].lstrip(), labels[0][1])
-        people = "  ".join(f"@{safe(person.handle or '?')}" for person in one.assignees)
+        people = "  ".join(f"@{safe(person.handle or '?')}" for person in subject.assignees)
         opened: tuple[Part, ...] = (
-            (f"@{safe(one.author.handle or '?')} ", "person"),
-            (ago(one.created_at, now), "text"),
+            (f"@{safe(subject.author.handle or '?')} ", "person"),
+            (ago(subject.created_at, now), "text"),
         )
         return [
             *fact_rows("opened", opened),
             *fact_rows("labels", labels),
             *fact_rows("assigned", [(people, "person")]),
-            *fact_rows("comments", [(str(one.comments or ""), "text")]),
-            *fact_rows("changed", [(ago(one.updated_at, now), "text")]),
+            *fact_rows("comments", [(str(subject.comments or ""), "text")]),
+            *fact_rows("changed", [(ago(subject.updated_at, now), "text")]),
         ]
 
     def text_rows(self, text: str) -> Sequence[Row | tuple[Part, ...]]:
@@ -101,8 +101,8 @@ class Talk(Base):
 
     def reaction_rows(self, given: Reactions) -> list[tuple[Part, ...]]:
         counts = [(name, getattr(given, member)) for name, member in zip(REACTIONS, _COUNTED, strict=True)]
-        said = "  ".join(f"{name} {count}" for name, count in counts if count)
-        return [((said, "accent"),)] if said else []
+        listing = "  ".join(f"{name} {count}" for name, count in counts if count)
+        return [((listing, "accent"),)] if listing else []
 
     def comment_rows(self, comment: Comment) -> Sequence[Row | tuple[Part, ...]]:
         who = f"@{safe(comment.author.handle or '?')}"
@@ -155,7 +155,7 @@ class Talk(Base):
     def do_assign(self) -> None:
         if self.one is None:
             return
-        mine = any(one.handle == self.svc.client.account for one in self.one.assignees)
+        mine = any(person.handle == self.svc.client.account for person in self.one.assignees)
         self.patch(**{"remove_assignees" if mine else "add_assignees": ["@me"]})
 
     def do_label(self) -> None:
@@ -171,8 +171,8 @@ class Talk(Base):
         def choose(labels: list[Label], at: float) -> None:
             if self.app.screen is self:
                 items = [
-                    Item(one.name, ((_mark(one.name in on), "good"), (safe(one.name), "text")))
-                    for one in labels
+                    Item(label.name, ((_mark(label.name in on), "good"), (safe(label.name), "text")))
+                    for label in labels
                 ]
                 self.app.push_screen(Choose("labels", items, toggle))
 
