@@ -114,11 +114,11 @@ def _move_folder(copy: WorkingCopy, path: str) -> bool:
     crash, its record does.
     """
     inside = [clash for clash in copy.db.conflicts.list() if is_inside(clash.kept_as, path)]
-    kept = {clash.kept_as for clash in inside}
+    copy_names = {clash.kept_as for clash in inside}
     with copy.db.step():
         for below in [tracked for tracked in copy.entries if tracked.startswith(path + "/")]:
             copy.forget(below)
-        only_copies = bool(kept) and all(name in kept for name in files_below(copy, path))
+        only_copies = bool(copy_names) and all(name in copy_names for name in files_below(copy, path))
         name = copy.free_name(path) if only_copies else claim_name_for(copy, path, None)
         moved = renamed_records(inside, path, name)
         for clash in moved:
