@@ -254,6 +254,17 @@ class Files:
                 os.link(name, name2, src_dir_fd=fd, dst_dir_fd=fd2, follow_symlinks=False)
                 os.unlink(name, dir_fd=fd)
 
+    def move_out(self, path: str, target: Path) -> bool:
+        """Rename to a free name outside of the folder. Returns False if that is another file system."""
+        fd, name = self._parent(path)
+        try:
+            os.rename(name, target, src_dir_fd=fd)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            return False
+        return True
+
     def remove(self, path: str) -> None:
         """Unlink the file; does nothing if it does not exist."""
         try:

@@ -144,6 +144,9 @@ class OverlayFiles(Files):
             self._places[new + old[len(path) :]] = self._places.pop(old)
         self._places[path], self._places[new] = None, place
 
+    def move_out(self, path: str, target: Path) -> bool:
+        return False  # nothing of the folder leaves it
+
     def remove(self, path: str) -> None:
         if self.stat(path) is not None:
             self._places[path] = None

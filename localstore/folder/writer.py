@@ -9,6 +9,7 @@ afterwards, so a save that slipped in between is never lost. The journal makes e
     aside    what came out is a stranger's work and goes to a name of its own
     done     only the temporary file is left to remove
     partial  a large file still arrives (`localstore.sync.transfer.chunked_download`): not ours to finish
+    moving   the user's file `temp` moves to a conflict name (`localstore.sync.aside`): not ours to finish
 
 No temporary file disappears before the journal says so.
 """

@@ -328,9 +328,10 @@ class Rounds:
             clash = copy.db.conflicts.get(name)
             by = clash.by if clash is not None else author_of(copy, path)
             by = by or self.buffers.authors.get(path)
-            done.conflicts.append(Conflicting(path, name, by, copy.db.row(path) is None))
+            deleted = copy.db.row(path) is None if clash is None else clash.theirs is None
+            done.conflicts.append(Conflicting(path, name, by, deleted))
             entry = copy.entries.get(path)
-            if clash is not None and entry is not None and entry.want is not None:
+            if clash is not None and clash.mine and entry is not None and entry.want is not None:
                 with copy.db.step():
                     self.buffers.moved_aside(copy, path, clash.mine, entry.want)
         aside = {path for path, _ in copy.conflicts}

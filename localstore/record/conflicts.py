@@ -21,22 +21,33 @@ CREATE TABLE conflicts(path TEXT NOT NULL, kept_as TEXT PRIMARY KEY, base BLOB, 
 INSERT INTO conflicts SELECT * FROM one_each;
 DROP TABLE one_each;
 """
+ANY_KIND = """
+ALTER TABLE conflicts RENAME TO of_files;
+CREATE TABLE conflicts(path TEXT NOT NULL, kept_as TEXT PRIMARY KEY, base BLOB, theirs BLOB, mine BLOB,
+    by TEXT, lines TEXT NOT NULL, kept_lines TEXT NOT NULL) WITHOUT ROWID;
+INSERT INTO conflicts SELECT * FROM of_files;
+DROP TABLE of_files;
+"""
 
 
 class RecordedConflict(NamedTuple):
     """A conflict: the file at `path` has the branch's version (theirs), the file `kept_as` has the local one
     (mine). A path may have several, each with its own copy.
 
-    `base`, `theirs`, `mine`: BLAKE3 of the versions; `base` None: no common text. `by`: handle of the author
+    `base`, `theirs`, `mine`: BLAKE3 of the versions. `base` None: no common text; `theirs` None: the branch
+    has no file there; `mine` None: this folder has no file there, but a directory. `by`: handle of the author
     of theirs, None if unknown. `lines` of theirs conflict with `kept_lines` of mine, written as `12-14, 20`;
     both are empty for versions that are compared as a whole.
+
+    A directory and a file of one name: of the directory only this record stands, not one for each of its
+    files. Where a merge leaves the directory of this folder in its place, the copy is the other side's file.
     """
 
     path: str
     kept_as: str
     base: bytes | None
-    theirs: bytes
-    mine: bytes
+    theirs: bytes | None
+    mine: bytes | None
     by: str | None
     lines: str
     kept_lines: str

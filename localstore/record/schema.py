@@ -41,4 +41,5 @@ STEPS = (
     conflicts.SCHEMA,
     conflicts.SEVERAL,
     arrivals.SCHEMA,
+    conflicts.ANY_KIND,
 )

@@ -22,8 +22,9 @@ from localstore.core.tree.read import Change
 from localstore.record.database import Row
 from localstore.record.entry import PathRecord, known_by_bytes
 from localstore.sync.adopting import adopt
+from localstore.sync.aside import forget_and_move_aside
 from localstore.sync.capture import add_edit, capture
-from localstore.sync.conflicts import TextsConflict, record_conflict
+from localstore.sync.conflicts import TextsConflict
 from localstore.sync.followed import RemovedText
 from localstore.sync.remote import Remote, read_remote
 from localstore.sync.renames import text_of, written
@@ -116,7 +117,7 @@ def take_along(copy: WorkingCopy, old: str, new: str) -> None:
         copy.followed.moved.append((old, new))
         copy.followed.edited.add(new)
     elif old in copy.entries:
-        copy.forget_and_move_aside(old)
+        forget_and_move_aside(copy, old)
 
 
 def _take_text(copy: WorkingCopy, entry: PathRecord, target: PathRecord) -> bool:
@@ -135,10 +136,7 @@ def _take_text(copy: WorkingCopy, entry: PathRecord, target: PathRecord) -> bool
             copy.save(done)
     except TextsConflict as found:
         settle(copy, [entry.path])
-        with copy.db.step():
-            record_conflict(copy, target.path, found.texts)
-            copy.forget(entry.path)
-        copy.move_aside(entry.path, target.path)
+        forget_and_move_aside(copy, entry.path, target.path, found.texts)
         return False
     settle(copy, [target.path])
     return True

@@ -17,6 +17,7 @@ from localstore.folder.files import Blocked
 from localstore.folder.stat_cache import read_stat
 from localstore.record.database import PARTIAL, RESCUED, Database, Intent
 from localstore.record.objects import Objects
+from localstore.sync.aside import MOVING, claim_conflict_name, claim_name_for
 from localstore.sync.working_copy import WorkingCopy
 
 
@@ -50,6 +51,8 @@ class _OldRecord:
         """Restore temporary files of the journal, and edits that were captured and never written."""
         try:
             for intent in self._db.intents():
+                if intent.state == MOVING:
+                    continue  # a file of the user, still where it was
                 info = self._copy.files.stat(intent.temp)
                 if info is not None:
                     self._restore_temporary(intent, stat.S_ISREG(info.st_mode))
@@ -76,7 +79,7 @@ class _OldRecord:
             self._copy.files.remove(intent.temp)
             return
         if intent.new is not None or not self._move(intent.temp, intent.path):
-            self._move(intent.temp, self._copy.claim_conflict_name(intent.path, intent.temp))
+            self._move(intent.temp, claim_conflict_name(self._copy, intent.path, intent.temp))
 
     def _move(self, temp: str, name: str) -> bool:
         """Move the file. Returns False if the name is taken."""
@@ -93,4 +96,4 @@ class _OldRecord:
         data = self._objects.get(want)
         if data is None or on_disk is None or on_disk != shadow or blake3(data) == on_disk:
             return
-        self._copy.files.create(self._copy.claim_conflict_name(path), [data], None, sync=True)
+        self._copy.files.create(claim_name_for(self._copy, path, want), [data], None, sync=True)

@@ -14,6 +14,7 @@ from localstore.folder.scan_result import Scan
 from localstore.record.database import Row
 from localstore.record.entry import PathRecord
 from localstore.sync.adopting import adopt, entry_of
+from localstore.sync.aside import forget_and_move_aside, move_aside
 from localstore.sync.capture import capture
 from localstore.sync.conflicts import (
     ConflictingTexts,
@@ -239,8 +240,8 @@ def _folds_case(copy: WorkingCopy) -> bool:
 def _removals(copy: WorkingCopy, gone: list[str]) -> tuple[list[str], Ways]:
     """Remove files that the branch removed and that are unchanged here. Returns their paths, and, for a live
     folder, old path → new path of edited files that the branch renamed, which are left in place. Any other
-    edited file becomes a conflict copy, because sending it would bring the file back for everybody. On a
-    branch that may never have had the file, it stays and counts as new."""
+    edited file becomes a conflict copy, recorded as such, because sending it would bring the file back for
+    everybody. On a branch that may never have had the file, it stays and counts as new."""
     clean: list[str] = []
     edits: list[str] = []
     for path in gone:
@@ -253,11 +254,11 @@ def _removals(copy: WorkingCopy, gone: list[str]) -> tuple[list[str], Ways]:
     ways = moved_there(copy, gone, edits) if copy.live and edits else {}
     for path in edits:
         if path not in ways:
-            entry = copy.entries[path]
+            if not copy.entries[path].foreign:
+                forget_and_move_aside(copy, path)
+                continue
             with copy.db.step():
                 copy.forget(path)
-            if not entry.foreign:
-                copy.move_aside(path)
     if copy.live:
         remember_removed(copy, clean)
     remove(copy, clean)
@@ -348,7 +349,7 @@ def _move_mine_aside(copy: WorkingCopy, remote: Remote) -> None:
     with copy.db.step():
         record_versions(copy, path, remote.row.digest, mine)
         copy.forget(path)
-    copy.move_aside(path)
+    move_aside(copy, path)
 
 
 def attach_lanes(copy: WorkingCopy) -> None:

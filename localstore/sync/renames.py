@@ -21,7 +21,8 @@ from localstore.folder.files import Content
 from localstore.folder.scan_result import Scan
 from localstore.record.database import Row
 from localstore.sync.adopting import adopt
-from localstore.sync.conflicts import ConflictingTexts, record_conflict
+from localstore.sync.aside import forget_and_move_aside
+from localstore.sync.conflicts import ConflictingTexts
 from localstore.sync.remote import Remote, read_remote
 from localstore.sync.settle import writer
 from localstore.sync.working_copy import WorkingCopy
@@ -131,10 +132,7 @@ def _bring_edit(
         merged = merge(was, theirs, text)
         content = theirs if merged.conflicts or merged.text is None else merged.text
         if merged.conflicts:
-            with copy.db.step():
-                record_conflict(copy, new, ConflictingTexts(was, theirs, text, merged.conflicts))
-                copy.forget(new)
-            copy.move_aside(new)
+            forget_and_move_aside(copy, new, clash=ConflictingTexts(was, theirs, text, merged.conflicts))
         else:
             copy.merged.add(new)
     elif mine.digest == base.digest and remote.row.kind == "blob":

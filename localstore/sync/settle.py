@@ -20,6 +20,7 @@ from localstore.folder.stat_cache import Stat, read_stat
 from localstore.folder.walk_rules import NESTED
 from localstore.folder.writer import Change, Outcome, Writer
 from localstore.record.entry import PathRecord
+from localstore.sync.aside import claim_conflict_name, finish_moves, forget_and_move_aside, move_aside
 from localstore.sync.capture import capture, capture_late_save
 from localstore.sync.conflicts import ConflictingTexts, TextsConflict, record_conflict, record_versions
 from localstore.sync.merging import merge_edit
@@ -45,7 +46,7 @@ def writer(copy: WorkingCopy, trashed: Collection[bytes] = ()) -> Writer:
         copy.db,
         lambda outcomes: _finish(copy, outcomes),
         states,
-        copy.claim_conflict_name,
+        lambda path, temp: claim_conflict_name(copy, path, temp),
         lambda path, temp: copy.placing(path, temp),
     )
 
@@ -53,6 +54,7 @@ def writer(copy: WorkingCopy, trashed: Collection[bytes] = ()) -> Writer:
 def recover(copy: WorkingCopy) -> None:
     """Finish what a killed process began (device rule 5), also under an earlier record of this folder."""
     writer(copy, _in_trash(copy)).recover()
+    finish_moves(copy)
     rescue(copy)
 
 
@@ -83,14 +85,23 @@ def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: P
         copy.db.put(TRASHED, f"{copied[1].hex()} {copied[0] / path}")
     work = writer(copy, trashed=() if copied is None else (copied[1],))
     if work.apply([Change(path, new)], lambda _: iter([(new, content)]), "asked"):
-        raise in_the_way(path)
+        raise in_the_way(path, next((above for above in paths.parents(path) if _is_file(copy, above)), None))
     return trash if copied is None else copied[0]
 
 
-def in_the_way(path: str) -> Conflict:
+def _is_file(copy: WorkingCopy, path: str) -> bool:
+    info = copy.files.stat(path)
+    return info is not None and stat.S_ISREG(info.st_mode)
+
+
+def in_the_way(path: str, file: str | None = None) -> Conflict:
     """The error for a path that cannot be written, because something that is not a file is at it or above
-    it."""
+    it. `file`: the file that is above it, if that is so."""
     name = paths.terminal_safe(path)
+    if file is not None:
+        return Conflict(
+            f"{paths.terminal_safe(file)} is a file, so there can be no {name}; move it away, then try again"
+        )
     return Conflict(f"a directory or a link is where {name} belongs; move it away, then try again")
 
 
@@ -174,7 +185,7 @@ def _move_aside(copy: WorkingCopy, entry: PathRecord) -> None:
             record_conflict(copy, entry.path, clash)
         record_versions(copy, entry.path, entry.want, mine)
         copy.save(entry)
-    copy.move_aside(entry.path)
+    move_aside(copy, entry.path)
 
 
 def _conflict_on_disk(copy: WorkingCopy, entry: PathRecord) -> ConflictingTexts | None:
@@ -209,7 +220,7 @@ def _clear_path(copy: WorkingCopy, path: str) -> bool:
             if file is not None and file.kind != "text":
                 _leave(copy, path, f"{paths.terminal_safe(above)} is a file over the size cap here")
                 return False
-            copy.forget_and_move_aside(above)
+            forget_and_move_aside(copy, above)
             return True
     info = copy.files.stat(path)
     if info is not None and not stat.S_ISREG(info.st_mode) and not _is_directory(info.st_mode):
@@ -220,9 +231,6 @@ def _clear_path(copy: WorkingCopy, path: str) -> bool:
     if set(NESTED) & set(copy.files.names(path)):
         _leave(copy, path, "a nested repository lies there")
         return False
-    with copy.db.step():
-        for below in [tracked for tracked in copy.entries if tracked.startswith(path + "/")]:
-            copy.forget(below)
     _move_aside(copy, copy.entries[path])
     return True
 

@@ -267,57 +267,18 @@ class WorkingCopy:
         """Whether anything is at the path."""
         return self.files.stat(path) is not None
 
-    def claim_conflict_name(self, path: str, at: str | None = None) -> str:
-        """A free conflict name for the file of `path`, which is now at `at` if given; added to `conflicts`. A
-        text with a recorded conflict gets the name that the record gives."""
-        name = self.free_name(path)
-        text = self.digest_on_disk(at or path)
-        clashes = [clash for clash in self.db.conflicts.of(path) if clash.mine == text]
-        if clashes:
-            clash = next(
-                (candidate for candidate in clashes if not self._is_taken(candidate.kept_as)), clashes[-1]
-            )
-            if not self._is_taken(clash.kept_as):
-                name = clash.kept_as
-            elif (
-                self.digest_on_disk(clash.kept_as) != clash.mine
-            ):  # its name was taken meanwhile, or the copy edited
-                self.db.conflicts.put(clash._replace(kept_as=name))
-        self.conflicts.append((path, name))
-        return name
-
     def free_name(self, path: str, claimed: Collection[str] = ()) -> str:
         """A conflict name that no file has, and that is not `claimed`."""
         when = self.now()
         name = paths.conflict_name(path, when, self.device_id)
-        while self._is_taken(name) or name in claimed:
+        while self.is_taken(name) or name in claimed:
             when += timedelta(seconds=1)
             name = paths.conflict_name(path, when, self.device_id)
         return name
 
-    def _is_taken(self, name: str) -> bool:
+    def is_taken(self, name: str) -> bool:
+        """Whether a file has the name, or the record knows one of it."""
         return self.exists(name) or name in self.entries
-
-    def forget_and_move_aside(self, path: str) -> None:
-        """Drop the record of a path, then rename its file to a conflict name. In this order, a crash in
-        between does not look like a removal."""
-        with self.db.step():
-            self.forget(path)
-        self.move_aside(path)
-
-    def move_aside(self, path: str, of: str | None = None) -> None:
-        """Rename the file or directory at the path, if any, to a free conflict name. `of`: the path that it
-        conflicts with, None for its own."""
-        while self.exists(path):
-            self.files.forget()
-            name = self.claim_conflict_name(of or path, path)
-            try:
-                self.files.move(path, name)
-            except FileExistsError:
-                self.conflicts.pop()  # the name was taken meanwhile
-            except FileNotFoundError:
-                self.conflicts.pop()
-                return
 
     def digest_on_disk(self, path: str) -> bytes | None:
         """Digest of the regular file at the path now; None if there is none."""

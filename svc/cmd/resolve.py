@@ -38,6 +38,7 @@ SENTENCES = {
     "theirs": "Resolved {path}: it stays as it is",
     "edited": "Resolved {path} as you wrote it",
     "tool": "Resolved {path} as the program left it",
+    "absent": "Resolved {path}: it stays deleted",
     "gone": "The conflict in {path} is over: {kept} was deleted",
 }
 INSTEAD = "add --mine, --theirs or --tool CMD"
@@ -97,7 +98,7 @@ def resolve(
     repo_path = ctx.path_in_repo(path)
     with _folder(ctx) as copy:
         conflict = flow.open_conflict(copy, repo_path)
-        if conflict.mine is None:
+        if conflict.over:
             _report(ctx, flow.end(copy, conflict))
             return
         if theirs:
@@ -188,8 +189,11 @@ def _folder(ctx: Ctx) -> Iterator[WorkingCopy]:
 
 
 def _report(ctx: Ctx, done: flow.Resolved) -> None:
-    sentence = SENTENCES[done.how].format(path=done.path, kept=done.kept_as)
-    if done.trash:
+    stays_deleted = done.how == "theirs" and done.absent
+    sentence = SENTENCES["absent" if stays_deleted else done.how].format(path=done.path, kept=done.kept_as)
+    if done.trash and done.renamed:
+        ctx.out.note(f"what {done.path} held before is in {done.trash}")
+    elif done.trash:
         what = f" and what {done.path} held before are" if done.replaced else " is"
         ctx.out.note(f"{done.kept_as}{what} in {done.trash}")
     record = {

@@ -28,6 +28,7 @@ from localstore.record.entry import PathRecord, known_by_bytes
 from localstore.record.sql import value_of
 from localstore.sync import verify
 from localstore.sync.adopting import entry_of
+from localstore.sync.aside import move_aside
 from localstore.sync.interrupted_clone import CLONING, files_written
 from localstore.sync.owning import Turn, opened
 from localstore.sync.reconcile import attach_lanes
@@ -253,7 +254,7 @@ def _create(
             return None
         if copy.files.stat(path) is not None:
             # incomplete after an interrupted attempt, or the user's own: keep it under another name
-            copy.move_aside(path)
+            move_aside(copy, path)
         return copy.files.place(content, path, None, sync=False, last=last)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 
@@ -212,10 +214,14 @@ def update_file_cap(copy: WorkingCopy) -> str | None:
     return manifest.kind
 
 
+Folder = Literal["", "theirs", "mine"]
+"""Which version of a conflict is a directory, while the other is a file."""
+
+
 class ConflictCopy(msgspec.Struct, frozen=True):
     """A conflict copy: the local version of `path` is now `kept_as`. `lines` and `kept_lines`: the
     conflicting lines of the two texts. `by`: handle of the other version's author, if known. `deleted`: the
-    branch has no file there."""
+    branch has no file there. `folder`: which of the two is a directory."""
 
     path: str
     kept_as: str
@@ -223,18 +229,30 @@ class ConflictCopy(msgspec.Struct, frozen=True):
     lines: str | None = None
     kept_lines: str | None = None
     deleted: bool = False
+    folder: Folder = ""
 
 
 def conflict_copies(copy: WorkingCopy) -> list[ConflictCopy]:
     """The conflict copies made in this run."""
-    copies = []
-    for path, name in copy.conflicts:
-        clash = copy.db.conflicts.get(name)
-        if clash is not None and clash.path == path:
-            copies.append(ConflictCopy(path, name, clash.by, clash.lines or None, clash.kept_lines or None))
-        else:
-            copies.append(ConflictCopy(path, name, deleted=copy.db.row(path) is None))
-    return copies
+    return [_conflict_copy(copy, path, name) for path, name in copy.conflicts]
+
+
+def _conflict_copy(copy: WorkingCopy, path: str, name: str) -> ConflictCopy:
+    clash = copy.db.conflicts.get(name)
+    if clash is None or clash.path != path:  # resolved meanwhile
+        return ConflictCopy(path, name, deleted=copy.db.row(path) is None)
+    folder: Folder = ""
+    if _is_folder(copy, path):
+        folder = "theirs"
+    elif _is_folder(copy, name):
+        folder = "mine"
+    lines, kept_lines = clash.lines or None, clash.kept_lines or None
+    return ConflictCopy(path, name, clash.by, lines, kept_lines, clash.theirs is None, folder)
+
+
+def _is_folder(copy: WorkingCopy, path: str) -> bool:
+    info = copy.files.stat(path)
+    return info is not None and stat.S_ISDIR(info.st_mode)
 
 
 def merged_with(copy: WorkingCopy) -> dict[str, str | None]:

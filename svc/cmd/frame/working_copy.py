@@ -104,6 +104,16 @@ def note_conflicts(ctx: Ctx, conflicts: Iterable[ConflictCopy], dry_run: bool = 
 
 
 def _conflict(conflict: ConflictCopy, verb: str) -> str:
+    if conflict.folder == "theirs":
+        return (
+            f"conflict in {conflict.path}: the branch has a folder there; "
+            f"your version {verb} as {conflict.kept_as}"
+        )
+    if conflict.folder == "mine":
+        return (
+            f"conflict in {conflict.path}: the branch has a file there; "
+            f"your folder {verb} as {conflict.kept_as}"
+        )
     if conflict.deleted:
         return (
             f"conflict in {conflict.path}: it was deleted on the branch; "

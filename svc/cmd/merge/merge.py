@@ -144,10 +144,19 @@ def _note(ctx: Ctx, done: Merging) -> None:
     verb = "would be kept" if done.dry_run else "is kept"
     for conflict in done.conflicts:
         ctx.out.note(
-            f"conflict in {conflict.path}{_lines(conflict)}: your version {verb} whole as {conflict.kept_as}"
+            f"conflict in {conflict.path}{_stands(conflict, done.name)} {verb} whole as {conflict.kept_as}"
         )
     if done.trash:
         ctx.out.note(f"the replaced files are in {done.trash}")
+
+
+def _stands(conflict: ConflictCopy, source: str) -> str:
+    """What stands against what, and which of the two became the copy."""
+    if conflict.folder == "theirs":
+        return f": {source} has a folder there; your file"
+    if conflict.folder == "mine":
+        return f": you have a folder there; the file of {source}"
+    return f"{_lines(conflict)}: your version"
 
 
 def _lines(conflict: ConflictCopy) -> str:

@@ -30,7 +30,7 @@ from localstore.record.database import SealedFile
 from localstore.sync.open_merge import OpenMerge, keep, open_merge
 from localstore.sync.settle import recover
 from localstore.sync.working_copy import WorkingCopy
-from svc.flows.common import ConflictCopy, begin, tree_of
+from svc.flows.common import ConflictCopy, Folder, begin, tree_of
 from svc.flows.restore import contents_of, replace_files, require_room
 
 Tree = Mapping[str, SealedFile]
@@ -231,14 +231,18 @@ def _clashes(path: str, plans: Sequence[Plan], ours: Tree, theirs: Tree) -> bool
 
 
 def _keep_directory(copy: WorkingCopy, work: _Work, path: str, ours: Tree, theirs: Tree) -> None:
-    """The file at `path` becomes a conflict copy beside the directory."""
+    """The file at `path` becomes a conflict copy beside the directory. It may be this folder's or the other
+    side's."""
     kept_as = _free_name(copy, work, path)
     file = ours.get(path) or theirs[path]
     work.files[kept_as] = file
     work.moved[path] = kept_as
     if path in ours:
         work.removed.append(path)
-    work.result.conflicts.append(ConflictCopy(path, kept_as))
+    theirs_digest, mine_digest = (None, file.digest) if path in ours else (file.digest, None)
+    work.records.append(RecordedConflict(path, kept_as, None, theirs_digest, mine_digest, None, "", ""))
+    folder: Folder = "theirs" if path in ours else "mine"
+    work.result.conflicts.append(ConflictCopy(path, kept_as, folder=folder))
 
 
 def _free_name(copy: WorkingCopy, work: _Work, path: str) -> str:

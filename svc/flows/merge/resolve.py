@@ -1,7 +1,12 @@
-"""Resolves a conflict: one version is written to the path, and the conflict copy moves to the trash."""
+"""Resolves a conflict: one version is written to the path, and the conflict copy moves to the trash.
+
+Where one of the two is a directory, the chosen one is renamed to the path, after the other moved to the
+trash.
+"""
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
@@ -11,12 +16,13 @@ import msgspec
 from localstore.core import limits
 from localstore.core.encoding import digest
 from localstore.core.errors import ClientError, NotFound, UsageError
-from localstore.core.paths import terminal_safe
+from localstore.core.paths import is_inside, parents, terminal_safe
 from localstore.core.storage.file_kind import kind_of
 from localstore.errors import ConflictsUnresolved
 from localstore.folder.files import Content, Fetched
 from localstore.record.conflicts import RecordedConflict
-from localstore.sync.settle import recover, replace
+from localstore.sync.aside import renamed_records
+from localstore.sync.settle import in_the_way, recover, replace
 from localstore.sync.trash import move_to_trash
 from localstore.sync.working_copy import WorkingCopy
 
@@ -25,12 +31,20 @@ How = Literal["mine", "theirs", "edited", "tool", "gone"]
 
 class OpenConflict(msgspec.Struct, frozen=True):
     """A recorded conflict and what the folder has now: digests of the file (theirs) and of the copy (mine),
-    None for no file. `name`: how to name it in a command: the path, or the copy if the path has several."""
+    None for no file. `name`: how to name it in a command: the path, or the copy if the path has several.
+    `over`: the copy was deleted. `folder`: one of the two is a directory."""
 
     record: RecordedConflict
     theirs: bytes | None
     mine: bytes | None
     name: str
+    over: bool
+    folder: bool
+
+    @property
+    def copy_is_theirs(self) -> bool:
+        """Whether the copy is the other side's file: this folder's directory kept its place."""
+        return self.record.mine is None and self.mine is not None
 
 
 class Texts(msgspec.Struct, frozen=True):
@@ -43,24 +57,30 @@ class Texts(msgspec.Struct, frozen=True):
 
 class Resolved(msgspec.Struct, frozen=True):
     """The result of `resolve`. `how`: which text the path has now. `gone`: the copy had been deleted, and
-    nothing changed. `trash`: the trash folder with the copy, and with the file that was `replaced`."""
+    nothing changed. `trash`: the trash folder with the copy, and with the file that was `replaced`. `absent`:
+    there is nothing at the path. `renamed`: the copy has the path now."""
 
     path: str
     how: How
     kept_as: str
     trash: Path | None = None
     replaced: bool = False
+    absent: bool = False
+    renamed: bool = False
 
 
 def conflicts(copy: WorkingCopy) -> tuple[list[RecordedConflict], list[RecordedConflict]]:
     """(conflicts whose copy exists, conflicts whose copy was deleted). The records of the latter are
     dropped."""
+    recover(copy)
     records = copy.db.conflicts.list()
     over = [record for record in records if not copy.exists(record.kept_as)]
     with copy.db.step():
         for record in over:
             copy.db.conflicts.remove(record.kept_as)
-    return [record for record in records if record not in over], over
+    standing = [record for record in records if record not in over]
+    elsewhere = {(record.path, record.mine) for record in standing}  # a killed move left its record twice
+    return standing, [record for record in over if (record.path, record.mine) not in elsewhere]
 
 
 def all_unresolved(copy: WorkingCopy) -> dict[str, str]:
@@ -75,18 +95,30 @@ def all_unresolved(copy: WorkingCopy) -> dict[str, str]:
 def unresolved_copies(copy: WorkingCopy, paths: Iterable[str]) -> dict[str, str]:
     """Those of the paths that are copies of unresolved conflicts → the path that each conflicts with."""
     recorded = {record.kept_as: record.path for record in copy.db.conflicts.list()}
-    return {path: recorded[path] for path in paths if path in recorded}
+    if not recorded:
+        return {}
+    return {
+        path: recorded[kept_as]
+        for path in paths
+        for kept_as in (path, *reversed(parents(path)))
+        if kept_as in recorded
+    }
 
 
 def require_no_conflicts(copy: WorkingCopy) -> None:
     """Raises ConflictsUnresolved while a conflict stands whose copy the branch does not have: a push would
     publish the copy."""
     standing = {
-        copy_path: path for copy_path, path in all_unresolved(copy).items() if copy_path not in copy.entries
+        copy_path: path for copy_path, path in all_unresolved(copy).items() if not _is_sent(copy, copy_path)
     }
     if standing:
         paths = sorted(map(terminal_safe, set(standing.values())))
         raise ConflictsUnresolved(paths, terminal_safe(min(standing)))
+
+
+def _is_sent(copy: WorkingCopy, kept_as: str) -> bool:
+    """Whether the branch has the copy, or files of it if it is a directory."""
+    return kept_as in copy.entries or any(path.startswith(kept_as + "/") for path in copy.entries)
 
 
 def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
@@ -105,7 +137,19 @@ def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
     record = (with_copy or records)[0]
     alone = len(copy.db.conflicts.of(record.path)) == 1
     name = record.path if alone else record.kept_as
-    return OpenConflict(record, copy.digest_on_disk(record.path), copy.digest_on_disk(record.kept_as), name)
+    return OpenConflict(
+        record,
+        copy.digest_on_disk(record.path),
+        copy.digest_on_disk(record.kept_as),
+        name,
+        not copy.exists(record.kept_as),
+        _is_folder(copy, record.path) or _is_folder(copy, record.kept_as),
+    )
+
+
+def _is_folder(copy: WorkingCopy, path: str) -> bool:
+    info = copy.files.stat(path)
+    return info is not None and stat.S_ISDIR(info.st_mode)
 
 
 def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
@@ -117,6 +161,8 @@ def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
         data = copy.files.read_up_to(path, limits.TEXT_FILE)
         if data is None or kind_of(data) != "text":
             what = "is not text" if copy.exists(path) else "was deleted"
+            if _is_folder(copy, path):
+                what = "is a folder"
             raise ClientError(
                 f"{path} {what}; choose one version: svc resolve {conflict.name} --mine or --theirs"
             )
@@ -125,10 +171,11 @@ def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
 
 
 def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | None = None) -> Resolved:
-    """Write `text` to the path, move the copy to the trash, drop the record. Without `text` the path gets the
-    copy's bytes if `how` is mine, else it stays.
+    """Write `text` to the path, move the copy to the trash, drop the record. Without `text` the path gets
+    what the copy has if that is the version `how`, else it stays.
 
-    A repeat finishes what was interrupted. Raises ClientError if a file changed since `conflict` was read.
+    A repeat finishes what was interrupted. Raises ClientError if a file changed since `conflict` was read,
+    Conflict if a file is above the path, or what cannot move to the trash is in a directory.
     """
     record = conflict.record
     if open_conflict(copy, record.kept_as) != conflict:
@@ -136,9 +183,11 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
             f"{record.path} or {record.kept_as} changed meanwhile; nothing was done; "
             f"run svc resolve {conflict.name} again"
         )
+    if conflict.folder and (how == "theirs") == conflict.copy_is_theirs:
+        return _take_copy(copy, conflict, how)
     content: Content | None = None
     new_digest = conflict.theirs
-    if how == "mine":
+    if how == "mine" and not conflict.folder:
         new_digest, content = conflict.mine, Fetched(record.kept_as, stays=True)
     elif text is not None:
         new_digest, content = digest(text), text
@@ -147,9 +196,42 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
         replaced = replace(copy, record.path, new_digest, content, None)
     trash = move_to_trash(copy, [record.kept_as], replaced)
     with copy.db.step():
-        copy.db.conflicts.remove(record.kept_as)
+        for clash in _with_inside(copy, record):
+            copy.db.conflicts.remove(clash.kept_as)
     copy.files.forget()
-    return Resolved(record.path, how, record.kept_as, trash, replaced is not None)
+    absent = not copy.exists(record.path)
+    return Resolved(record.path, how, record.kept_as, trash, replaced is not None, absent)
+
+
+def _take_copy(copy: WorkingCopy, conflict: OpenConflict, how: How) -> Resolved:
+    """Rename the copy to the path, where a file and a directory cannot both be. What is there moves to the
+    trash."""
+    record = conflict.record
+    blocked = next((above for above in parents(record.path) if _is_file(copy, above)), None)
+    if blocked is not None:
+        raise in_the_way(record.path, blocked)
+    trash = move_to_trash(copy, [record.path])
+    inside = [clash for clash in _with_inside(copy, record) if clash != record]
+    with copy.db.step():
+        for clash in renamed_records(inside, record.kept_as, record.path):
+            copy.db.conflicts.put(clash)
+    copy.files.forget()
+    copy.files.move(record.kept_as, record.path)
+    with copy.db.step():
+        for clash in (record, *inside):
+            copy.db.conflicts.remove(clash.kept_as)
+    copy.files.forget()
+    return Resolved(record.path, how, record.kept_as, trash, trash is not None, renamed=True)
+
+
+def _with_inside(copy: WorkingCopy, record: RecordedConflict) -> list[RecordedConflict]:
+    """The record, and those of copies in its copy if that is a directory."""
+    return [clash for clash in copy.db.conflicts.list() if is_inside(clash.kept_as, record.kept_as)]
+
+
+def _is_file(copy: WorkingCopy, path: str) -> bool:
+    info = copy.files.stat(path)
+    return info is not None and not stat.S_ISDIR(info.st_mode)
 
 
 def end(copy: WorkingCopy, conflict: OpenConflict) -> Resolved:

@@ -71,7 +71,8 @@ def test_record_and_texts_survive_another_branch_and_another_process(tmp_path: P
     store = Objects(tmp_path / "objects", again)
     [kept] = again.conflicts.list()
     assert kept == APP
-    assert [store.get(name) for name in (kept.base or b"", kept.theirs, kept.mine)] == list(TEXTS.values())
+    names = [name for name in (kept.base, kept.theirs, kept.mine) if name is not None]
+    assert [store.get(name) for name in names] == list(TEXTS.values())
     store.close()
     again.close()
 
@@ -98,6 +99,22 @@ def test_conflicts_of_before_stay_when_a_path_may_have_several(tmp_path: Path) -
     old.close()
     db = Database(path)
     assert db.conflicts.list() == [APP, ZOO]
+    db.close()
+
+
+def test_conflicts_of_before_stay_when_a_side_may_have_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    old = sqlite3.connect(path)
+    before = next(n for n, step in enumerate(STEPS) if "TABLE of_files" in step)
+    old.executescript(f"BEGIN;{''.join(STEPS[:before])}PRAGMA user_version={before};COMMIT;")
+    old.executemany("INSERT INTO conflicts VALUES(?,?,?,?,?,?,?,?)", [APP, ZOO])
+    old.commit()
+    old.close()
+    db = Database(path)
+    none_there, folder_here = APP._replace(kept_as="b", theirs=None), APP._replace(kept_as="c", mine=None)
+    for one in (none_there, folder_here):
+        db.conflicts.put(one)
+    assert db.conflicts.list() == [APP, none_there, folder_here, ZOO]
     db.close()
 
 

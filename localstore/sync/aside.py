@@ -1,0 +1,155 @@
+"""Moves files and directories out of the way, to conflict names.
+
+Each is recorded as a conflict before it moves, so that no copy is announced and then forgotten: a push waits
+until the user resolves it.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+
+from localstore.core.paths import is_inside
+from localstore.record.conflicts import RecordedConflict
+from localstore.record.database import Intent
+from localstore.sync.conflicts import ConflictingTexts, author_of, record_conflict
+from localstore.sync.working_copy import WorkingCopy
+
+MOVING = "moving"  # in the journal: a file of a path that the branch lacks is about to move aside
+
+
+def claim_conflict_name(copy: WorkingCopy, path: str, at: str | None = None) -> str:
+    """As `claim_name_for`, for the file of `path`, which is now at `at` if given."""
+    return claim_name_for(copy, path, copy.digest_on_disk(at or path))
+
+
+def claim_name_for(copy: WorkingCopy, path: str, mine: bytes | None) -> str:
+    """A free conflict name for what `path` had here, whose digest is `mine`; added to `WorkingCopy.conflicts`
+    and recorded. What has a recorded conflict already gets the name that the record gives."""
+    same = [clash for clash in copy.db.conflicts.of(path) if clash.mine == mine]
+    unused = [clash for clash in same if not copy.is_taken(clash.kept_as)]
+    if unused:
+        name = unused[0].kept_as
+    else:
+        name = copy.free_name(path)
+        row = copy.db.row(path)
+        theirs = row.digest if row is not None else None
+        fresh = RecordedConflict(path, name, None, theirs, mine, author_of(copy, path), "", "")
+        with copy.db.step():
+            copy.db.conflicts.put(same[-1]._replace(kept_as=name) if same else fresh)
+    copy.conflicts.append((path, name))
+    return name
+
+
+def forget_and_move_aside(
+    copy: WorkingCopy, path: str, of: str | None = None, clash: ConflictingTexts | None = None
+) -> None:
+    """Drop the record of a path, then rename its file to a conflict name. In this order, a crash in between
+    does not look like a delete. It does not make the file a new one either: the journal has the move, because
+    where the branch lacks the path no pull would look at it again.
+
+    `of`: the path that it conflicts with, None for its own. `clash`: the texts, to be recorded as well."""
+    with copy.db.step():
+        if clash is not None:
+            record_conflict(copy, of or path, clash)
+        copy.forget(path)
+        intent = Intent(path, of or path, None, None, MOVING)
+        copy.db.put_intents([intent])
+    _finish_move(copy, intent)
+
+
+def finish_moves(copy: WorkingCopy) -> None:
+    """Finish the moves that a killed process had begun."""
+    for intent in copy.db.intents():
+        if intent.state == MOVING:
+            _finish_move(copy, intent)
+
+
+def _finish_move(copy: WorkingCopy, intent: Intent) -> None:
+    move_aside(copy, intent.temp, intent.path)
+    with copy.db.step():
+        copy.db.drop_intents([intent.temp])
+
+
+def move_aside(copy: WorkingCopy, path: str, of: str | None = None) -> None:
+    """Rename the file or directory at the path, if any, to a free conflict name. `of`: the path that it
+    conflicts with, None for its own."""
+    while (info := copy.files.stat(path)) is not None:
+        copy.files.forget()
+        if stat.S_ISDIR(info.st_mode):
+            moved = _move_folder(copy, path)
+        else:
+            moved = _move(copy, path, claim_conflict_name(copy, of or path, path))
+            if not moved:
+                _give_up_name(copy, path)
+        if moved:
+            return
+
+
+def _move(copy: WorkingCopy, path: str, name: str) -> bool:
+    """Rename. Returns False if the name was taken meanwhile, or nothing is there any more."""
+    try:
+        copy.files.move(path, name)
+    except (FileExistsError, FileNotFoundError):
+        return False
+    return True
+
+
+def _give_up_name(copy: WorkingCopy, path: str) -> None:
+    """Undo the last claim of a name. A file that is still at the path keeps what is recorded of it, for the
+    next claim."""
+    _, name = copy.conflicts.pop()
+    clash = copy.db.conflicts.get(name)
+    with copy.db.step():
+        copy.db.conflicts.remove(name)
+        if clash is not None and copy.exists(path):
+            copy.db.conflicts.put(clash._replace(kept_as=copy.free_name(clash.path)))
+
+
+def _move_folder(copy: WorkingCopy, path: str) -> bool:
+    """Rename a directory to a free conflict name. The copies in it that are recorded already follow it; if it
+    has other files, it is a conflict of its own. Returns False as `_move` does.
+
+    Their records are there twice until the directory has its name: whichever of the two names exists after a
+    crash, its record does.
+    """
+    inside = [clash for clash in copy.db.conflicts.list() if is_inside(clash.kept_as, path)]
+    copy_names = {clash.kept_as for clash in inside}
+    with copy.db.step():
+        for below in [tracked for tracked in copy.entries if tracked.startswith(path + "/")]:
+            copy.forget(below)
+        only_copies = bool(copy_names) and all(name in copy_names for name in files_below(copy, path))
+        name = copy.free_name(path) if only_copies else claim_name_for(copy, path, None)
+        moved = renamed_records(inside, path, name)
+        for clash in moved:
+            copy.db.conflicts.put(clash)
+    is_moved = _move(copy, path, name)
+    with copy.db.step():
+        for clash in inside if is_moved else moved:
+            copy.db.conflicts.remove(clash.kept_as)
+        if not is_moved and not only_copies:
+            _give_up_name(copy, path)
+    if is_moved:
+        copy.conflicts = [
+            (of, name + kept_as[len(path) :] if is_inside(kept_as, path) else kept_as)
+            for of, kept_as in copy.conflicts
+        ]
+    return is_moved
+
+
+def renamed_records(records: list[RecordedConflict], old: str, new: str) -> list[RecordedConflict]:
+    """The records of copies in the directory `old`, for when it is called `new`."""
+    return [clash._replace(kept_as=new + clash.kept_as[len(old) :]) for clash in records]
+
+
+def files_below(copy: WorkingCopy, path: str) -> Iterator[str]:
+    """The paths of everything in a directory that is no directory itself."""
+    folders = [path]
+    while folders:
+        folder = folders.pop()
+        for name in copy.files.names(folder):
+            info = copy.files.stat(f"{folder}/{name}")
+            if info is not None and stat.S_ISDIR(info.st_mode):
+                folders.append(f"{folder}/{name}")
+            elif info is not None:
+                yield f"{folder}/{name}"
