@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from textual.events import Key
     from textual.screen import Screen
+    from textual.widget import Widget
 
     from localstore.core.endpoint import Endpoint
     from localstore.core.model.repo import Repo
@@ -107,6 +108,8 @@ class AskedApp(Protocol):
     def came_below(self, key: Key) -> bool: ...
 
     def passed(self) -> None: ...
+
+    def keep_order(self, widget: Widget) -> None: ...
 
     def carry_out(self, action: Action) -> None: ...
 
