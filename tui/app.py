@@ -9,9 +9,11 @@ servers never run on the app's own thread.
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -27,7 +29,7 @@ from tui import reads
 from tui.actions import EVERYWHERE, Action, remap
 from tui.client import Client, sentence, state_after
 from tui.colouring import COLOURING
-from tui.commands import Commands
+from tui.commands import Commands, Field, given, missing, words_of
 from tui.display.hyperlinks import terminal_opens
 from tui.display.screen import Over
 from tui.drafts import Drafts
@@ -36,6 +38,7 @@ from tui.listening.news import News
 from tui.machine import NOWHERE, Machine, Place
 from tui.offers import OFFERS
 from tui.reads import Read
+from tui.screens.order import KeysInOrder
 from tui.sending import Sending
 from tui.theme import BACKGROUNDS, THEMES, selected
 from tui.widgets.picture import over
@@ -43,12 +46,16 @@ from tui.widgets.picture import over
 T = TypeVar("T")
 
 
+OF_A_REPO = frozenset({"issue", "pr", "label", "repo", "log", "show", "blame"})  # first words of commands
+SEAL = "seal"
+SHOWN = frozenset({"run", "version", "advisory", "report", "webhook"})  # parameters that screens know by name
 TICK = 10.0  # seconds between two looks at what times say by now
 QUEUE_EVERY = 30.0  # seconds between attempts to send what waits
 
 
-class SvcApp(News, inherit_bindings=False):
-    """The app. `colours`: name of the theme; `images`: how the terminal shows pictures."""
+class SvcApp(KeysInOrder, inherit_bindings=False):
+    """The app. `colours`: name of the theme; `images`: how the terminal shows pictures; `commands`: None
+    where it was opened without them."""
 
     ENABLE_COMMAND_PALETTE = False
     CSS = """
@@ -81,6 +88,7 @@ class SvcApp(News, inherit_bindings=False):
         self.images, self.notice = images, notice
         self.entries: list[QueuedAction] = []  # of the outbox, as of the last change
         self.pressed = ""  # the key whose action runs
+        self.news = News(self)
         self._painted = False
         self._selected = ("", "")  # a theme and the role of the cursor's line in it
         self.shares: dict[str, int] = {}  # hundredths of the width that a list takes, by its name
@@ -158,15 +166,15 @@ class SvcApp(News, inherit_bindings=False):
 
         def work() -> None:
             began = time.monotonic()
-            self.later(lambda: self.asks(began))
+            self.later(lambda: self.news.asks(began))
             try:
                 value, at = self.client.fetch(read)
-                self.took = time.monotonic() - began
+                self.news.took = time.monotonic() - began
             except Exception as error:
                 self._tell(worker(), screen, error, failed)
                 return
             finally:
-                self.later(lambda: self.answered(began))
+                self.later(lambda: self.news.answered(began))
             if not worker().is_cancelled:
                 self.call_from_thread(self._arrived, screen, lambda: paint(value, at))
 
@@ -257,7 +265,7 @@ class SvcApp(News, inherit_bindings=False):
 
     def _queue_sent(self, screen: Any, entries: list[QueuedAction], report: Report) -> None:
         if report.stopped or report.sent or report.refused:
-            self.line_state = "offline" if report.stopped else "online"
+            self.news.state = "offline" if report.stopped else "online"
         self._show_queue(screen, entries)
         if not screen.is_attached:
             return
@@ -303,6 +311,20 @@ class SvcApp(News, inherit_bindings=False):
         elif self.drafts is not None:
             self.drafts.keep(name, "")
 
+    def write_text(
+        self, what: str, text: str, done: Callable[[str], None], changed: Callable[[str], None]
+    ) -> None:
+        """Let the user write a text of several lines in the app, see `Write`."""
+        from tui.screens.write import Write
+
+        self.push_screen(Write(what, text, done, changed))
+
+    def follow_link(self, screen: Any, target: str) -> None:
+        """Open what a link of the screen leads to, or copy its address."""
+        from tui.screens.following import follow
+
+        follow(screen, target)
+
     def _tell(
         self,
         worker: Worker[None],
@@ -314,16 +336,16 @@ class SvcApp(News, inherit_bindings=False):
             return
 
         def tell() -> None:
-            self.line_state = state_after(error)
+            self.news.state = state_after(error)
             if screen.is_attached:
-                screen.say(sentence(error), "warn" if self.line_state != "online" else "bad")
+                screen.say(sentence(error), "warn" if self.news.state != "online" else "bad")
                 if failed is not None:
                     failed(error)
 
         self.call_from_thread(tell)
 
     def _arrived(self, screen: Any, paint: Callable[[], None]) -> None:
-        self.line_state = "online"
+        self.news.state = "online"
         if screen.is_attached:
             paint()
             screen.show_frame()
@@ -408,7 +430,131 @@ class SvcApp(News, inherit_bindings=False):
 
     def on_unmount(self) -> None:
         COLOURING.close()
-        self.following.close()
+        self.news.following.close()
         self.client.close()
         if self.sending is not None:
             self.sending.close()
+
+    @property
+    def _current(self) -> Any:
+        return self.screen
+
+    def later(self, work: Callable[[], None]) -> None:
+        """Run on the app's own thread, without waiting, because the app may be ending."""
+        if self._loop is not None and self.is_running:
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self.call_later, work)
+
+    # --- what the screen shows
+
+    def here(self) -> str:
+        """The full name of the repository that the screen shows; "" for none."""
+        repo: Repo | None = self._current.subject()[0]
+        return repo.full_name if repo is not None else ""
+
+    def summary(self, path: str) -> str:
+        """What a command does, in one line; "" for an unknown one."""
+        return self.commands.summaries.get(path, "") if self.commands is not None else ""
+
+    def known_for(self, path: str, fields: Sequence[Field]) -> dict[str, str]:
+        """The values of a command's parameters that the screen shows: repository, number, run, version,
+        seal."""
+        repo: Repo | None = self._current.subject()[0]
+        facts: dict[str, str] = self._current.facts()
+        first = path.partition(" ")[0]
+        names = {field.name for field in fields if not field.spelled}
+        values = {name: facts[name] for name in names & SHOWN & set(facts) if not path.endswith(" create")}
+        if "number" in names and first in facts:
+            values["number"] = facts[first]
+        if any(field.name == SEAL for field in fields) and SEAL in facts:
+            values[SEAL] = facts[SEAL]
+        if repo is None:
+            return values
+        if "repository" in names:
+            values["repository"] = repo.full_name
+        elif first in OF_A_REPO and repo.id != self.place.repo_id:
+            values["repo"] = repo.full_name
+        return values
+
+    def refused(self, action: Action) -> str:
+        """Why the role of the account does not allow the action here; "" if it does."""
+        from svc.flows.place.rights import refusal
+
+        repo, mine = self._current.subject() if action.right else (None, False)
+        return refusal(action.right, repo, mine) if repo is not None else ""
+
+    def do_account(self) -> None:
+        from tui.screens.settings.account import Account
+
+        if not isinstance(self.screen, Account):
+            self.push_screen(Account())
+
+    # --- palette, command line, form
+
+    def do_help(self) -> None:
+        from tui.screens.command.palette import Help
+
+        self.push_screen(Help(self.actions(), self._current.where, self.refused))
+
+    def do_palette(self) -> None:
+        from tui.screens.command.palette import Palette
+        from tui.screens.tables import commands_with_rights
+
+        offered = self.actions()
+        named = {action.command.removeprefix("svc ") for action in OFFERS}
+        summaries = self.commands.summaries if self.commands is not None else {}
+        rights = commands_with_rights()
+        others = tuple(
+            Action(f"command {path}", (), summary, f"svc {path}", right=rights.get(path, ""))
+            for path, summary in summaries.items()
+            if path not in named
+        )
+        self.push_screen(Palette((*offered, *others), "type to filter", self.refused))
+
+    def do_command(self) -> None:
+        """Type a command line."""
+        from tui.screens.command.line import CommandLine
+
+        if self.commands is not None:
+            self.push_screen(CommandLine(self.commands, self.known_for))
+
+    def open_form(self, path: str, **values: str) -> None:
+        """Ask for the parameters of a command, with `values` and those that the screen shows; run it."""
+        from tui.screens.command.form import Form
+
+        if self.commands is not None and path in self.commands.summaries:
+            fields = self.commands.fields(path)
+            self.push_screen(Form(path, fields, {**self.known_for(path, fields), **values}))
+
+    def run_line(self, line: str) -> None:
+        """Run a command line. Missing values are taken from the screen, or asked for in a form."""
+        from tui.screens.command.form import Form
+
+        try:
+            words = shlex.split(line.strip().removeprefix("svc "))
+        except ValueError as error:
+            self._current.say(f"the command line cannot be read: {error}", "warn")
+            return
+        path = self.commands.path_in(words) if self.commands is not None else ""
+        if self.commands is None or not path:
+            self.run_words(words)
+            return
+        fields = self.commands.fields(path)
+        values = given(fields, words[len(path.split()) :])
+        if values is None or "--help" in words or "-h" in words:
+            self.run_words(words)
+            return
+        from_screen = self.known_for(path, fields)
+        from_screen.pop(SEAL, None)  # a form shows which; a typed line without one means the newest
+        values = {**from_screen, **values}
+        if missing(fields, values):
+            self.push_screen(Form(path, fields, values))
+        else:
+            self.run_words(words_of(path, fields, values))
+
+    def run_words(self, words: list[str]) -> None:
+        """Run a command of svc and show what it prints."""
+        from tui.screens.command.output import Output
+
+        if words and self.commands is not None:
+            self.push_screen(Output(words, self.place.folder, self.commands))

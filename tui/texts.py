@@ -23,7 +23,7 @@ from tui.widgets.lines import Item
 if TYPE_CHECKING:
     from textual.widget import Widget
 
-    from tui.app import SvcApp
+    from tui.asked import AskedApp
     from tui.markdown.words import Row
 
 LATE_MAX = 3  # texts of a screen that may take too long; the others are then shown as they were written
@@ -101,7 +101,7 @@ class Texts:
             colours = {key: coloured(key[0], language=key[1]) for key in plain if time.monotonic() < until}
             app.later(lambda: self._learn(colours))
 
-        app = cast("SvcApp", self._of.app)
+        app = cast("AskedApp", self._of.app)
         app.run_worker(work, thread=True, group="markdown", exit_on_error=False)
 
     def _learn(self, colours: dict[tuple[str, str], Coloured | None]) -> None:

@@ -149,7 +149,7 @@ async def test_the_light_changes_while_a_screen_opens(issue: str, open_app: Open
         assert isinstance(app, SvcApp)
         for _ in range(3):
             app.do_command()
-            app._set_state("live")  # the new screen is in front and has no widgets yet
+            app.news._set_state("live")  # the new screen is in front and has no widgets yet
             await sees(pilot, "esc")
             await press(pilot, "escape")
 

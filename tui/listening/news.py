@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from tui.calling import Calling
-from tui.client import Client
+from tui.asked import AskedApp
 from tui.listening.events import Following
-from tui.sending import Sending
+
+if TYPE_CHECKING:
+    from textual.timer import Timer
 
 NEWS_EVERY = 0.5  # seconds between an event and the request for its changes; events within are one
 RESTS = 4  # times as long as the last request took, before news ask for its like again
@@ -20,18 +21,22 @@ SLOW = 2.0  # seconds without an answer, after which the light says so
 NEWS_LATER = (3.0, 10.0, 30.0)  # seconds after which what the server does after an event is asked for
 
 
-class News(Calling, inherit_bindings=False):
-    """Listens to events while signed in. `line_state`: state of the connection, a name of LIGHTS;
-    `line_since`: its beginning."""
+class AskedByNews(AskedApp, Protocol):
+    """What news ask of the app, beyond what screens do."""
 
-    client: Client
-    sending: Sending | None
-    clock: Callable[[], float]
+    key_at: float  # when the last key came, by the monotonic clock
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._line_state, self.line_since = "unknown", ""
-        self.following = Following(lambda: self.client.api, self._heard, self._followed)
+    def set_timer(self, delay: float, callback: Callable[[], None]) -> Timer: ...
+
+
+class News:
+    """Listens to events while signed in. `state`: state of the connection, a name of LIGHTS; `since`: its
+    beginning."""
+
+    def __init__(self, app: AskedByNews) -> None:
+        self._app = app
+        self._state, self.since = "unknown", ""
+        self.following = Following(lambda: app.client.api, self._heard, self._followed)
         self._pushed = ""  # how news come by themselves: live, polling or not
         self._news_due = self._later_due = False
         self._put_off = 0.0  # since when a reading waits for a pause between keys; 0: none does
@@ -42,41 +47,41 @@ class News(Calling, inherit_bindings=False):
         self._missed: set[str] = set()  # others that changed
 
     @property
-    def line_state(self) -> str:
-        return self._line_state
+    def state(self) -> str:
+        return self._state
 
-    @line_state.setter
-    def line_state(self, state: str) -> None:
+    @state.setter
+    def state(self, state: str) -> None:
         if state == "online" and self._pushed:
             state = self._pushed
-        if state != self._line_state:
-            self._line_state = state
-            self.line_since = datetime.fromtimestamp(self.clock(), UTC).isoformat()
+        if state != self._state:
+            self._state = state
+            self.since = datetime.fromtimestamp(self._app.clock(), UTC).isoformat()
 
     def asks(self, since: float) -> None:
         """Called when a request is sent; after SLOW seconds without an answer the light shows that."""
         self._asked.append(since)
-        self.set_timer(SLOW, lambda: self._waits(since))
+        self._app.set_timer(SLOW, lambda: self._waits(since))
 
     def answered(self, since: float) -> None:
         """Called when the request has ended."""
         if since in self._asked:
             self._asked.remove(since)
-        if self.line_state == "slow" and not self._asked:
+        if self.state == "slow" and not self._asked:
             self._show_state("online")
 
     def _waits(self, since: float) -> None:
-        if since in self._asked and self.line_state not in ("offline", "sign_in"):
+        if since in self._asked and self.state not in ("offline", "sign_in"):
             self._show_state("slow")
 
     def _show_state(self, state: str) -> None:
-        self.line_state = state
-        cast("Any", self.screen).show_frame()
+        self.state = state
+        cast("Any", self._app.screen).show_frame()
 
     def follow(self, repo_ids: Sequence[str]) -> None:
         """Listen to events of the repositories that the screen shows, while signed in."""
         self._shows = frozenset(repo_ids)
-        if self.sending is None or not self.sending.signed_in:
+        if self._app.sending is None or not self._app.sending.signed_in:
             return
         if not self._missed.isdisjoint(repo_ids):
             self._news_soon()  # what came while another screen was in front
@@ -84,10 +89,10 @@ class News(Calling, inherit_bindings=False):
         self.following.follow(repo_ids)
 
     def _followed(self, state: str) -> None:
-        self.later(lambda: self._set_state(state))
+        self._app.later(lambda: self._set_state(state))
 
     def _heard(self, repo_id: str) -> None:
-        self.later(lambda: self._news_of(repo_id))
+        self._app.later(lambda: self._news_of(repo_id))
 
     def _set_state(self, state: str) -> None:
         was, self._pushed = self._pushed, state if state in ("live", "polling") else ""
@@ -104,17 +109,17 @@ class News(Calling, inherit_bindings=False):
     def _news_soon(self) -> None:
         if not self._news_due:
             self._news_due = True
-            self.set_timer(max(NEWS_EVERY, RESTS * self.took), self._ask_for_news)
+            self._app.set_timer(max(NEWS_EVERY, RESTS * self.took), self._ask_for_news)
 
     def _ask_for_news(self) -> None:
         now = time.monotonic()
         self._put_off = self._put_off or now
-        quiet = now - self.key_at
+        quiet = now - self._app.key_at
         if self.took > LONG and quiet < PAUSE and now < self._put_off + NO_PAUSE:
-            self.set_timer(PAUSE - quiet, self._ask_for_news)
+            self._app.set_timer(PAUSE - quiet, self._ask_for_news)
             return
         self._news_due, self._put_off = False, 0.0
-        screen = cast("Any", self.screen)
+        screen = cast("Any", self._app.screen)
         screen.news()
         if screen.FOLLOWS_LATER:
             self._asked_later = 0
@@ -123,13 +128,13 @@ class News(Calling, inherit_bindings=False):
     def _ask_again(self) -> None:
         if not self._later_due and self._asked_later < len(NEWS_LATER):
             self._later_due = True
-            self.set_timer(NEWS_LATER[self._asked_later], self._ask_later)
+            self._app.set_timer(NEWS_LATER[self._asked_later], self._ask_later)
 
     def _ask_later(self) -> None:
         """Ask again later: the server fills inboxes some time after the event."""
         self._later_due = False
         self._asked_later += 1
-        screen = cast("Any", self.screen)
+        screen = cast("Any", self._app.screen)
         if screen.FOLLOWS_LATER:
             screen.news()
             self._ask_again()

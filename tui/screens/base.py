@@ -20,7 +20,7 @@ from tui.widgets.frame import LIGHTS, OPENING_SECONDS, Hints, Line, Prompt
 from tui.widgets.lines import Lines
 
 if TYPE_CHECKING:
-    from tui.app import SvcApp
+    from tui.asked import AskedApp
 
 READING_SECONDS = 10.0  # that keys wait for a screen that opens when something is read
 TWO_PANES, THREE_PANES = 100, 140  # columns from which there are as many
@@ -50,8 +50,8 @@ class Base(Screen[None], inherit_bindings=False):
         self._ahead: list[Key] = []  # the keys that wait
 
     @property
-    def svc(self) -> SvcApp:
-        return cast("SvcApp", self.app)
+    def svc(self) -> AskedApp:
+        return cast("AskedApp", self.app)
 
     def actions(self) -> tuple[Action, ...]:
         return self.ACTIONS
@@ -74,7 +74,7 @@ class Base(Screen[None], inherit_bindings=False):
         self.show_frame()
 
     def on_screen_resume(self) -> None:
-        self.svc.follow(self.about())
+        self.svc.news.follow(self.about())
         self.show_frame()
 
     @property
@@ -96,7 +96,7 @@ class Base(Screen[None], inherit_bindings=False):
             return
         waiting = sum(entry.state != "refused" for entry in self.svc.entries)
         queued = (f"⋯ {waiting} queued  ", "warn") if waiting else ("", "text")
-        light = (queued, *LIGHTS[self.svc.line_state], (" ", "text"))
+        light = (queued, *LIGHTS[self.svc.news.state], (" ", "text"))
         self.query_one("#title", Line).put(self.title_parts(), light)
         keys = self.query_one("#keys", Hints)
         if self._said is not None:
@@ -131,7 +131,7 @@ class Base(Screen[None], inherit_bindings=False):
     def listen(self) -> None:
         """Listen to the repositories that the screen is about now, if it is in front."""
         if self.is_current:
-            self.svc.follow(self.about())
+            self.svc.news.follow(self.about())
 
     def subject(self) -> tuple[Repo | None, bool]:
         """The repository that the screen's actions are about, and whether the account is the author of what
@@ -235,9 +235,7 @@ class Base(Screen[None], inherit_bindings=False):
 
         begun = (kept or text).rstrip("\n")
         if "\n" in begun or "\t" in begun:
-            from tui.screens.write import Write
-
-            self.app.push_screen(Write(sign, begun, finish, changed))
+            self.svc.write_text(sign, begun, finish, changed)
         else:
             self.ask(sign, finish, changed, begun)
 
@@ -378,12 +376,10 @@ class Base(Screen[None], inherit_bindings=False):
 
     def follow_link(self, target: str) -> None:
         """Open the target of a link, or copy its address."""
-        from tui.screens.following import follow
-
         if target.startswith(DETAILS) and self.texts_shown is not None:
             self.texts_shown.toggle(target)
         else:
-            follow(self, target)
+            self.svc.follow_link(self, target)
 
     def do_back(self) -> None:
         if self.leave_filter():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from textual.app import ComposeResult
@@ -13,13 +13,13 @@ from localstore.core.model.ref import Ref
 from localstore.core.model.repo import Repo
 from tui import contents
 from tui.actions import Action
-from tui.screens.base import READING_SECONDS, Base
 from tui.screens.code.code import Code
 from tui.screens.code.overview import Overview
 from tui.screens.lists.insights import Insights
 from tui.screens.lists.releases import Releases
 from tui.screens.lists.runs import Workflows
 from tui.screens.lists.security import Security
+from tui.screens.repo_page import RepoPage
 from tui.screens.settings.settings import Settings
 from tui.screens.talk.issues import Issues
 from tui.screens.view import View
@@ -50,8 +50,8 @@ SHORT = {  # names of tabs on a narrow screen
 SOON = 0.02  # seconds
 
 
-class RepoScreen(Base):
-    """`view`: the current tab. `seal`: the seal that all tabs show, None without one."""
+class RepoScreen(RepoPage):
+    """`view`: the current tab."""
 
     ACTIONS = (
         *(
@@ -62,13 +62,7 @@ class RepoScreen(Base):
     )
 
     def __init__(self, repo: Repo, tab: int = 2) -> None:
-        super().__init__()
-        self.repo = repo
-        self.ref_name = repo.default_branch
-        self.refs: list[Ref] = []
-        self.read = False  # whether the branches are
-        self.seal: str | None = None
-        self._waits: Callable[[], None] | None = None  # what waits for the branches
+        super().__init__(repo)
         self._views: dict[int, View] = {}
         self._tab = tab
         self._left = False
@@ -87,9 +81,6 @@ class RepoScreen(Base):
         own = self.view.ACTIONS if self.view else ()
         named = {action.id for action in own}
         return (*own, *(action for action in self.ACTIONS if action.id not in named))
-
-    def subject(self) -> tuple[Repo | None, bool]:
-        return self.repo, False
 
     def facts(self) -> dict[str, str]:
         seal = {"seal": self.seal} if self.seal is not None else {}
@@ -192,11 +183,6 @@ class RepoScreen(Base):
     def do_refresh(self) -> None:
         self.svc.load(contents.refs(self.repo.id), self._paint_refs, lambda _: self._not_read())
 
-    def once_read(self, act: Callable[[], None]) -> None:
-        """Call `act` once the branches are loaded, and hold keys until then for what it opens."""
-        self._waits = act
-        self.hold_keys(READING_SECONDS)
-
     def _not_read(self) -> None:
         self._waits = None
         self.drop_keys()
@@ -219,15 +205,10 @@ class RepoScreen(Base):
         if paint is not None:
             paint()
 
-    @property
-    def head(self) -> str | None:
-        """The newest seal of the shown branch, or the seal of the shown tag."""
-        return next((ref.head for ref in self.refs if ref.name == self.ref_name), None)
-
     def go_to(self, name: str, seal: str | None) -> None:
         """Show the repository at another branch, tag or seal."""
         changed = (name, seal) != (self.ref_name, self.seal)
-        self.ref_name, self.seal = name, seal
+        super().go_to(name, seal)
         if changed:
             for view in self._views.values():
                 if view.is_mounted:

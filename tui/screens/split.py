@@ -21,7 +21,7 @@ from tui.widgets.lines import Lines, sequence
 if TYPE_CHECKING:
     from textual.widget import Widget
 
-    from tui.app import SvcApp
+    from tui.asked import AskedApp
     from tui.markdown.words import Row
 
     Mixed = Widget
@@ -152,7 +152,7 @@ class Panes(Mixed):
         self._say_where()
 
     @property
-    def _svc(self) -> SvcApp:
+    def _svc(self) -> AskedApp:
         return self.front.svc
 
     @property

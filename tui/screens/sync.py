@@ -101,8 +101,8 @@ class Sync(Base):
         entries = self.svc.entries
         waiting = [entry for entry in entries if entry.state != "refused"]
         facts: list[tuple[Part, ...]] = [
-            (("state    ", "dim"), *LIGHTS[self.svc.line_state]),
-            (("since    ", "dim"), (ago(self.svc.line_since, now), "text")),
+            (("state    ", "dim"), *LIGHTS[self.svc.news.state]),
+            (("since    ", "dim"), (ago(self.svc.news.since, now), "text")),
             (("waiting  ", "dim"), (str(len(waiting)), "text")),
         ]
         if waiting:

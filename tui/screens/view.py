@@ -10,8 +10,8 @@ from tui.actions import Action
 from tui.texts import Texts
 
 if TYPE_CHECKING:
-    from tui.app import SvcApp
-    from tui.screens.repo import RepoScreen
+    from tui.asked import AskedApp
+    from tui.screens.repo_page import RepoPage
 
 
 class View(Vertical):
@@ -23,13 +23,13 @@ class View(Vertical):
 
     texts: Texts | None = None  # those of the tab, if it shows some
 
-    def __init__(self, of: RepoScreen) -> None:
+    def __init__(self, of: RepoPage) -> None:
         super().__init__()
         self.of = of
 
     @property
-    def svc(self) -> SvcApp:
-        return cast("SvcApp", self.app)
+    def svc(self) -> AskedApp:
+        return cast("AskedApp", self.app)
 
     def moved(self) -> None:
         """Called when the screen shows another seal."""

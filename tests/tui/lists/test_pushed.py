@@ -73,8 +73,8 @@ async def test_what_came_while_another_screen_was_in_front_is_there(
         await sees(pilot, "8 Set", "second  main")
         other("issue", "create", "-t", "It stalls", "-a", f"@{me}", "-R", project)
         until = time.monotonic() + PATIENCE
-        while not pilot.app._missed:
-            assert time.monotonic() < until, (pilot.app._shows, pilot.app.following._repo_ids)
+        while not pilot.app.news._missed:
+            assert time.monotonic() < until, (pilot.app.news._shows, pilot.app.news.following._repo_ids)
             await pilot.pause(0.05)
         await press(pilot, "escape")
         await sees(pilot, "It stalls")
@@ -92,10 +92,10 @@ async def test_a_long_reading_waits_for_a_pause_between_keys(
         for patience in (60.0, 0.3):
             monkeypatch.setattr(news, "NO_PAUSE", patience)
             asked.clear()
-            app.took, app._news_due = 1.0, True
+            app.news.took, app.news._news_due = 1.0, True
             app.post_message(events.Key("j", "j"))
             await pilot.pause()
-            app._ask_for_news()
+            app.news._ask_for_news()
             typing = time.monotonic() + 1.0
             while time.monotonic() < typing:
                 app.post_message(events.Key("j", "j"))

@@ -372,14 +372,14 @@ async def test_the_light_goes_out_when_the_socket_ends(
         assert "● live" in await seen(pilot, "● live")
         assert isinstance(pilot.app, SvcApp)
         app, lights = pilot.app, list[str]()
-        told = app._set_state
+        told = app.news._set_state
 
         def state(name: str) -> None:  # "online" lasts no longer than the next try takes
             told(name)
-            lights.append(app.line_state)
+            lights.append(app.news.state)
 
-        monkeypatch.setattr(app, "_set_state", state)
-        socket = app.following._socket
+        monkeypatch.setattr(app.news, "_set_state", state)
+        socket = app.news.following._socket
         assert socket is not None
         socket._socket._protocol.fail(1011, "gone")
         socket._socket._rouse()

@@ -33,7 +33,7 @@ from tui.widgets.picture import Picture
 from tui.widgets.source import Source
 
 if TYPE_CHECKING:
-    from tui.screens.repo import RepoScreen
+    from tui.screens.repo_page import RepoPage
 
 TREE_WIDTH = 32
 PREVIEWED = 256 * 1024  # bytes of a file that is previewed
@@ -61,7 +61,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
     Code #people { width: 32; }
     """
 
-    def __init__(self, of: RepoScreen) -> None:
+    def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
         self.folder = ""
         self.path: str | None = None

@@ -21,7 +21,7 @@ from tui.widgets.frame import LIGHTS, Line
 from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
-    from tui.screens.repo import RepoScreen
+    from tui.screens.repo_page import RepoPage
 
 HERE_EVERY = 20.0  # seconds after which others are told again where the user looks
 STOPS = frozenset({*(action.id for action in MOVES), "find_file", "older", "newer", "replay", "history"})
@@ -49,7 +49,7 @@ def _named(person: Person) -> str:
 class Live(FileView):
     """`live`: whether the live state is shown instead of the seal."""
 
-    def __init__(self, of: RepoScreen) -> None:
+    def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
         self._looking: Looking | None = None
         self._looked_ref = ""

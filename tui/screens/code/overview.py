@@ -24,7 +24,7 @@ from tui.widgets.made import Made
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row as TextRow
-    from tui.screens.repo import RepoScreen
+    from tui.screens.repo_page import RepoPage
 
 TEXT = 96  # columns of a README at most
 FOLDED = 2000  # lines of a README; longer ones are cut at the edge, so that a resize stays quick
@@ -34,7 +34,7 @@ READMES = ("readme.md", "readme", "readme.txt", "readme.rst")
 class Overview(View):
     DEFAULT_CSS = "Overview #overview { padding: 0 1; }"
 
-    def __init__(self, of: RepoScreen) -> None:
+    def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
         self._repo = of.repo
         self._listing: Listing | None = None

@@ -14,7 +14,7 @@ from tui.widgets.lines import Item, Lines
 from tui.widgets.picture import Picture
 
 if TYPE_CHECKING:
-    from tui.screens.repo import RepoScreen
+    from tui.screens.repo_page import RepoPage
 
 FACTS = 2  # rows above a picture
 
@@ -22,7 +22,7 @@ FACTS = 2  # rows above a picture
 class Pictured(View):
     """A tab with the widgets `file` and `picture`. `shown_blob()`: the file that it shows."""
 
-    def __init__(self, of: RepoScreen) -> None:
+    def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
         self._pictured: Blob | None = None
 

@@ -19,7 +19,7 @@ from tui.widgets.lines import Item, Lines
 from tui.widgets.source import Source
 
 if TYPE_CHECKING:
-    from tui.screens.repo import RepoScreen
+    from tui.screens.repo_page import RepoPage
 
 EACH = 1.0  # seconds of a step while it plays
 AHEAD = 3  # steps that are read before they are shown
@@ -46,7 +46,7 @@ class Playing:
 class Replay(FileView):
     """`p` starts and stops it, `[` and `]` step."""
 
-    def __init__(self, of: RepoScreen) -> None:
+    def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
         self._playing: Playing | None = None
         self._timer: Timer | None = None

@@ -20,7 +20,7 @@ from tui.text import Part, ago, hung, safe
 from tui.widgets.lines import Item, Lines
 
 if TYPE_CHECKING:
-    from tui.app import SvcApp
+    from tui.asked import AskedApp
 
 
 class Output(Over):
@@ -44,14 +44,14 @@ class Output(Over):
 
     def on_mount(self) -> None:
         super().on_mount()
-        if self.svc.line_state == "offline":
-            since = ago(self.svc.line_since, self.svc.clock())
+        if self.svc.news.state == "offline":
+            since = ago(self.svc.news.since, self.svc.clock())
             self.say(f"offline, noticed {since}: what needs the server will fail", "warn")
         width = self.app.size.width - 1
         app = self.svc  # a screen that was left knows it no more
         app.run_worker(lambda: self._run(app, width), thread=True, exit_on_error=False)
 
-    def _run(self, app: SvcApp, width: int) -> None:
+    def _run(self, app: AskedApp, width: int) -> None:
         try:
             response = self._commands.run(
                 self._words, self._folder, width, lambda: self._stopped.is_set() or not app.is_running

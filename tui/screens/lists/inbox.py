@@ -17,7 +17,7 @@ from tui.text import Part, ago, brief, safe
 from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
-    from tui.app import SvcApp
+    from tui.asked import AskedApp
 
 NAME = 32  # columns of a repository's name
 # What waits for the user: all else can be marked as done without being looked at.
@@ -127,7 +127,7 @@ def preview_item(panes: Panes, item: InboxItem) -> None:
         Glance(panes, item.id, item.repo.id, [(words,), (("", "text"),)]).begin()
 
 
-def open_subject(svc: SvcApp, item: InboxItem) -> None:
+def open_subject(svc: AskedApp, item: InboxItem) -> None:
     """Show the issue, proposal or repository of a row. Does nothing for an organisation."""
     if item.repo is None:
         return

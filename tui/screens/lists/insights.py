@@ -14,13 +14,13 @@ from tui.text import Part, safe
 from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
-    from tui.screens.repo import RepoScreen
+    from tui.screens.repo_page import RepoPage
 
 
 class Insights(View):
     ACTIONS = (Action("open", ("enter",), "open", "svc repo view {repo}", footer=True),)
 
-    def __init__(self, of: RepoScreen) -> None:
+    def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
         self._found: Dependencies | None = None
         self._dependents: list[Dependent] | None = None

@@ -21,7 +21,7 @@ from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
-    from tui.screens.repo import RepoScreen
+    from tui.screens.repo_page import RepoPage
 
 
 def _action(id: str, key: str, label: str, command: str, right: str) -> Action:
@@ -37,7 +37,7 @@ class Releases(Split):
         *SPLIT_ACTIONS,
     )
 
-    def __init__(self, of: RepoScreen) -> None:
+    def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
         self._releases: dict[str, Release] | None = None
 

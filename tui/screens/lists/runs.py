@@ -23,7 +23,7 @@ from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
-    from tui.screens.repo import RepoScreen
+    from tui.screens.repo_page import RepoPage
 
 CHANGES = (
     Action("rerun", ("u",), "run again", "svc repo run rerun {run}", "signed_in", True, "run.rerun"),
@@ -93,7 +93,7 @@ class Workflows(Split):
         *SPLIT_ACTIONS,
     )
 
-    def __init__(self, of: RepoScreen) -> None:
+    def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
         self._runs: dict[str, Run] = {}
         self._head: SealChecks | None = None

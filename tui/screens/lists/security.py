@@ -15,7 +15,7 @@ from tui.text import Part, ago, safe
 from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
-    from tui.screens.repo import RepoScreen
+    from tui.screens.repo_page import RepoPage
 
 _FLAGS = (
     ("require_review", "review"),
@@ -32,7 +32,7 @@ _ROLES = {"critical": "bad", "high": "bad", "medium": "warn", "low": "text"}
 class Security(View):
     ACTIONS = (Action("open", ("enter",), "open", "svc advisories {advisory}", footer=True),)
 
-    def __init__(self, of: RepoScreen) -> None:
+    def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
         self._advisories: list[Advisory] | None = None
         self._rules: list[Protection] | None = None

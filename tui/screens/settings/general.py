@@ -13,7 +13,7 @@ from tui.widgets.lines import Item
 
 if TYPE_CHECKING:
     from localstore.core.model.repo import Repo
-    from tui.screens.settings.settings import Settings
+    from tui.screens.settings.panel import SettingsTab
 
 FIELDS = (
     Field("description", "description"),
@@ -27,7 +27,7 @@ class General(FormPanel):
     NAME = "General"
     RIGHTS: ClassVar = {"field": "repo.update", "save": "repo.update"}
 
-    def __init__(self, of: Settings) -> None:
+    def __init__(self, of: SettingsTab) -> None:
         super().__init__(of)
         self.form = Form(FIELDS, lambda name, value: fault_of(RepoPatch, {name: value}))
 

@@ -13,7 +13,7 @@ from tui.widgets.lines import Item
 
 if TYPE_CHECKING:
     from localstore.core.model.history import Tree
-    from tui.screens.settings.settings import Settings
+    from tui.screens.settings.panel import SettingsTab
 
 FIELDS = (
     Field("name", "listing name"),
@@ -27,7 +27,7 @@ class ListingPanel(FormPanel):
     NAME = "Listing"
     RIGHTS: ClassVar = {"field": "listing.set", "save": "listing.set", "remove": "listing.remove"}
 
-    def __init__(self, of: Settings) -> None:
+    def __init__(self, of: SettingsTab) -> None:
         super().__init__(of)
         self._listing: Listing | None = None
         self._pictures: list[str] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from localstore.core.endpoint import Endpoint
 from localstore.core.model.repo import Repo
@@ -14,8 +14,32 @@ from tui.text import Part, safe
 from tui.widgets.lines import Item
 
 if TYPE_CHECKING:
-    from tui.app import SvcApp
-    from tui.screens.settings.settings import Settings
+    from textual.app import App
+
+    from tui.asked import AskedApp
+    from tui.screens.repo_page import RepoPage
+
+
+class SettingsTab(Protocol):
+    """What panels may ask of the tab Settings, on the screen `of`."""
+
+    of: RepoPage
+
+    @property
+    def svc(self) -> AskedApp: ...
+
+    @property
+    def app(self) -> App[Any]: ...
+
+    def paint(self) -> None: ...
+
+    def queued_values(self, endpoint: Endpoint[Any]) -> dict[str, Any]: ...
+
+    def keep(self, panel: Any) -> None: ...
+
+    def queued(self, panel: Any, changes: dict[str, Any]) -> None: ...
+
+    def do_save(self) -> None: ...
 
 
 class Panel:
@@ -25,7 +49,7 @@ class Panel:
     NAME: ClassVar[str] = ""
     RIGHTS: ClassVar[Mapping[str, str]] = {}
 
-    def __init__(self, of: Settings) -> None:
+    def __init__(self, of: SettingsTab) -> None:
         self.of = of
         self.form: Form | None = None
 
@@ -34,7 +58,7 @@ class Panel:
         return self.of.of.repo
 
     @property
-    def svc(self) -> SvcApp:
+    def svc(self) -> AskedApp:
         return self.of.svc
 
     def load(self) -> None:

@@ -25,7 +25,7 @@ from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
     from localstore.core.model.repo import Repo
-    from tui.screens.repo import RepoScreen
+    from tui.screens.repo_page import RepoPage
 
 PANELS: tuple[type[Panel], ...] = (
     General,
@@ -60,7 +60,7 @@ class Settings(View):
         Action("previous_panel", ("left_curly_bracket",), "previous panel"),
     )
 
-    def __init__(self, of: RepoScreen) -> None:
+    def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
         self.panels = {kind.NAME: kind(self) for kind in PANELS}
         self._kept = Kept()

@@ -25,7 +25,7 @@ from tui.widgets.lines import Item, Lines
 from tui.widgets.made import Made
 
 if TYPE_CHECKING:
-    from tui.screens.repo import RepoScreen
+    from tui.screens.repo_page import RepoPage
 
 CANDIDATES = 12  # that are named while a word is typed
 SHORT = 90  # columns below which rows say things in short
@@ -68,7 +68,7 @@ class Issues(Split):
         *SPLIT_ACTIONS,
     )
 
-    def __init__(self, of: RepoScreen) -> None:
+    def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
         self._kind: Kind = "issues"
         self._filter = parse("issues", "")

@@ -1,0 +1,147 @@
+"""What screens may ask of the app, so that they need not know it. `tui.app.SvcApp` answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from textual.events import Key
+    from textual.screen import Screen
+    from textual.widget import Widget
+
+    from localstore.core.endpoint import Endpoint
+    from localstore.core.model.repo import Repo
+    from localstore.outbox import QueuedAction
+    from tui.actions import Action
+    from tui.client import Client
+    from tui.drafts import Drafts
+    from tui.images.protocol import Way
+    from tui.machine import Machine, Place
+    from tui.reads import Read
+    from tui.sending import Sending
+
+T = TypeVar("T")
+
+
+class AskedNews(Protocol):
+    """The connection as screens know it. `state`: a name of LIGHTS; `since`: since when."""
+
+    since: str
+
+    @property
+    def state(self) -> str: ...
+
+    def follow(self, repo_ids: Sequence[str]) -> None: ...
+
+
+class AskedApp(Protocol):
+    """The app as screens know it."""
+
+    client: Client
+    place: Place  # the linked folder and its repository
+    sending: Sending | None  # None: nothing can be changed
+    machine: Machine | None
+    drafts: Drafts | None
+    entries: list[QueuedAction]  # of the outbox, as of the last change
+    clock: Callable[[], float]
+    colours: str  # the name of the theme
+    images: Way
+    pressed: str  # the key whose action runs
+    shares: dict[str, int]  # hundredths of the width that a list takes, by its name
+
+    @property
+    def news(self) -> AskedNews: ...
+
+    @property
+    def selected(self) -> str:
+        """The role of the line under a cursor."""
+
+    @property
+    def opens_links(self) -> bool:
+        """Whether the terminal opens links by itself."""
+
+    @property
+    def repos(self) -> Read[list[Repo]]:
+        """The read of the user's repositories."""
+
+    # --- reading and changing
+
+    def load(
+        self,
+        read: Read[T],
+        paint: Callable[[T, float], None],
+        failed: Callable[[BaseException], None] | None = None,
+    ) -> None: ...
+
+    def act(
+        self, endpoint: Endpoint[Any], body: Any = None, query: Any = None, *, about: str, **path: str
+    ) -> None: ...
+
+    def queue(self, put: Callable[[Sending], object], queued: Callable[[], None] | None = None) -> None: ...
+
+    def send_queue(self, again: QueuedAction | None = None) -> None: ...
+
+    def drop_entry(self, entry: QueuedAction) -> None: ...
+
+    def queued(self, prefix: str) -> list[str]: ...
+
+    # --- texts
+
+    def compose_text(self, name: str, done: Callable[[str], None]) -> None: ...
+
+    def finish(self, name: str, done: Callable[[str], None], text: str, blank: bool = False) -> None: ...
+
+    def write_text(
+        self, what: str, text: str, done: Callable[[str], None], changed: Callable[[str], None]
+    ) -> None: ...
+
+    def follow_link(self, screen: Any, target: str) -> None: ...
+
+    # --- actions and commands
+
+    def actions(self) -> tuple[Action, ...]: ...
+
+    def press(self, key: str) -> bool: ...
+
+    def came_below(self, key: Key) -> bool: ...
+
+    def passed(self) -> None: ...
+
+    def keep_order(self, widget: Widget) -> None: ...
+
+    def carry_out(self, action: Action) -> None: ...
+
+    def refused(self, action: Action) -> str: ...
+
+    def here(self) -> str: ...
+
+    def summary(self, path: str) -> str: ...
+
+    def open_form(self, path: str, **values: str) -> None: ...
+
+    def run_line(self, line: str) -> None: ...
+
+    def run_words(self, words: list[str]) -> None: ...
+
+    # --- Textual's
+
+    @property
+    def screen(self) -> Screen[Any]: ...
+
+    @property
+    def is_running(self) -> bool: ...
+
+    @property
+    def console(self) -> Console: ...
+
+    def push_screen(self, *arguments: Any, **options: Any) -> Any: ...
+
+    def run_worker(self, work: Any, *arguments: Any, **options: Any) -> Any: ...
+
+    def later(self, work: Callable[[], None]) -> None: ...
+
+    def call_from_thread(self, callback: Callable[..., T], *arguments: Any, **options: Any) -> T: ...
+
+    def exit(self) -> None: ...

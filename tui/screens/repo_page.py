@@ -1,0 +1,39 @@
+"""What the tabs of a repository may ask of the screen that they are on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from localstore.core.model.ref import Ref
+from localstore.core.model.repo import Repo
+from tui.screens.base import READING_SECONDS, Base
+
+
+class RepoPage(Base):
+    """A screen about one repository at one seal; `tui.screens.repo.RepoScreen` adds the tabs."""
+
+    def __init__(self, repo: Repo) -> None:
+        super().__init__()
+        self.repo = repo
+        self.ref_name = repo.default_branch
+        self.refs: list[Ref] = []
+        self.read = False  # whether the branches are
+        self.seal: str | None = None  # that all tabs show, None without one
+        self._waits: Callable[[], None] | None = None  # what waits for the branches
+
+    @property
+    def head(self) -> str | None:
+        """The newest seal of the shown branch, or the seal of the shown tag."""
+        return next((ref.head for ref in self.refs if ref.name == self.ref_name), None)
+
+    def subject(self) -> tuple[Repo | None, bool]:
+        return self.repo, False
+
+    def once_read(self, act: Callable[[], None]) -> None:
+        """Call `act` once the branches are loaded, and hold keys until then for what it opens."""
+        self._waits = act
+        self.hold_keys(READING_SECONDS)
+
+    def go_to(self, name: str, seal: str | None) -> None:
+        """Show the repository at another branch, tag or seal."""
+        self.ref_name, self.seal = name, seal
