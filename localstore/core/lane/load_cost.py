@@ -195,22 +195,22 @@ class Weave:
         self._spend(limits.LANE_WORK - self.spent - room + len(passed))
         return left
 
-    def _insert(self, struct: Struct, left: int, place: int) -> None:
-        """Place an item after `left`, as number `place` of its client."""
+    def _insert(self, struct: Struct, previous: int, place: int) -> None:
+        """Place an item after `previous`, as number `place` of its client."""
         item = len(self._client)
-        after = self._first if left == NOWHERE else self._after[left]
+        after = self._first if previous == NOWHERE else self._after[previous]
         self._client.append(struct.client)
         self._clock.append(struct.clock)
         self._end.append(struct.clock + struct.length)
         self._origin.append(struct.origin)
         self._right_origin.append(struct.right_origin)
         self._kept.append(struct.text is not None)
-        self._before.append(left)
+        self._before.append(previous)
         self._after.append(after)
-        if left == NOWHERE:
+        if previous == NOWHERE:
             self._first = item
         else:
-            self._after[left] = item
+            self._after[previous] = item
         if after != NOWHERE:
             self._before[after] = item
         self._starts.setdefault(struct.client, []).insert(place, struct.clock)
