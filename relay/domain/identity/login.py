@@ -339,7 +339,7 @@ def _provider(caller: Caller, name: str) -> Provider:
 
 
 def label(caller: Caller, name: str) -> str:
-    """What people read of a provider."""
+    """The name of an identity provider that is shown to people."""
     provider = caller.node.providers.named(name)
     return provider.label if provider else name
 
