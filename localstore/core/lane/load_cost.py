@@ -217,18 +217,18 @@ class Weave:
         self._items.setdefault(struct.client, []).insert(place, item)
 
     def _at(self, point: Point) -> int:
-        """The item that contains a unit."""
+        """The item that contains the unit at `point`."""
         client, clock = point
         return self._items[client][bisect_right(self._starts[client], clock) - 1]
 
     def _until(self, point: Point) -> int:
-        """The item that ends with a unit."""
+        """The item that ends with the unit at `point`; an item that goes on behind it is split."""
         item = self._at(point)
         self._cut(item, point[1] + 1)
         return item
 
     def _from(self, point: Point) -> int:
-        """The item that begins with a unit."""
+        """The item that begins with the unit at `point`; an item that begins before it is split."""
         item = self._at(point)
         return self._cut(item, point[1])
 
