@@ -1,8 +1,8 @@
 """Filters of the lists of issues and proposals: the words of `issue list` and `pr list`, and free text.
 
-    found = parse("issues", 'state:closed label:"good first" author:ana stalls')
-    found.query   # IssueQuery(state="closed", label="good first", author="ana")
-    found.free    # "stalls"
+    filter = parse("issues", 'state:closed label:"good first" author:ana stalls')
+    filter.query   # IssueQuery(state="closed", label="good first", author="ana")
+    filter.free    # "stalls"
 
 A word is NAME:VALUE; quotes hold blanks together. Everything else is free text.
 """

@@ -96,7 +96,7 @@ class Desk(Protocol):
     def follows(self, request: Request, follower: Follower) -> None:
         """Called when a follower has connected; it gets events from now on."""
 
-    def left(self, request: Request, follower: Follower) -> None:
+    def disconnected(self, request: Request, follower: Follower) -> None:
         """Called when a follower has hung up."""
 
     def conversing(self, count: int) -> None:
@@ -173,7 +173,7 @@ class Server:
                 _send(peer, reply)
                 follower.serve()
             finally:
-                self._desk.left(request, follower)
+                self._desk.disconnected(request, follower)
             return
 
 

@@ -26,7 +26,7 @@ from localstore.errors import CopyBusy, DiskError
 PATIENCE = 10.0  # seconds that a command waits for its folder
 QUEUE = "waiting"
 PAUSE = 0.005  # seconds between two looks at a lock that is taken
-TOLD_AFTER = 1.0  # seconds of waiting, before somebody is told of it
+NOTIFIED_AFTER = 1.0  # seconds of waiting, before somebody is told of it
 WORDS_BYTES = 256
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
@@ -131,7 +131,7 @@ def _wait(fd: int, queue: Path, folder: Path, seconds: float, waiting: Waiting) 
             waited = time.monotonic() - began
             if waited >= seconds:
                 raise CopyBusy(folder, _read(fd))
-            if waited >= TOLD_AFTER and not notified:
+            if waited >= NOTIFIED_AFTER and not notified:
                 notified = True
                 waiting(_read(fd))
             time.sleep(PAUSE)

@@ -238,8 +238,8 @@ class Rounds:
         return time.monotonic() < self._leaving.setdefault(path, time.monotonic() + WRITING_SECONDS)
 
     def _followed(self, copy: WorkingCopy, paths: Collection[str]) -> list[str]:
-        """The saved paths. A save of a file that others renamed is first moved into the file with the new
-        name."""
+        """The saved paths, with the files that edits meant for other names have changed. Before that, a save
+        of a file that others renamed is moved into the file with the new name."""
         for path in self.followed.removed.keys() & paths:
             follow_save(copy, path)
         return list(dict.fromkeys([*paths, *self._edited_elsewhere(copy)]))

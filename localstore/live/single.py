@@ -78,8 +78,8 @@ class _Aside:
         exclusions.skipped.append(Skipped(readable(path), reason))
 
     def look_for(self, path: str, recorded: bool) -> None:
-        """Report as skipped what is at or above a path that has no regular file. `recorded`: the record has
-        the file, which may have been renamed."""
+        """Find out why a path has no regular file, and report what is there or above it as skipped, such as a
+        symlink. `recorded`: the record has the file, which may have been renamed."""
         for place in (*parents(path), path):
             info = self._files.stat(place)
             if info is None:

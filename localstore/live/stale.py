@@ -8,7 +8,7 @@ the first one, which was saved here, and the text of an editor plugin. If the sa
 is applied as it is.
 
 A plugin also sends what is typed, so while an agent runs its saves are no edits. Without one, the text that
-it showed is found in the record (`localstore.sync.told`)."""
+it showed is found in the record (`localstore.sync.plugin_texts`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from localstore.core.encoding import digest
 from localstore.core.errors import SvcError
 from localstore.record.arrivals import Arrivals, Version
 from localstore.record.entry import PathRecord
-from localstore.sync.told import has_what_was_told
+from localstore.sync.plugin_texts import has_what_was_typed
 from localstore.sync.working_copy import WorkingCopy
 
 MEMORY = 600_000  # ms for which a replaced text is a candidate
@@ -52,8 +52,8 @@ class Editors(Protocol):
     def shows(self, path: str, name: bytes) -> bool:
         """Whether one of them shows this text of the file, by its BLAKE3, or did so a moment ago."""
 
-    def told(self, path: str) -> list[bytes]:
-        """What each of them shows of this file, as far as edits were made of what it told."""
+    def plugin_texts(self, path: str) -> list[bytes]:
+        """What each editor plugin showed of this file after the last of its changes that became an edit."""
 
 
 class NoEditors:
@@ -65,7 +65,7 @@ class NoEditors:
     def shows(self, path: str, name: bytes) -> bool:
         return False
 
-    def told(self, path: str) -> list[bytes]:
+    def plugin_texts(self, path: str) -> list[bytes]:
         return []
 
 
@@ -76,7 +76,7 @@ class Buffers:
     def __init__(self, was_read: Callable[[str], bool], now: Callable[[], int] = now_ms) -> None:
         self._was_read, self._now = was_read, now
         self.editors: Editors = NoEditors()
-        self._strange: set[str] = set()  # paths whose last save is nothing that an editor told
+        self._strange: set[str] = set()  # paths whose last save is no text that an editor showed
         self.authors: dict[str, str] = {}  # path → author of the edit that is being written
         self.kept: list[Kept] = []
 
@@ -125,13 +125,13 @@ class Buffers:
     def typed(self, copy: WorkingCopy, path: str) -> None:
         """Record what editors show of a file, after an edit from them. Part of the transaction that records
         the edit: if the agent is killed then, an editor is left with this text."""
-        entry, texts = copy.entries.get(path), self.editors.told(path)
+        entry, texts = copy.entries.get(path), self.editors.plugin_texts(path)
         if not texts or entry is None or entry.shadow is None:
             return
         now = self._now()
         arrivals = copy.db.arrivals.get(path) or Arrivals([Version(entry.shadow, now)])
         copy.objects.add([(digest(text), text) for text in texts])
-        arrivals.told, arrivals.said = [Version(digest(text), now) for text in texts], None
+        arrivals.plugin_texts, arrivals.saved = [Version(digest(text), now) for text in texts], None
         copy.db.arrivals.put(path, arrivals)
 
     def _placed(self, copy: WorkingCopy, path: str, before: bytes | None, new: bytes) -> None:
@@ -154,7 +154,7 @@ class Buffers:
 
     def _saved(self, copy: WorkingCopy, entry: PathRecord, name: bytes, data: bytes) -> None:
         """Called when a save is captured. Sets the entry's shadow to the text that the save was made from."""
-        if self.editors.edits(entry.path) and self._is_told(entry.path, name):
+        if self.editors.edits(entry.path) and self._was_typed(entry.path, name):
             copy.objects.add([(name, data)])
             entry.shadow = name
             return
@@ -163,9 +163,9 @@ class Buffers:
             copy.db.arrivals.drop(entry.path)
         if arrivals is None or arrivals.versions[-1].digest != entry.shadow:
             return
-        if len(arrivals.versions) < 2 and not arrivals.told:
+        if len(arrivals.versions) < 2 and not arrivals.plugin_texts:
             return
-        if arrivals.said == name and len(arrivals.versions) > 1:
+        if arrivals.saved == name and len(arrivals.versions) > 1:
             base = arrivals.versions[1]
         else:
             last = arrivals.versions[-1]
@@ -175,12 +175,12 @@ class Buffers:
                 return
             base = held
             self._note(copy, entry.path, arrivals.versions, base)
-            copy.db.arrivals.put(entry.path, Arrivals([Version(name, self._now())], said=name))
+            copy.db.arrivals.put(entry.path, Arrivals([Version(name, self._now())], saved=name))
         entry.shadow = base.digest
 
-    def _is_told(self, path: str, name: bytes) -> bool:
-        """Whether everything in this save is told as it is typed. After a save of something else, and of half
-        a text, it is an edit of that."""
+    def _was_typed(self, path: str, name: bytes) -> bool:
+        """Whether everything in this save was also sent as it was typed, so that the save is no edit. After a
+        save of another text, or of half of one, the next save counts as an edit."""
         if not self.editors.shows(path, name):
             self._strange.add(path)
             return False
@@ -207,7 +207,7 @@ def _held(copy: WorkingCopy, arrivals: Arrivals, data: bytes, since: int) -> Ver
         for at, version in enumerate(versions[:-1])
         if (at == 0 or version.read) and versions[at + 1].at >= since
     ]
-    plugin_texts = [version for version in arrivals.told if version.at >= since]
+    plugin_texts = [version for version in arrivals.plugin_texts if version.at >= since]
     texts = _texts(copy, [*held, *plugin_texts, last])
     if last.digest not in texts:
         return None
@@ -216,7 +216,7 @@ def _held(copy: WorkingCopy, arrivals: Arrivals, data: bytes, since: int) -> Ver
         del texts[last.digest]  # unread, so no editor holds it
     for typed in [texts[version.digest] for version in plugin_texts if version.digest in texts]:
         for name, text in list(texts.items()):
-            if has_what_was_told(text, typed, data):
+            if has_what_was_typed(text, typed, data):
                 del texts[name]
     costs = {name: (_cost(text, data), -age) for age, (name, text) in enumerate(texts.items())}
     best = min(costs, key=lambda name: costs[name])

@@ -24,13 +24,13 @@ class Version(msgspec.Struct, array_like=True):
 
 
 class Arrivals(msgspec.Struct, array_like=True):
-    """The texts of one file, oldest first: the first was saved here, svc wrote the others. `said`: digest of
-    the last save if lines of others were kept from it, else None. `told`: texts that editor plugins showed
-    when the last edit came from them, the newest last; the file itself may never have had such a text."""
+    """The texts of one file, oldest first: the first was saved here, svc wrote the others. `saved`: digest of
+    the last save if lines of others were kept from it, else None. `plugin_texts`: texts that editor plugins
+    showed when the last edit came from them, the newest last; the file may never have had such a text."""
 
     versions: list[Version]
-    said: bytes | None = None
-    told: list[Version] = []
+    saved: bytes | None = None
+    plugin_texts: list[Version] = []
 
 
 _ENCODE = msgspec.msgpack.Encoder().encode

@@ -41,6 +41,6 @@ class ByteFiles:
         self._total += sum(after.values()) - sum(before.values())
 
     def forget_total(self) -> None:
-        """Compute the sum again when it is next needed: other rows may be stored than `changing` was called
-        for."""
+        """Compute the sum again when it is next needed. Called if other rows may have been stored than those
+        that `changing` was called with."""
         self._total = None

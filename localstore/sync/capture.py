@@ -21,7 +21,7 @@ from localstore.folder.scan_result import Scan
 from localstore.record.entry import PathRecord
 from localstore.sync.conflicts import TextsConflict, record_conflict
 from localstore.sync.merging import merge_edit
-from localstore.sync.told import rebase_on_told
+from localstore.sync.plugin_texts import rebase_on_plugin_text
 from localstore.sync.working_copy import WorkingCopy
 
 BATCH_BYTES = 32 * MIB  # of texts that one step stores
@@ -118,7 +118,7 @@ def _capture(copy: WorkingCopy, batch: _Batch, entry: PathRecord, on_disk: _Text
     """Add the edit of one path to `batch`. Returns False if it cannot be captured."""
     copy.rebase(entry, on_disk.name, on_disk.data)
     if not entry.settled:
-        rebase_on_told(copy, entry, on_disk.data)
+        rebase_on_plugin_text(copy, entry, on_disk.data)
     edit = _capture_settled(copy, entry, on_disk) if entry.settled else _capture_merged(copy, entry, on_disk)
     if edit is not None:
         batch.add(entry, on_disk, edit)

@@ -245,8 +245,9 @@ def _on_disk(copy: WorkingCopy, path: str) -> TreeEntry | None:
 
 
 def _bring_text(copy: WorkingCopy, entry: PathRecord, remote: Remote, target: PathRecord) -> bool:
-    """Make the difference between the branch's text and the missing file a pending edit of the target. If a
-    crash prevented a write, the difference between record and file is part of it."""
+    """Make a pending edit of the target, the file that the missing one was renamed to: what turns the last
+    text that the disk had into the branch's, joined with edits that are not confirmed. Returns False if the
+    texts conflict."""
     assert entry.shadow is not None  # noqa: S101 - asked by `bring_along`
     base, theirs = copy.text(entry.shadow), text_of(copy, remote)
     if entry.pending:

@@ -58,7 +58,7 @@ class WatcherEnded(Exception):
 
 class _Node:
     """A watched folder: `prefix` is its path with a trailing slash, `scope` the ignore rules inside.
-    `foreign`: it is a nested repository; only the end of that matters."""
+    `foreign`: it is a nested repository, of which only one change counts: that it stops being one."""
 
     __slots__ = ("below", "foreign", "prefix", "scope", "watch")
 

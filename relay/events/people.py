@@ -62,7 +62,7 @@ class _Room:
     standing: dict[str, _Standing] = field(default_factory=dict)
     news: dict[str, Person | None] = field(default_factory=dict)
     words: dict[str, Person | None] = field(default_factory=dict)
-    told_at: float = 0.0
+    announced_at: float = 0.0
     telling: asyncio.TimerHandle | None = None
 
 
@@ -196,11 +196,11 @@ class People:
     def _announce_soon(self, branch_id: str, room: _Room) -> None:
         """Announce the news, at most once in PEOPLE_EACH seconds."""
         if room.telling is None:
-            wait = max(0.0, room.told_at + PEOPLE_EACH - monotonic())
+            wait = max(0.0, room.announced_at + PEOPLE_EACH - monotonic())
             room.telling = asyncio.get_running_loop().call_later(wait, self._announce, branch_id, room)
 
     def _announce(self, branch_id: str, room: _Room) -> None:
-        room.telling, room.told_at = None, monotonic()
+        room.telling, room.announced_at = None, monotonic()
         news, room.news = room.news, {}
         words, room.words = room.words, {}
         if not room.standing and self._rooms.get(branch_id) is room:

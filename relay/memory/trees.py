@@ -131,9 +131,8 @@ async def update(
     alike: Mapping[str, bytes] = _NONE,
     directories: Directories | None = None,
 ) -> tree.Built:
-    """The tree with these changes, under `key`. One that has another key is built anew, which takes a few µs
-    for each of its files. `cached` and `alike`: as of `tree.update`; `directories`: as of
-    `drive`."""
+    """The tree with these changes, under `key`. If the tree had another key, it is built anew, which takes a
+    few µs for each of its files. `cached` and `alike`: see `tree.update`; `directories`: see `drive`."""
     if root is not None and root != tree.EMPTY_ROOT:
         top = cached.get(root) if cached else None
         if top is None and directories is not None:

@@ -163,7 +163,7 @@ class _Guest(asyncssh.SSHServer):
         self.network = self._address = ""
         self._user = ""
         self._offered = 0
-        self._told = False
+        self._banner_sent = False
         self._session: Session | None = None
         self._candidate: Person | None = None
         self.person: Person | None = None
@@ -227,8 +227,8 @@ class _Guest(asyncssh.SSHServer):
             return False
         person = await people.find(self._front.node, blob[-32:])
         if person is None:
-            if not self._told:
-                self._told = True
+            if not self._banner_sent:
+                self._banner_sent = True
                 self._connection.send_auth_banner(UNKNOWN)
             return False
         self._candidate = person

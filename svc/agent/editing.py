@@ -31,8 +31,8 @@ class OpenTexts:
         self._editors: dict[Follower, Editor] = {}
         self._typed_at = 0.0  # when an edit was made last
         self._cursor: tuple[str, int, int] | None = None  # where somebody edits in the app
-        self._here_at = 0.0  # when others were told of the cursor last
-        self._here_told = False  # of where it is now
+        self._here_at = 0.0  # when the cursor was last reported to others
+        self._cursor_reported = False  # where it is now
         state.work.buffers.editors = self
 
     def add(self, editor: Editor) -> None:
@@ -43,8 +43,8 @@ class OpenTexts:
         """Forget a client that has hung up, once what it typed is kept."""
         editor = self._editors.get(follower)
         if editor is not None:
-            editor.left = True
-            self._drop_left(editor)
+            editor.disconnected = True
+            self._drop_disconnected(editor)
 
     def take_lines(self, editor: Editor) -> None:
         """Queue what the client has typed."""
@@ -55,7 +55,7 @@ class OpenTexts:
                 self._end_edit(editor, error.detail or error.title)
                 return
             if at > 0:
-                self._cursor, self._here_told = (editor.path, at, max(0, col)), False
+                self._cursor, self._cursor_reported = (editor.path, at, max(0, col)), False
 
     def note_written(self, path: str) -> None:
         """Note that a program, or svc itself, has written the file."""
@@ -63,7 +63,9 @@ class OpenTexts:
             plugin.touched = True
 
     def _plugins(self, path: str) -> list[Plugin]:
-        return [one for one in self._editors.values() if isinstance(one, Plugin) and one.path == path]
+        return [
+            editor for editor in self._editors.values() if isinstance(editor, Plugin) and editor.path == path
+        ]
 
     def edits(self, path: str) -> bool:
         """See `localstore.live.stale.Editors`."""
@@ -82,18 +84,20 @@ class OpenTexts:
             time.sleep(ARRIVED)
         return False
 
-    def told(self, path: str) -> list[bytes]:
+    def plugin_texts(self, path: str) -> list[bytes]:
         """See `localstore.live.stale.Editors`."""
-        return [plugin.told_text for plugin in self._plugins(path) if plugin.sheet is not None]
+        return [plugin.popped_text for plugin in self._plugins(path) if plugin.sheet is not None]
 
     @property
     def _waits(self) -> bool:
         editors = self._editors.values()
-        return bool(editors) and (self._state.relit or any(one.typed or one.sheet is None for one in editors))
+        return bool(editors) and (
+            self._state.relit or any(editor.typed or editor.sheet is None for editor in editors)
+        )
 
     @property
     def _typed_each(self) -> float:
-        open_ = [len(one.sheet.text) for one in self._editors.values() if one.sheet is not None]
+        open_ = [len(editor.sheet.text) for editor in self._editors.values() if editor.sheet is not None]
         return TYPED_EACH + max(open_, default=0) / LARGER
 
     def moments(self) -> list[float]:
@@ -102,7 +106,7 @@ class OpenTexts:
         if self._waits:
             moments.append(self._typed_at + self._typed_each)
         if self._cursor is not None:
-            moments.append(self._here_at + (HERE_AGAIN if self._here_told else HERE_EACH))
+            moments.append(self._here_at + (HERE_AGAIN if self._cursor_reported else HERE_EACH))
         return moments
 
     def is_due(self) -> bool:
@@ -113,10 +117,10 @@ class OpenTexts:
         """Tell others where the cursor is, at most four times a second."""
         state = self._state
         now = time.monotonic()
-        if self._cursor is None or now < self._here_at + (HERE_AGAIN if self._here_told else HERE_EACH):
+        if self._cursor is None or now < self._here_at + (HERE_AGAIN if self._cursor_reported else HERE_EACH):
             return
         path, line, col = self._cursor
-        self._here_at, self._here_told = now, True
+        self._here_at, self._cursor_reported = now, True
         if state.line is not None:
             state.line.here(state.channel, path, line, state.turn, "edit", col)
 
@@ -186,7 +190,7 @@ class OpenTexts:
             self._end_edit(editor, error.detail or error.title)
         self._typed_at = time.monotonic()
         self._state.try_line(self._typed_at)
-        self._drop_left(editor)
+        self._drop_disconnected(editor)
 
     def end_round(self, copy: WorkingCopy) -> None:
         """Tell each client what its text has become."""
@@ -209,15 +213,19 @@ class OpenTexts:
             queued = sheet.path in flying or (entry is not None and entry.pending > 0)
             why = terminal_safe(state.work.barred.get(sheet.path, ""))
             fate = (sheet.last, state.light, queued, why)
-            if editor.told != fate:
-                editor.told = fate
+            if editor.reported != fate:
+                editor.reported = fate
                 editor.say(Sheet("kept", sheet.last, state=state.light, queued=queued, detail=why))
 
     def people_moved(self) -> None:
         """Tell each client who else edits its text."""
         for editor in self._editors.values():
             name = terminal_safe(editor.path)
-            people = [one for one in self._state.people.values() if one.path == name and one.state == "edit"]
+            people = [
+                person
+                for person in self._state.people.values()
+                if person.path == name and person.state == "edit"
+            ]
             editor.say(Sheet("people", people=people[:PEOPLE]))
 
     def notice(self, detail: str) -> None:
@@ -230,8 +238,8 @@ class OpenTexts:
         editor.follower.hang_up_later()
         self._drop(editor)
 
-    def _drop_left(self, editor: Editor) -> None:
-        if editor.left and not editor.typed:
+    def _drop_disconnected(self, editor: Editor) -> None:
+        if editor.disconnected and not editor.typed:
             self._drop(editor)
 
     def _drop(self, editor: Editor) -> None:

@@ -42,19 +42,19 @@ def editor_of(request: Request, follower: Follower) -> Editor:
 
 class Editor:
     """A client that edits a text by updates of its sheet. `sheet`: None until the text is open. `lines`:
-    received and not yet handled. `typed`: updates that are not in an edit yet, with their numbers. `left`: it
-    has disconnected, and typed updates are still to be stored."""
+    received and not yet handled. `typed`: updates that are not in an edit yet, with their numbers.
+    `disconnected`: the client is gone, and typed updates are still to be stored."""
 
     def __init__(self, path: str, session: str, follower: Follower) -> None:
         self.path, self.session, self.follower = path, session, follower
         self.sheet: OpenSheet | None = None
         self.lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self.typed: deque[tuple[int, bytes]] = deque()
-        self.told: tuple[Any, ...] = ()
-        self.left = False
+        self.reported: tuple[Any, ...] = ()
+        self.disconnected = False
 
     def say(self, event: Sheet) -> None:
-        if not self.left:
+        if not self.disconnected:
             self.follower.say(event)
 
     def open(self, sheet: OpenSheet) -> None:
@@ -88,13 +88,13 @@ class Editor:
 
 class Plugin(Editor):
     """An editor plugin: it edits a text by splices, whose offsets count in `unit`, and may save the file.
-    `touched`: the file was written since this was looked at. `told_text`: what it showed after the last
+    `touched`: the file was written since this was looked at. `popped_text`: what it showed after the last
     change that was popped."""
 
     def __init__(self, path: str, unit: Unit, follower: Follower) -> None:
         super().__init__(path, "", follower)
         self.touched = False
-        self.told_text = b""
+        self.popped_text = b""
         self._unit = unit
         self._text: EditorText | None = None
         self._after: deque[bytes] = deque()  # what it showed after each AT_ONCE-th change of `typed`
@@ -102,7 +102,7 @@ class Plugin(Editor):
     def open(self, sheet: OpenSheet) -> None:
         """See `Editor`."""
         self._text = EditorText(sheet.text, self._unit)
-        self.told_text = sheet.text
+        self.popped_text = sheet.text
         super().open(sheet)
 
     def hear(self, line: bytes) -> tuple[int, int]:
@@ -122,9 +122,9 @@ class Plugin(Editor):
         """See `Editor`."""
         batch = super().pop()
         if self._after:
-            self.told_text = self._after.popleft()
+            self.popped_text = self._after.popleft()
         if not self.typed and self._text is not None:
-            self.told_text = self._text.text
+            self.popped_text = self._text.text
         return batch
 
     def tell(self, update: bytes) -> None:

@@ -112,7 +112,7 @@ class Line:
     def leave(self, member: Member) -> None:
         with self._lock:
             self._members.pop(member.channel, None)
-            socket, repos = self._socket, {one.repo_id for one in self._members.values()}
+            socket, repos = self._socket, {member.repo_id for member in self._members.values()}
         if socket is not None:
             socket.close_channel(member.channel)
             if member.repo_id not in repos:

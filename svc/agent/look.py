@@ -1,5 +1,5 @@
 """Follows a branch for a client, without a folder: unsealed changes, people, and each change as it happens.
-Nothing is stored or written. The client reads texts itself; it is told which paths changed."""
+Nothing is stored or written. The client reads texts itself; it is sent the paths that changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from svc.http.bounds import Cancel, Deadline, within
 
 REQUEST_SECONDS = 60.0
 AGAIN = 5.0  # seconds before a reading that failed is tried again
-TOLD_EACH = 0.05  # seconds between two reports
+REPORT_EACH = 0.05  # seconds between two reports
 AT_ONCE = 200  # paths of one report: a line has at most LINE_BYTES
 HEADS = ("seal.create", "ref.update", "ref.delete")
 
@@ -60,7 +60,7 @@ class Look:
         self._whole = True  # the branch is read from its beginning
         self._behind = False  # what came since is read
         self._again = 0.0  # not before
-        self._told_at = 0.0
+        self._reported_at = 0.0
         self._news: set[str] | None = set()  # paths to report; None: all of them
         self._moved = False
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"look {branch}")
@@ -110,7 +110,7 @@ class Look:
                 why = self._read()
                 if why:
                     return why
-            if time.monotonic() >= self._told_at + TOLD_EACH:
+            if time.monotonic() >= self._reported_at + REPORT_EACH:
                 self._tell()
 
     def _pause(self) -> float | None:
@@ -118,7 +118,7 @@ class Look:
         if self._due():
             moments.append(self._again)
         if self._news is None or self._news or self._moved:
-            moments.append(self._told_at + TOLD_EACH)
+            moments.append(self._reported_at + REPORT_EACH)
         return max(0.0, min(moments) - now) if moments else None
 
     def _due(self) -> bool:
@@ -234,7 +234,7 @@ class Look:
         if head is None:
             return {}
         tree = api.send(history.TREE, query=TreeQuery(recursive=True), id=self.repo_id, sha=head)
-        return {one.path: one.blake3 for one in tree.entries if one.kind != "dir"}
+        return {entry.path: entry.blake3 for entry in tree.entries if entry.kind != "dir"}
 
     # --- what is not sealed
 
@@ -255,7 +255,7 @@ class Look:
         if self.place is not None:
             self.place.since = frame.seq
         for row in frame.rows:
-            self._put(row, [one.who for one in frame.updates if one.update.path == row.path])
+            self._put(row, [signed.who for signed in frame.updates if signed.update.path == row.path])
 
     def _put(self, row: Row, by: list[str]) -> None:
         """Store a row of the frontier. `by`: its editors, added to the known ones."""
@@ -263,7 +263,7 @@ class Look:
         before = self._unsealed.pop(row.path, None)
         differs = sealed is not None if row.kind == "gone" else row.digest != sealed
         if differs:
-            names = [*(before.by if before else ()), *(terminal_safe(one) for one in by if one)]
+            names = [*(before.by if before else ()), *(terminal_safe(handle) for handle in by if handle)]
             self._unsealed[row.path] = Unsealed(
                 row.path,
                 row.kind,
@@ -280,7 +280,7 @@ class Look:
     def _tell(self) -> None:
         """Report the changes since the last report."""
         if self._news is None:
-            paths = sorted(self._unsealed.values(), key=lambda one: one.path)
+            paths = sorted(self._unsealed.values(), key=lambda row: row.path)
             self._say(Seen("frontier", head=self._head, branch_id=self._branch_id, paths=paths[:AT_ONCE]))
             for start in range(AT_ONCE, len(paths), AT_ONCE):
                 self._say(Seen("changed", paths=paths[start : start + AT_ONCE]))
@@ -294,5 +294,5 @@ class Look:
         if self._moved:
             self._say(Seen("people", people=list(self._people.values())[:AT_ONCE]))
         if self._news is None or self._news or self._moved:
-            self._told_at = time.monotonic()
+            self._reported_at = time.monotonic()
         self._news, self._moved = set(), False

@@ -47,7 +47,7 @@ class EndTurn(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """Keep edits here and leave out those of others, or go on."""
+    """Stop exchanging edits with others (`paused`), or go on with it."""
 
     paused: bool
 

@@ -72,7 +72,7 @@ class _Agent:
 
     def run(self) -> None:
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-            signal.signal(number, self._told_to_end)
+            signal.signal(number, self._end_by_signal)
         signal.signal(signal.SIGIO, signal.SIG_IGN)  # broken leases are noticed when they end
         os.chdir("/")  # a current folder would keep its file system mounted
         self._log(f"agent of {self._root}, svc {__version__}, process {os.getpid()}")
@@ -96,7 +96,7 @@ class _Agent:
             server.close()
             self._end()
 
-    def _told_to_end(self, number: int, _frame: Any) -> None:
+    def _end_by_signal(self, number: int, _frame: Any) -> None:
         self._log(f"told to end ({signal.Signals(number).name})")
         with self._changed:
             self._ending = True
@@ -154,7 +154,7 @@ class _Agent:
         """See `svc.agent.invoke.table.Host`."""
         with self._lock:
             watched = list(self._folders.values())
-        return sorted((one.state() for one in watched), key=lambda one: one.folder)
+        return sorted((folder.state() for folder in watched), key=lambda state: state.folder)
 
     def pause(self, folder: str | None, paused: bool) -> list[Folder]:
         """See `svc.agent.invoke.table.Host`."""
@@ -190,7 +190,7 @@ class _Agent:
                 follower.say(Sheet("ended", detail="the folder is not watched any more"))
                 follower.hang_up_later()
 
-    def left(self, request: Request, follower: Follower) -> None:
+    def disconnected(self, request: Request, follower: Follower) -> None:
         """See `Desk`. A folder without followers is no longer watched, unless it is detached."""
         with self._lock:
             look = self._looks.pop(follower, None)
@@ -206,7 +206,7 @@ class _Agent:
                 folder.edit_left(follower)
                 if request.turn is not None:
                     folder.end_turn(request.turn)
-            lonely = [one for one in watched if not one.followers and not one.detached]
+            lonely = [folder for folder in watched if not folder.followers and not folder.detached]
         if request.folder is not None:
             for folder in lonely:
                 folder.stop()
@@ -310,11 +310,11 @@ class _Agent:
         return watched
 
     def _store_detached(self) -> None:
-        detached = sorted(key for key, one in self._folders.items() if one.detached)
+        detached = sorted(key for key, folder in self._folders.items() if folder.detached)
         place.put_folders(self._root, place.FOLDERS, detached)
 
     def _store_paused(self) -> None:
-        paused = sorted(key for key, one in self._folders.items() if one.paused)
+        paused = sorted(key for key, folder in self._folders.items() if folder.paused)
         place.put_folders(self._root, place.PAUSED, paused)
 
     def _forget_folder(self, watched: Watched, why: str) -> None:
@@ -349,8 +349,8 @@ class _Agent:
                     follower.hang_up()
 
     def _reply(self, watched: list[Watched]) -> Reply:
-        folders: list[Folder] = [one.state() for one in watched]
-        return Reply(os.getpid(), __version__, folders=sorted(folders, key=lambda one: one.folder))
+        folders: list[Folder] = [folder.state() for folder in watched]
+        return Reply(os.getpid(), __version__, folders=sorted(folders, key=lambda state: state.folder))
 
 
 def _logger(path: Path) -> Any:

@@ -85,10 +85,10 @@ def log(
     (2026-03-01, yesterday), a moment (2026-03-01T12:00) or how long ago ('3 days ago', 2w); it is that of
     sealing.
 
-    What was merged stands in the list, each seal before all that it was made of; MERGED tells a merge, and
-    --first-parent hides what merges brought. A squash or a rebase stands for the seals that it was made of,
-    which are not listed.
-    Of a PATH a merge is listed only if it has there what none of the sides has.
+    Seals that a merge brought are listed too, each before the seals that it was made of; MERGED marks a
+    merge, and --first-parent hides what merges brought. A squash or a rebase stands for the seals that it
+    was made of, which are not listed. With a PATH, a merge is listed only if what it has there is on none of
+    its sides.
 
     Examples:
     svc log

@@ -31,7 +31,7 @@ def watch_in_foreground(
     """Watch the linked `folder` in this process until the watcher ends. Returns the reason. `ready` is called
     when the watcher can answer questions. Raises NotWatchable."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _told_to_end)
+        signal.signal(number, _end_by_signal)
     folder, record = folder.resolve(), record.resolve()
     os.chdir("/")  # a current folder would keep its file system mounted
     return watch(folder, record, ready, say)
@@ -104,7 +104,7 @@ def running_watchers(home: Home) -> list[WatcherInfo]:
     return sorted((info for info in answers if info is not None), key=_folder)
 
 
-def _told_to_end(number: int, _frame: Any) -> None:
+def _end_by_signal(number: int, _frame: Any) -> None:
     raise WatcherEnded(f"told to end ({signal.Signals(number).name})")
 
 

@@ -84,12 +84,12 @@ class ChooseRepo(Choose):
         self.svc.load(self.svc.repos, self._paint_own)
         self.svc.load(reads.visible_repos(), self._paint_others)
 
-    def _paint_own(self, found: list[Repo], at: float) -> None:
-        self._own = found
+    def _paint_own(self, repos: list[Repo], at: float) -> None:
+        self._own = repos
         self._paint()
 
-    def _paint_others(self, found: list[Repo], at: float) -> None:
-        self._others = found
+    def _paint_others(self, repos: list[Repo], at: float) -> None:
+        self._others = repos
         self._paint()
 
     def _paint(self) -> None:

@@ -195,40 +195,40 @@ class Weave:
         self._spend(limits.LANE_WORK - self.spent - room + len(passed))
         return left
 
-    def _insert(self, struct: Struct, left: int, place: int) -> None:
-        """Place an item after `left`, as number `place` of its client."""
+    def _insert(self, struct: Struct, previous: int, place: int) -> None:
+        """Place an item after `previous`, as number `place` of its client."""
         item = len(self._client)
-        after = self._first if left == NOWHERE else self._after[left]
+        after = self._first if previous == NOWHERE else self._after[previous]
         self._client.append(struct.client)
         self._clock.append(struct.clock)
         self._end.append(struct.clock + struct.length)
         self._origin.append(struct.origin)
         self._right_origin.append(struct.right_origin)
         self._kept.append(struct.text is not None)
-        self._before.append(left)
+        self._before.append(previous)
         self._after.append(after)
-        if left == NOWHERE:
+        if previous == NOWHERE:
             self._first = item
         else:
-            self._after[left] = item
+            self._after[previous] = item
         if after != NOWHERE:
             self._before[after] = item
         self._starts.setdefault(struct.client, []).insert(place, struct.clock)
         self._items.setdefault(struct.client, []).insert(place, item)
 
     def _at(self, point: Point) -> int:
-        """The item that contains a unit."""
+        """The item that contains the unit at `point`."""
         client, clock = point
         return self._items[client][bisect_right(self._starts[client], clock) - 1]
 
     def _until(self, point: Point) -> int:
-        """The item that ends with a unit."""
+        """The item that ends with the unit at `point`; an item that goes on behind it is split."""
         item = self._at(point)
         self._cut(item, point[1] + 1)
         return item
 
     def _from(self, point: Point) -> int:
-        """The item that begins with a unit."""
+        """The item that begins with the unit at `point`; an item that begins before it is split."""
         item = self._at(point)
         return self._cut(item, point[1])
 

@@ -40,7 +40,7 @@ class Sight(Protocol):
     def sees_all_below(self, path: str) -> bool: ...
 
 
-class Left(msgspec.Struct, frozen=True, gc=False):
+class VisiblePart(msgspec.Struct, frozen=True, gc=False):
     """The visible part of a directory: its digest, and the bytes of the visible files below it."""
 
     digest: bytes
@@ -53,7 +53,7 @@ class Parting(msgspec.Struct):
 
     sight: Sight
     written: dict[bytes, bytes] = msgspec.field(default_factory=dict)
-    left: dict[tuple[str, bytes], Left | None] = msgspec.field(default_factory=dict)
+    visible_parts: dict[tuple[str, bytes], VisiblePart | None] = msgspec.field(default_factory=dict)
     signed: dict[bytes, bytes] = msgspec.field(default_factory=dict)
 
 
@@ -72,19 +72,19 @@ def part(root: bytes, key: bytes, parting: Parting) -> Steps[bytes]:
     key `key`; `root` itself if everything is visible."""
     if root == EMPTY_ROOT:
         return root
-    remainder = yield from _part("", root, key, parting)
-    if remainder is not None:
-        return remainder.digest
+    visible_part = yield from _part("", root, key, parting)
+    if visible_part is not None:
+        return visible_part.digest
     (top,) = (yield from fetch({root})).values()
     hidden = yield from _entry_digests("", top, key, parting)
     return _write(Directory(FORMAT, [], sorted(hidden)), parting)
 
 
-def _part(path: str, digest: bytes, key: bytes, parting: Parting) -> Steps[Left | None]:
+def _part(path: str, digest: bytes, key: bytes, parting: Parting) -> Steps[VisiblePart | None]:
     """The visible part of the directory at `path`; None if nothing in it is visible."""
     at = (path, digest)
-    if at in parting.left:
-        return parting.left[at]
+    if at in parting.visible_parts:
+        return parting.visible_parts[at]
     directory = (yield from fetch({digest}))[digest]
     visible: list[Child] = []
     gone: list[Child] = []
@@ -94,16 +94,16 @@ def _part(path: str, digest: bytes, key: bytes, parting: Parting) -> Steps[Left 
             gone.append(child)
         else:
             visible.append(seen)
-    remainder: Left | None = None
+    visible_part: VisiblePart | None = None
     if visible == directory.children and visible:
-        remainder = Left(digest, sum(child.size for child in visible))
+        visible_part = VisiblePart(digest, sum(child.size for child in visible))
     elif visible:
         hidden = yield from _entry_digests(path, Directory(FORMAT, gone, []), key, parting)
         salted = [_salt(child, path, key) for child in visible]
         partial = Directory(FORMAT, salted, sorted(directory.hidden + hidden))
-        remainder = Left(_write(partial, parting), sum(child.size for child in visible))
-    parting.left[at] = remainder
-    return remainder
+        visible_part = VisiblePart(_write(partial, parting), sum(child.size for child in visible))
+    parting.visible_parts[at] = visible_part
+    return visible_part
 
 
 def _seen(full: str, child: Child, key: bytes, parting: Parting) -> Steps[Child | None]:
@@ -114,10 +114,10 @@ def _seen(full: str, child: Child, key: bytes, parting: Parting) -> Steps[Child 
         return child
     if not sight.may_see_below(full):
         return None
-    remainder = yield from _part(full, child.digest, key, parting)
-    if remainder is None or remainder.digest == child.digest:
-        return None if remainder is None else child
-    return Child(child.name, "dir", remainder.digest, remainder.size, child.salt)
+    visible_part = yield from _part(full, child.digest, key, parting)
+    if visible_part is None or visible_part.digest == child.digest:
+        return None if visible_part is None else child
+    return Child(child.name, "dir", visible_part.digest, visible_part.size, child.salt)
 
 
 def _entry_digests(path: str, directory: Directory, key: bytes, parting: Parting) -> Steps[list[bytes]]:

@@ -101,8 +101,8 @@ async def given(tx: Tx, repo_id: str, who: str) -> str | None:
 
 
 async def drop_all(tx: Tx, org_id: str, who: str) -> None:
-    """Remove every role, invitation and request of a former member in the organisation's repositories,
-    including roles of its own."""
+    """Remove every role, invitation and request that a former member has in the organisation's repositories,
+    also those that did not come with the membership."""
     values = {"of_org": org_id, "who": who}
     before = await tx.all(roles.ROLES, **values)
     await _run_all(tx, roles.DROP, **values)

@@ -75,8 +75,9 @@ async def create(view: View, body: TransferCreate) -> Transfer:
 async def accept(caller: Caller, transfer: str) -> Transfer:
     """Accept a transfer: the caller becomes the owner
 
-    Or their organisation does. A person who was the owner keeps the role admin. The old address leads here
-    for 90 days; webhooks are switched off. NameTaken, QuotaExceeded: the transfer stays open.
+    Or the organisation that was offered it becomes the owner. A person who was the owner keeps the role
+    admin. The old address leads here for 90 days; webhooks are switched off. NameTaken, QuotaExceeded: the
+    transfer stays open.
     """
     before = await _find_my_transfer(caller, transfer)
     async with caller.write(

@@ -120,7 +120,7 @@ async def _notify_mentioned(
         return
     if not handles:
         return
-    notified = {row[0] for row in await tx.all(rows.TOLD, **about, post=post)}
+    notified = {row[0] for row in await tx.all(rows.NOTIFIED, **about, post=post)}
     unnotified = [handle for handle in dict.fromkeys(handles) if handle not in notified]
     new = unnotified[: max(MENTIONS - len(notified), 0)]
     if new:

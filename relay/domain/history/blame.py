@@ -288,7 +288,8 @@ async def _find_branched_owners(
     older: _Version | None,
     texts: Mapping[bytes, bytes],
 ) -> Owners:
-    """Owners of a version that a merge brought, or of the first version of its file."""
+    """The owner of each line of a version that has no single older version: it came by a merge, or it is the
+    first one of its file."""
     async with work.view.read() as tx:
         parents = await seal_rows(tx, work.view, parent_ids) if parent_ids else []
         sides = await seal_rows(tx, work.view, merged) if merged else []

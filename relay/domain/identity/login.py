@@ -216,7 +216,7 @@ async def ways(caller: Caller) -> Ways:
 
 
 async def unlink(caller: Caller, provider: str) -> None:
-    """Let a provider no longer lead to the caller's account. Raises LastWayIn if nothing else does."""
+    """End sign-ins to the caller's account by this provider. Raises LastWayIn if there is no other way in."""
     account = caller.me.account_id
     async with caller.write(account_name(account)) as tx:
         logins = await tx.all(rows.OF_ACCOUNT, account=account)
@@ -339,7 +339,7 @@ def _provider(caller: Caller, name: str) -> Provider:
 
 
 def label(caller: Caller, name: str) -> str:
-    """What people read of a provider."""
+    """The name of an identity provider that is shown to people."""
     provider = caller.node.providers.named(name)
     return provider.label if provider else name
 

@@ -121,14 +121,14 @@ class Replay:
     """Replays the results of a bench. Raises NotWorkedOut when asked for another edit."""
 
     bench: Bench
-    _told: dict[LaneKey, int] = field(default_factory=dict)
+    _used: dict[LaneKey, int] = field(default_factory=dict)
 
     def edit(self, key: LaneKey, row: LaneRow, n: int, operations: Sequence[bytes], replica: int) -> Edit:
-        at = self._told.get(key, 0)
+        at = self._used.get(key, 0)
         steps = self.bench.steps.get(key, ())
         if at >= len(steps) or steps[at][0] != n or (at == 0 and self.bench.began[key] != row.stand):
             raise NotWorkedOut
-        self._told[key] = at + 1
+        self._used[key] = at + 1
         step = steps[at][1]
         if isinstance(step, SvcError):
             raise step
@@ -136,7 +136,7 @@ class Replay:
 
     def complete(self, key: LaneKey) -> bool:
         """Whether all results for the lane were used, so that it matches its row."""
-        return self._told.get(key, 0) == len(self.bench.steps.get(key, ()))
+        return self._used.get(key, 0) == len(self.bench.steps.get(key, ()))
 
 
 def keep(lanes: Lanes, bench: Workbench, rows: Mapping[LaneKey, LaneRow]) -> None:

@@ -1,4 +1,4 @@
-"""`svc repo transfer` and what becomes of it."""
+"""`svc repo transfer`, and the commands that list, accept, decline or cancel the offer."""
 
 from __future__ import annotations
 

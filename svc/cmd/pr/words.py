@@ -145,7 +145,7 @@ def find(ctx: Ctx, typed: str, *, session: bool = True) -> tuple[Repo, Proposal]
 
 
 def number_of(ctx: Ctx, typed: str) -> tuple[Repo, str]:
-    """The repository, and the number of the proposal that the user names, for a change of it."""
+    """The repository and the number of the proposal that the user names, for a command that changes it."""
     repo, proposal = find(ctx, typed)
     return repo, str(proposal.number)
 

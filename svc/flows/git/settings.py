@@ -37,12 +37,12 @@ def program() -> str:
 
 
 def has_helper(origin: str) -> bool:
-    """Whether git asks a helper, of svc's or another, for passwords of this very server."""
+    """Whether git asks a credential helper, svc's or another, for the passwords of this very server."""
     return any(_helpers(origin))
 
 
 def require_free(origin: str) -> None:
-    """Raise UsageError where there is no git, or where it asks another helper for this very server."""
+    """Raise UsageError if git is not installed, or is set to ask another helper for this very server."""
     others = [helper for helper in _helpers(origin) if helper and not helper.endswith(f" {WORDS}")]
     if others:
         raise UsageError(

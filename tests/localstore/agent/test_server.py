@@ -28,7 +28,7 @@ class Desk:
     def follows(self, request: Request, follower: Follower) -> None:
         self.followers.append(follower)
 
-    def left(self, request: Request, follower: Follower) -> None:
+    def disconnected(self, request: Request, follower: Follower) -> None:
         self.followers.remove(follower)
 
     def conversing(self, count: int) -> None:

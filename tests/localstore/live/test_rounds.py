@@ -188,7 +188,7 @@ class Shown:
     def shows(self, path: str, name: bytes) -> bool:
         return name == digest(self.text.encode())
 
-    def told(self, path: str) -> list[bytes]:
+    def plugin_texts(self, path: str) -> list[bytes]:
         return []
 
 

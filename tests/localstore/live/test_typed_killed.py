@@ -42,7 +42,7 @@ class Shown:
     def shows(self, path: str, name: bytes) -> bool:
         return self.text.shows(name)
 
-    def told(self, path: str) -> list[bytes]:
+    def plugin_texts(self, path: str) -> list[bytes]:
         return [self.text.text]
 
 

@@ -16,17 +16,17 @@ class CommandLine(Over):
     """Tab completes to the candidate under the cursor, enter runs the line. `known`: returns the parameters
     of a command that the screen below shows."""
 
-    def __init__(self, commands: Commands, known: Callable[[str, Sequence[Field]], dict[str, str]]) -> None:
+    def __init__(self, commands: Commands, values: Callable[[str, Sequence[Field]], dict[str, str]]) -> None:
         super().__init__()
-        self._commands, self._known = commands, known
+        self._commands, self._values = commands, values
         self._line = ""
 
     def content(self) -> ComposeResult:
         yield Lines(empty="no command begins like this; enter runs it as it stands", id="candidates")
 
     def title_parts(self) -> Sequence[Part]:
-        here = self.svc.here()
-        return ((" svc", "title"), (f"  {safe(here)}" if here else "", "dim"), ("  tab completes", "dim"))
+        place = self.svc.here()
+        return ((" svc", "title"), (f"  {safe(place)}" if place else "", "dim"), ("  tab completes", "dim"))
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -56,37 +56,39 @@ class CommandLine(Over):
 
     def _changed(self, line: str) -> None:
         self._line = line.lstrip().removeprefix("svc ") if line.startswith("svc ") else line.lstrip()
-        found = self._candidates()
-        self.query_one("#candidates", Lines).show(sequence(found), found[0].key if found else None)
+        candidates = self._candidates()
+        self.query_one("#candidates", Lines).show(
+            sequence(candidates), candidates[0].key if candidates else None
+        )
 
     def _candidates(self) -> list[Item]:
         words = self._line.split(" ")
         path = self._commands.path_in(words)
         if path and len(words) > len(path.split()):
             return self._of_command(path, words)
-        wanted = self._line.casefold().split()
-        found = [
+        searched = self._line.casefold().split()
+        matches = [
             (not name.startswith(self._line), name, summary)
             for name, summary in self._commands.summaries.items()
-            if all(word in f"{name} {summary}".casefold() for word in wanted)
+            if all(word in f"{name} {summary}".casefold() for word in searched)
         ]
-        return [_item(name, name, summary) for _, name, summary in sorted(found)]
+        return [_item(name, name, summary) for _, name, summary in sorted(matches)]
 
     def _of_command(self, path: str, words: list[str]) -> list[Item]:
         typed, before = words[-1], " ".join(words[:-1])
         fields = self._commands.fields(path)
-        found: dict[str, str] = {}
+        meanings: dict[str, str] = {}
         if not typed.startswith("-"):
-            known = self._known(path, fields)
+            values = self._values(path, fields)
             for field in fields:
-                value = known.get(field.name, "")
+                value = values.get(field.name, "")
                 if value and not field.spelled and value not in words[:-1]:
-                    found[value] = f"the {field.name} that is shown"
-        found |= dict(self._commands.complete(words))
-        found |= {field.spelled[0]: field.help for field in fields if field.spelled}
+                    meanings[value] = f"the {field.name} that is shown"
+        meanings |= dict(self._commands.complete(words))
+        meanings |= {field.spelled[0]: field.help for field in fields if field.spelled}
         return [
             _item(f"{before} {name}", name, meaning)
-            for name, meaning in found.items()
+            for name, meaning in meanings.items()
             if name.startswith(typed)
         ]
 

@@ -80,7 +80,7 @@ class Account(Base):
     def _session(self, session: Session) -> Item:
         now = self.svc.clock()
         current: Part = ("● this one  ", "good") if session.current else ("", "text")
-        left: tuple[Part, ...] = (
+        parts: tuple[Part, ...] = (
             (f"  {session.kind:<8}", "dim"),
             current,
             (safe(session.label) or "without a name", "text"),
@@ -91,19 +91,19 @@ class Account(Base):
             if session.last_used_at
             else f"made {ago(session.created_at, now)}"
         )
-        return Item(("session", session.id), left, ((f"{used} ", "dim"),), f"{session.kind} {session.label}")
+        return Item(("session", session.id), parts, ((f"{used} ", "dim"),), f"{session.kind} {session.label}")
 
     def _device(self, device: DeviceKey) -> Item:
         now = self.svc.clock()
         state: Part = ("✗ revoked  ", "bad") if device.revoked_at else ("✓ active   ", "good")
-        left: tuple[Part, ...] = (
+        parts: tuple[Part, ...] = (
             ("  ", "text"),
             state,
             (safe(device.name) or "without a name", "text"),
             (f"  {device.id[:SHOWN]}", "dim"),
         )
         used = ago(device.last_used_at or device.created_at, now)
-        return Item(("device", device.id), left, ((f"{used} ", "dim"),), device.name)
+        return Item(("device", device.id), parts, ((f"{used} ", "dim"),), device.name)
 
     # --- changes: at once, because a session that ends later ends too late
 

@@ -85,8 +85,8 @@ class Form:
             elif name in self._queued and self._queued[name] != self._known.get(name):
                 mark, after = ("⋯ ", "warn"), "  queued"
             shown_value = self._shown(field, self.value(name))
-            left = (mark, (f"{safe(field.label):<{LABEL}} ", "dim"), (shown_value, "text"), (after, "dim"))
-            rows.append(Item((panel, "field", name), left, text=f"{field.label} {shown_value}"))
+            parts = (mark, (f"{safe(field.label):<{LABEL}} ", "dim"), (shown_value, "text"), (after, "dim"))
+            rows.append(Item((panel, "field", name), parts, text=f"{field.label} {shown_value}"))
             if name in faults:
                 rows.append(Item(None, (("  ✗ ", "bad"), (safe(faults[name]), "bad"))))
         if self.changed:

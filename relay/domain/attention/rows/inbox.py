@@ -212,7 +212,7 @@ REVIEW_COMMENTS = (
 )
 BODY = select(subject.c.body).where(subject.c.repo_id == _REPO, subject.c.number == _NUMBER)
 # Who a post has told.
-TOLD = select(mention.c.handle).where(
+NOTIFIED = select(mention.c.handle).where(
     mention.c.repo_id == _REPO, mention.c.number == _NUMBER, mention.c.post == bindparam("post")
 )
 TELL = InsertNew(mention)

@@ -13,23 +13,23 @@ from localstore.record.entry import PathRecord
 from localstore.sync.working_copy import WorkingCopy
 
 
-def rebase_on_told(copy: WorkingCopy, entry: PathRecord, data: bytes) -> None:
+def rebase_on_plugin_text(copy: WorkingCopy, entry: PathRecord, data: bytes) -> None:
     """Use the text that a plugin showed as the entry's shadow, if the file does not have the lane's text yet
     and the save `data` contains everything that the plugin sent."""
     arrivals = copy.db.arrivals.get(entry.path)
-    if arrivals is None or not arrivals.told or entry.shadow is None:
+    if arrivals is None or not arrivals.plugin_texts or entry.shadow is None:
         return
     try:
         base = copy.text(entry.shadow)
-        for version in reversed(arrivals.told):
-            if has_what_was_told(base, copy.text(version.digest), data):
+        for version in reversed(arrivals.plugin_texts):
+            if has_what_was_typed(base, copy.text(version.digest), data):
                 entry.shadow = version.digest
                 return
     except SvcError:
         return  # neither the record nor the relay has one of the texts
 
 
-def has_what_was_told(old: bytes, typed: bytes, data: bytes) -> bool:
+def has_what_was_typed(old: bytes, typed: bytes, data: bytes) -> bool:
     """Whether text was inserted between `old` and `typed`, and the save `data` contains all of it. If so, it
     is no save of `old`."""
     return any(edit.inserted for edit in edits(old, typed)) and keeps(old, typed, data)
