@@ -37,6 +37,8 @@ DAY = 24 * 3600_000  # milliseconds
 ENDED_STAYS = 90 * DAY
 USED_AGAIN = 10 * 60_000  # milliseconds; precision of `last_used_at`, so that a check rarely writes
 
+# Read in place of a key that is not valid, so that the answer takes as long.
+_DECOY = ("0" * 32, "", PREFIX, "read", 0, 0, None, None)
 _NEW = Attempts("api_key.account", 60, 3600)
 
 
@@ -126,19 +128,20 @@ async def validate(caller: Caller, body: ApiKeyCheck) -> ApiKeyVerdict:
     account, now = caller.me.account_id, now_ms()
     async with caller.read() as tx:
         row = await tx.one(rows.VALID, of_account=account, shown=_hash(body.key), now=now)
-    if row is None:
-        return ApiKeyVerdict(valid=False)
-    key = api_key_row(row)
-    if now - (key.last_used_at or 0) > USED_AGAIN:
-        async with caller.node.db.write() as tx:
-            await tx.run(rows.TOUCH, of_key=key.id, of_account=account, now=now)
-    return ApiKeyVerdict(
+    key = api_key_row(_DECOY if row is None else row)
+    verdict = ApiKeyVerdict(
         valid=True,
         key_id=key.id,
         user_id=account,
         scopes=_to_wire(key).scopes,
         expires_at=rfc3339_or_none(key.expires_at),
     )
+    if row is None:  # after the same work
+        return ApiKeyVerdict(valid=False)
+    if now - (key.last_used_at or 0) > USED_AGAIN:
+        async with caller.node.db.write() as tx:
+            await tx.run(rows.TOUCH, of_key=key.id, of_account=account, now=now)
+    return verdict
 
 
 def _require_own(caller: Caller, user_id: str) -> str:

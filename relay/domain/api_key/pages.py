@@ -1,0 +1,153 @@
+"""The page of the caller's API keys."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Literal
+
+from sanic.request import Request
+
+from localstore.core.errors import SvcError
+from localstore.core.limits import LABEL_CHARS
+from localstore.core.model.api_key import ApiKeyCreate, ApiKeyRotate, ApiKeySecret
+from localstore.core.model.auth import IdentityLevel
+from localstore.core.model.base import PageQuery, Sent
+from localstore.core.rights.operation import Capability
+from localstore.core.validation import checked
+from relay.caller import Caller
+from relay.domain.api_key import api_key as rules
+from relay.http import cookies
+from relay.http.routing import Reply, route
+from relay.pages import HTML, page, redirect, visit
+
+HERE = "/settings/keys"
+SCOPES: dict[str, list[Capability]] = {
+    "read": ["read"],
+    "write": ["read", "write"],
+    "admin": ["read", "write", "admin"],
+}
+
+
+class KeyForm(Sent, frozen=True):
+    """The form for a new key, unchecked: the page reports errors. `days` 0: it never ends."""
+
+    name: str = ""
+    scope: Literal["read", "write", "admin"] = "read"
+    days: int = 0
+
+
+class RotateForm(Sent, frozen=True):
+    """`overlap`: seconds for which the secret of before stays valid."""
+
+    overlap: int = 0
+
+
+class KeysQuery(KeyForm, frozen=True, forbid_unknown_fields=False):
+    """`again`: a form was sent after the session had ended, and changed nothing."""
+
+    cursor: str | None = None
+    again: bool = False
+
+
+@route("GET", HERE, operation="page.settings", name="settings.keys", media=HTML, others=(303,))
+async def keys_page(caller: Caller, request: Request, query: KeysQuery) -> Reply:
+    """The caller's API keys"""
+    if not visit.lasts(caller):
+        return visit.detour(request)
+    return await _show(caller, query, again=query.again, cursor=query.cursor)
+
+
+@route(
+    "POST",
+    HERE,
+    operation="page.settings",
+    name="settings.create_key",
+    media=HTML,
+    forms=True,
+    others=(303,),
+    errors=(409,),
+)
+async def create_key(caller: Caller, request: Request, body: KeyForm) -> Reply:
+    """Create an API key and show its secret once"""
+    cookies.require_own_page(caller.node.config, request)
+    if not visit.in_browser(caller):
+        return visit.too_late(HERE, name=body.name[:LABEL_CHARS], scope=body.scope, days=str(body.days))
+    try:
+        ends = None
+        if body.days > 0:
+            ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=min(body.days, 36_500))
+        _require_account(caller)
+        draft = checked(ApiKeyCreate(name=body.name, scopes=SCOPES[body.scope], expires_at=ends))
+        return await _show(caller, secret=await rules.create(caller, caller.me.account_id, draft))
+    except SvcError as error:
+        return await _show(caller, body, error)
+
+
+@route(
+    "POST",
+    HERE + "/{id}/rotate",
+    operation="page.settings",
+    name="settings.rotate_key",
+    media=HTML,
+    forms=True,
+    others=(303,),
+    errors=(409,),
+)
+async def rotate_key(caller: Caller, request: Request, id: str, body: RotateForm) -> Reply:
+    """Give an API key a new secret and show it once"""
+    cookies.require_own_page(caller.node.config, request)
+    if not visit.in_browser(caller):
+        return visit.too_late(HERE)
+    try:
+        _require_account(caller)
+        rotation = checked(ApiKeyRotate(overlap_seconds=body.overlap))
+        return await _show(caller, secret=await rules.rotate(caller, caller.me.account_id, id, rotation))
+    except SvcError as error:
+        return await _show(caller, error=error)
+
+
+@route(
+    "POST",
+    HERE + "/{id}/revoke",
+    operation="page.settings",
+    name="settings.revoke_key",
+    media=HTML,
+    status=303,
+)
+async def revoke_key(caller: Caller, request: Request, id: str) -> Reply:
+    """Revoke an API key for ever"""
+    cookies.require_own_page(caller.node.config, request)
+    if not visit.in_browser(caller):
+        return visit.too_late(HERE)
+    await rules.revoke(caller, caller.me.account_id, id)
+    return redirect(HERE)
+
+
+def _require_account(caller: Caller) -> None:
+    """Raise IdentityLevel for a guest, as the routes of the API do."""
+    if caller.me.is_guest:
+        raise IdentityLevel("a guest has no API keys; sign in with an account")
+
+
+async def _show(
+    caller: Caller,
+    form: KeyForm | None = None,
+    error: SvcError | None = None,
+    *,
+    secret: ApiKeySecret | None = None,
+    again: bool = False,
+    cursor: str | None = None,
+) -> Reply:
+    keys = await rules.page(caller, caller.me.account_id, PageQuery(cursor=cursor))
+    return page(
+        caller,
+        "keys.html",
+        error.status if error else 200,
+        problem_of=error,
+        problem=error.detail if error else "",
+        note=visit.SENT_TOO_LATE if again else "",
+        form=form or KeyForm(),
+        secret=secret,
+        keys=keys.items,
+        next_cursor=keys.next_cursor,
+    )
