@@ -25,15 +25,6 @@ WAITS = {
     "checks_required": "its required checks have not passed (svc pr checks)",
     "unresolved_threads": "threads of its reviews are not resolved (svc pr threads)",
 }
-REACTION_SIGNS = {"+1": "👍", "-1": "👎", "tada": "🎉", "heart": "❤", "rocket": "🚀", "eyes": "👀"}
-REACTION_WORDS = {
-    "+1": "agrees",
-    "-1": "disagrees",
-    "tada": "celebrates",
-    "heart": "loves it",
-    "rocket": "is keen",
-    "eyes": "is watching",
-}
 VERDICTS = {"approve": "approved", "request_changes": "asked for changes", "comment": "reviewed"}
 
 

@@ -26,6 +26,18 @@ class ActForm(Sent, frozen=True):
     verdict: str = ""
     seal: str = ""
     name: str = ""
+    confirm: str = ""
+    branch: str = ""
+    kind: str = ""
+    images: str = ""
+    url: str = ""
+    secret: str = ""
+    events: str = ""
+    approvals: str = ""
+    require_checks: str = ""
+    lock_writes: str = ""
+    require_resolution: str = ""
+    fresh_approvals: str = ""
 
     @property
     def name_of_act(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 from localstore.core.model.collaboration.access import AccessRequestCreate
 from localstore.core.model.collaboration.issue import CommentBody, IssueCreate, IssuePatch, Reason
@@ -12,7 +13,7 @@ from localstore.core.model.collaboration.review import ReviewCreate
 from localstore.core.model.collaboration.thread import ThreadComment, ThreadPatch
 from localstore.core.model.repo import ForkCreate
 from localstore.core.validation import checked
-from relay.caller import View
+from relay.caller import Caller, View
 from relay.domain.access import request as requests
 from relay.domain.attention import social
 from relay.domain.discussion import comment as comments
@@ -22,16 +23,18 @@ from relay.domain.proposal import proposal as proposals
 from relay.domain.proposal import review as reviews
 from relay.domain.proposal import thread as threads
 from relay.domain.repository import fork as forks
+from relay.domain.repository import settings
 from relay.domain.repository.act_form import ActForm
 from relay.domain.repository.place import Place, address_of
 
-Run = Callable[[View, Place, ActForm], Awaitable[str | None]]
+Run = Callable[[Any, Place, ActForm], Awaitable[str | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """`operation`: of the API, whose row of rights holds. `run`: does it and returns the address of the page
-    to show next; None: the page with the form."""
+    """`operation`: of the API, whose row of rights holds. `run`: does it, with a View, or with a Caller where
+    the operation is about an account, and returns the address of the page to show next; None: the page with
+    the form."""
 
     operation: str
     run: Run
@@ -176,9 +179,9 @@ async def _fork(view: View, place: Place, form: ActForm) -> str:
     return address_of(await forks.create(view, checked(ForkCreate(name=form.name.strip() or None))))
 
 
-async def _request_access(view: View, place: Place, form: ActForm) -> str:
+async def _request_access(caller: Caller, place: Place, form: ActForm) -> str:
     body = AccessRequestCreate(place.repo.full_name, form.role or "read", _lines(form.text))  # type: ignore[arg-type]  # checked
-    await requests.create(view, checked(body))
+    await requests.create(caller, checked(body))
     return f"{place.dev}?note=asked"
 
 
@@ -221,4 +224,24 @@ ACTS: dict[str, Act] = {
     "watch.clear": Act("watch.clear", _unwatch),
     "fork.create": Act("fork.create", _fork),
     "access.request": Act("access.request", _request_access),
+    "access.grant": Act("access.grant", settings.grant),
+    "access.decline": Act("access.decline", settings.decline),
+    "repo.edit": Act("repo.update", settings.edit_general),
+    "repo.archive": Act("repo.update", settings.set_archived),
+    "repo.visibility": Act("repo.update", settings.set_visibility),
+    "repo.delete": Act("repo.delete", settings.delete),
+    "transfer.create": Act("transfer.create", settings.offer),
+    "listing.set": Act("listing.set", settings.list_it),
+    "listing.remove": Act("listing.remove", settings.unlist),
+    "invite.create": Act("invite.create", settings.send_invite),
+    "invite.cancel": Act("invite.cancel", settings.cancel_invite),
+    "collaborator.role": Act("collaborator.role", settings.set_role),
+    "collaborator.remove": Act("collaborator.remove", settings.remove_collaborator),
+    "webhook.create": Act("webhook.create", settings.add_hook),
+    "webhook.edit": Act("webhook.edit", settings.switch_hook),
+    "webhook.delete": Act("webhook.delete", settings.delete_hook),
+    "check.enable": Act("check.enable", settings.enable_check),
+    "check.disable": Act("check.disable", settings.disable_check),
+    "protection.set": Act("protection.set", settings.protect),
+    "protection.clear": Act("protection.clear", settings.unprotect),
 }

@@ -16,11 +16,11 @@ from sanic.request import Request
 from localstore.core.errors import Forbidden, NotFound, SvcError
 from localstore.core.rights import OPERATIONS
 from localstore.core.rights.operation import Operation, required
-from relay.caller import Caller, View
+from relay.caller import Caller
 from relay.domain.repository.act_form import ActForm, Attempt
 from relay.domain.repository.acts import ACTS, Act
 from relay.domain.repository.place import Place, find
-from relay.gate.gate import view_of
+from relay.gate.gate import admit, view_of
 from relay.http import cookies
 from relay.http.problems import rate_headers
 from relay.http.routing import Reply
@@ -39,11 +39,11 @@ async def act(
     if not visit.in_browser(caller):  # its session has ended: nobody knows yet who sends it
         return _ask_to_sign_in(caller, address, form)
     place = await find(caller, owner, name)
-    known = ACTS.get(form.name_of_act)
-    if known is None:
+    row = ACTS.get(form.name_of_act)
+    if row is None:
         raise NotFound
     try:
-        return redirect(await _run(caller, place, known, form, request, body) or address)
+        return redirect(await _run(caller, place, row, form, request, body) or address)
     except SvcError as problem:
         reply = await show(replace(place, attempt=Attempt(form, problem)))
         headers = {"cache-control": "no-store", "referrer-policy": "same-origin", **rate_headers(problem)}
@@ -51,13 +51,13 @@ async def act(
 
 
 async def _run(
-    caller: Caller, place: Place, known: Act, form: ActForm, request: Request, body: bytes
+    caller: Caller, place: Place, row: Act, form: ActForm, request: Request, body: bytes
 ) -> str | None:
     """Do the act, and store where it leads under the form's key. Returns that address."""
-    view = await _view_for(OPERATIONS[known.operation], caller, place)
+    view = await _asking(OPERATIONS[row.operation], caller, place)
     view.once = Once.of(request, body, caller.me.account_id, form.key or None)
     try:
-        onward = await known.run(view, place, form)
+        onward = await row.run(view, place, form)
         await view.conclude(Said(303, b"", None, [("location", onward)] if onward else []))
         return onward
     except SaidBefore as before:
@@ -70,8 +70,9 @@ async def _run(
         raise
 
 
-async def _view_for(operation: Operation, caller: Caller, place: Place) -> View:
-    """The view that the gate makes for a request of the API for this operation."""
+async def _asking(operation: Operation, caller: Caller, place: Place) -> Caller:
+    """The view that the gate makes for a request of the API for this operation; the caller, if it is about an
+    account."""
     if not place.offers(operation.name):
         raise NotFound
     needed = required(operation.needs, caller.me.caps)
@@ -79,6 +80,8 @@ async def _view_for(operation: Operation, caller: Caller, place: Place) -> View:
         raise Forbidden(f"this session may not {needed!r}; sign in again")
     if operation.grows:
         caller.node.reserve.require()
+    if operation.about != "repository":
+        return admit(operation, caller)
     return await view_of(operation, caller, place.repo.id)
 
 

@@ -34,7 +34,7 @@ from relay.domain.history import history
 from relay.domain.proposal import proposal
 from relay.domain.protection import protection
 from relay.domain.release import release as releases
-from relay.domain.repository import changes, code, forms, talk
+from relay.domain.repository import changes, code, forms, settings, talk
 from relay.domain.repository import repo as repos
 from relay.domain.repository.act_form import ActForm
 from relay.domain.repository.code import Position
@@ -42,7 +42,7 @@ from relay.domain.repository.place import PREFIXES, Place, address_of, find
 from relay.http.routing import REPOSITORIES, Reply, route
 from relay.pages import HTML, moved, show, visit
 
-Tab = Literal["overview", "code", "issues", "workflows", "releases", "security", "insights"]
+Tab = Literal["overview", "code", "issues", "workflows", "releases", "security", "insights", "settings"]
 FORM_REFUSALS = (401, 404, 409, 410, 413, 415, 422, 501, 503, 507)  # of the rules that forms call
 LABELS = 100  # that are offered
 ROWS = 30  # of a page of a list
@@ -55,7 +55,7 @@ class DevQuery(msgspec.Struct, frozen=True):
     and `base` parted. `seal`: one seal and what it changed. `n`: one issue or proposal, of which `view`
     `files` shows what it changes; else a list of `kind`, `issues` or `proposals`, with filters as those of
     the API; or with `view` `edit` its form, that of its `comment` if one is named, with `new` that of a new
-    issue. `note`: what was just done."""
+    issue, and of settings their panel. `note`: what was just done, or what a page of settings asks about."""
 
     tab: str = "overview"
     at: str = ""
@@ -325,6 +325,11 @@ async def _proposal_files(place: Place, query: DevQuery) -> Reply:
     return _show(place, "proposal_files", "issues", subject=subject, files=files)
 
 
+async def _settings(place: Place, query: DevQuery) -> Reply:
+    panel = await settings.read(place, query.view, query.note)
+    return _show(place, "settings", "settings", panel=panel, panels=settings.PANELS)
+
+
 TABS: dict[str, Callable[[Place, DevQuery], Awaitable[Reply]]] = {
     "overview": _dev_overview,
     "code": _code,
@@ -333,6 +338,7 @@ TABS: dict[str, Callable[[Place, DevQuery], Awaitable[Reply]]] = {
     "releases": _releases,
     "security": _security,
     "insights": _insights,
+    "settings": _settings,
 }
 
 

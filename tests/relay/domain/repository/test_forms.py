@@ -201,6 +201,9 @@ def grant(relay: Relay, mine: Repository, one: Person, role: str) -> str:
 ROWS = {
     "proposal.label": "issue.label",
     "proposal.assign": "issue.assign",
+    "repo.edit": "repo.update",
+    "repo.archive": "repo.update",
+    "repo.visibility": "repo.update",
 }
 
 
@@ -208,6 +211,7 @@ def test_forms_are_for_whom_the_table_of_rights_names(relay: Relay, mine: Reposi
     """Every act, sent by each caller without asking whether a page shows the control."""
     ok(mine.http.post(f"{mine.url}/issues", json={"title": "first"}))
     roles: tuple[Who, ...] = ("admin", "triage", "read", "stranger")
+    assert all(act in OPERATIONS or act in ROWS for act in ACTS)
     for role in roles:
         one = person()
         if role != "stranger":
