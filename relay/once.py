@@ -87,10 +87,10 @@ class Once:
     request: bytes = b""
 
     @classmethod
-    def of(cls, request: Request, body: bytes, account_id: str | None) -> Once:
-        """The key of this request. Raises Invalid for a key that is not 1 to 255 printable ASCII characters,
-        and for one without an account."""
-        key = request.headers.get("idempotency-key")
+    def of(cls, request: Request, body: bytes, account_id: str | None, key: str | None = None) -> Once:
+        """The key of this request: its header, or `key`, the field of a form. Raises Invalid for one that is
+        not 1 to 255 printable ASCII characters, or without an account to which it could belong."""
+        key = key or request.headers.get("idempotency-key")
         if key is None:
             return NEVER_BEFORE
         if account_id is None:

@@ -90,7 +90,7 @@ def handler_of(route: Route, node: Node) -> Handle:
         arguments: dict[str, Any] = {**params, "raw": body, "request": request}
         try:
             if not sees:
-                arguments["caller"] = _admit(operation, caller)
+                arguments["caller"] = admit(operation, caller)
             await _read_marks(route, request, body, caller)
             if sees:
                 arguments["view"] = caller = await view_of(operation, caller, params["id"])
@@ -233,7 +233,7 @@ def _turn_of(request: Request) -> str | None:
     return None if turn is None else names.turn(turn)
 
 
-def _admit(operation: Operation, caller: Caller) -> Caller:
+def admit(operation: Operation, caller: Caller) -> Caller:
     """The caller of an operation that is not about a repository. Raises if it is not allowed."""
     if operation.about == "account" and caller.me.is_guest and not operation.guest:
         raise IdentityLevel("a guest session cannot do this; sign in with an account: svc login")

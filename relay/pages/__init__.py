@@ -45,8 +45,8 @@ def page(
 
 
 def show(caller: Caller, template: str, **values: Any) -> Reply:
-    """A page that changes nothing. Its ETag changes with its content. Caches must revalidate it, and a page
-    for somebody signed in is stored by browsers only."""
+    """A page of a repository. Its ETag changes with what it shows, also with the keys of its forms; caches
+    ask before they show it again, and only those of the browser keep what somebody signed in sees."""
     reply = page(caller, template, **values)
     html = str(reply.body).encode()
     shared = "private" if caller.principal is not None else "public"

@@ -36,13 +36,13 @@ def is_due(caller: Caller) -> bool:
 
 def detour(request: Request) -> Reply:
     """A redirect that fetches a fresh token and returns to the requested page."""
-    return redirect(_refresh(f"{request.path}?{request.query_string}"))
+    return redirect(renewal(f"{request.path}?{request.query_string}"))
 
 
 def too_late(page: str, **sent: str) -> Reply:
     """The answer to a form that was sent after the session had expired. It fetches a fresh token and goes to
     `page`, which shows what was `sent` again and says that nothing was done."""
-    return redirect(_refresh(f"{page}?{urlencode({**sent, 'again': '1'})}"))
+    return redirect(renewal(f"{page}?{urlencode({**sent, 'again': '1'})}"))
 
 
 def to_login(return_to: str) -> Reply:
@@ -52,7 +52,7 @@ def to_login(return_to: str) -> Reply:
 def onward(caller: Caller, return_to: str, seconds: int) -> Reply:
     """A page that renews the token after `seconds` and goes to `return_to`, as a navigation from our own
     page, so that the browser sends strict cookies."""
-    return page(caller, "onward.html", path=f"{_refresh(return_to)}&own=1", seconds=seconds)
+    return page(caller, "onward.html", path=f"{renewal(return_to)}&own=1", seconds=seconds)
 
 
 def local_path(path: str) -> str:
@@ -63,5 +63,6 @@ def local_path(path: str) -> str:
     return path
 
 
-def _refresh(return_to: str) -> str:
+def renewal(return_to: str) -> str:
+    """The address that renews the session, or asks to sign in, and goes to `return_to`."""
     return f"{cookies.REFRESH_PATH}?return_to={quote(return_to, safe='')}"

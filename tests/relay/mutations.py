@@ -17,6 +17,7 @@ import pytest
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.identity.device_grant import Purpose, fingerprint
 from relay import domain
+from relay.domain.repository.place import PREFIXES
 from relay.http.routing import TABLE
 from tests.relay import nouns
 from tests.relay.auth.people import PASSWORD, Device
@@ -46,6 +47,13 @@ def _approval(world: World) -> dict[str, Any]:
     codes = ok(world.browser.post("/api/v1/auth/cli/device-code", json={**keys, "label": "box"}))
     shown = fingerprint(one.transport.public, one.key.public)
     return {"user_code": codes["user_code"], "fingerprint": shown, "decision": "approve"}
+
+
+def _form(world: World) -> Try:
+    """A form of a page, which is sent to the address of its kind."""
+    full_name = ok(world.browser.post("/api/v1/repos", json={"name": name()}))["full_name"]
+    typed = {"act": "issue.create", "title": name(), "key": name()}
+    return Try(f"/apps/{full_name}/dev?tab=issues&view=new", data=typed, http=world.browser)
 
 
 def _token(world: World) -> str:
@@ -177,6 +185,7 @@ MUTATIONS: dict[Named, Callable[[World], Try]] = {
     ("POST", "/cli/authorize"): lambda world: Try(
         "/cli/authorize", data=_approval(world), http=world.browser
     ),
+    **{("POST", f"/{prefix}/{{owner}}/{{name}}/dev"): lambda world: _form(world) for prefix in PREFIXES},
     ("POST", "/settings/tokens"): lambda world: Try(
         "/settings/tokens", data={"label": name()}, http=world.browser
     ),

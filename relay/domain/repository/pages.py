@@ -17,6 +17,7 @@ from localstore.core.errors import NotFound
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.catalog.advisory import AdvisoryQuery
 from localstore.core.model.collaboration.issue import IssueQuery
+from localstore.core.model.collaboration.label import Label
 from localstore.core.model.collaboration.proposal import ProposalQuery
 from localstore.core.model.collaboration.run import RunQuery
 from localstore.core.model.history import CompareQuery
@@ -28,19 +29,22 @@ from relay.domain.catalog import advisory as advisories
 from relay.domain.catalog import dependency, dependents
 from relay.domain.catalog import listing as listings
 from relay.domain.checks import run
-from relay.domain.discussion import issue
+from relay.domain.discussion import issue, label
 from relay.domain.history import history
 from relay.domain.proposal import proposal
 from relay.domain.protection import protection
 from relay.domain.release import release as releases
-from relay.domain.repository import changes, code, talk
+from relay.domain.repository import changes, code, forms, settings, talk
 from relay.domain.repository import repo as repos
+from relay.domain.repository.act_form import ActForm
 from relay.domain.repository.code import Position
 from relay.domain.repository.place import PREFIXES, Place, address_of, find
 from relay.http.routing import REPOSITORIES, Reply, route
 from relay.pages import HTML, moved, show, visit
 
-Tab = Literal["overview", "code", "issues", "workflows", "releases", "security", "insights"]
+Tab = Literal["overview", "code", "issues", "workflows", "releases", "security", "insights", "settings"]
+FORM_REFUSALS = (401, 404, 409, 410, 413, 415, 422, 501, 503, 507)  # of the rules that forms call
+LABELS = 100  # that are offered
 ROWS = 30  # of a page of a list
 START_ROWS = 30  # repositories of a list on the first page
 
@@ -50,7 +54,8 @@ class DevQuery(msgspec.Struct, frozen=True):
     or N-M, which are marked. `view`: `history` or `blame` of the path, or `compare`: what `head` has since it
     and `base` parted. `seal`: one seal and what it changed. `n`: one issue or proposal, of which `view`
     `files` shows what it changes; else a list of `kind`, `issues` or `proposals`, with filters as those of
-    the API."""
+    the API; or with `view` `edit` its form, that of its `comment` if one is named, with `new` that of a new
+    issue, and of settings their panel. `note`: what was just done, or what a page of settings asks about."""
 
     tab: str = "overview"
     at: str = ""
@@ -68,6 +73,8 @@ class DevQuery(msgspec.Struct, frozen=True):
     author: str = ""
     label: str = ""
     search: str = ""
+    comment: str = ""
+    note: str = ""
 
 
 async def public(caller: Caller, owner: str, name: str, request: Request) -> Reply:
@@ -91,6 +98,20 @@ async def dev(caller: Caller, owner: str, name: str, query: DevQuery, request: R
     if page is None:
         raise NotFound
     return await page(place, query)
+
+
+async def send(
+    caller: Caller, owner: str, name: str, query: DevQuery, request: Request, body: ActForm, raw: bytes
+) -> Reply:
+    """Do what a form of a page says, once, and go to the page that shows it"""
+    page = TABS.get(query.tab)
+    if page is None:
+        raise NotFound
+
+    async def show(place: Place) -> Reply:
+        return await page(place, query)
+
+    return await forms.act(caller, owner, name, request, body, raw, show)
 
 
 @route("GET", "/", operation="page.repository", media=HTML, others=(303, 304), cost=2)
@@ -127,6 +148,18 @@ for _prefix in PREFIXES:
         cost=4,
         name=f"{_prefix}.dev",
     )(dev)
+    route(
+        "POST",
+        f"/{_prefix}/{{owner}}/{{name}}/dev",
+        operation="page.repository",
+        flag=REPOSITORIES,
+        media=HTML,
+        status=303,
+        errors=FORM_REFUSALS,
+        forms=True,
+        cost=4,
+        name=f"{_prefix}.send",
+    )(send)
 
 
 def _elsewhere(place: Place, request: Request, rest: str) -> Reply | None:
@@ -138,10 +171,14 @@ def _elsewhere(place: Place, request: Request, rest: str) -> Reply | None:
 
 
 async def _dev_overview(place: Place, query: DevQuery) -> Reply:
-    return await _overview(place, "overview")
+    if query.view in ("fork", "access"):
+        if not place.acts:
+            raise NotFound
+        return _show(place, "ask", "overview", what=query.view)
+    return await _overview(place, "overview", query.note)
 
 
-async def _overview(place: Place, template: Literal["public", "overview"]) -> Reply:
+async def _overview(place: Place, template: Literal["public", "overview"], note: str = "") -> Reply:
     listing = None
     if place.repo.listing_id is not None:
         listing = await listings.get(place.view)
@@ -160,6 +197,7 @@ async def _overview(place: Place, template: Literal["public", "overview"]) -> Re
         latest=latest[0] if latest else None,
         listing=listing,
         release=newest[0] if newest else None,
+        note=note,
     )
 
 
@@ -199,7 +237,9 @@ async def _is_folder(position: Position) -> bool:
 
 async def _issues(place: Place, query: DevQuery) -> Reply:
     if not query.n:
-        return await _talks(place, query)
+        return await (_new_issue if query.view == "new" else _talks)(place, query)
+    if query.view == "edit":
+        return await _edit(place, query)
     return await (_proposal_files if query.view == "files" else _talk)(place, query)
 
 
@@ -222,8 +262,23 @@ async def _talks(place: Place, query: DevQuery) -> Reply:
     return _show(place, "talks", "issues", query=query, rows=page.items, cursor=page.next_cursor)
 
 
+async def _new_issue(place: Place, query: DevQuery) -> Reply:
+    return _show(place, "new_issue", "issues", all_labels=await _labels(place))
+
+
 async def _talk(place: Place, query: DevQuery) -> Reply:
-    return _show(place, "talk", "issues", talk=await talk.find(place, query.n))
+    labels = await _labels(place) if place.may_act("issue.label") else []
+    return _show(place, "talk", "issues", talk=await talk.find(place, query.n), all_labels=labels)
+
+
+async def _edit(place: Place, query: DevQuery) -> Reply:
+    subject = await talk.find_subject(place, query.n)
+    comment = await talk.find_comment(place, query.n, query.comment) if query.comment else None
+    return _show(place, "edit", "issues", subject=subject, comment=comment)
+
+
+async def _labels(place: Place) -> list[Label]:
+    return list((await label.page(place.view, PageQuery(limit=LABELS))).items)
 
 
 async def _runs(place: Place, query: DevQuery) -> Reply:
@@ -270,6 +325,11 @@ async def _proposal_files(place: Place, query: DevQuery) -> Reply:
     return _show(place, "proposal_files", "issues", subject=subject, files=files)
 
 
+async def _settings(place: Place, query: DevQuery) -> Reply:
+    panel = await settings.read(place, query.view, query.note)
+    return _show(place, "settings", "settings", panel=panel, panels=settings.PANELS)
+
+
 TABS: dict[str, Callable[[Place, DevQuery], Awaitable[Reply]]] = {
     "overview": _dev_overview,
     "code": _code,
@@ -278,6 +338,7 @@ TABS: dict[str, Callable[[Place, DevQuery], Awaitable[Reply]]] = {
     "releases": _releases,
     "security": _security,
     "insights": _insights,
+    "settings": _settings,
 }
 
 

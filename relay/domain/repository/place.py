@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import get_args
 from urllib.parse import quote, urlencode
 
 from localstore.core.errors import Forbidden, Unauthorized
+from localstore.core.model.base import Actor
 from localstore.core.model.repo import Kind, Repo
 from localstore.core.names import page_path
 from localstore.core.rights import OPERATIONS
 from relay.base.edition import EDITION
 from relay.caller import Caller, View
 from relay.domain.repository import repo as repos
+from relay.domain.repository.act_form import Attempt
 from relay.gate.gate import view_at
-from relay.http.routing import TABLE
+from relay.http.routing import REPOSITORIES, TABLE
 from relay.render.jobs import Links
 
 ANY = "apps"  # the address of an app, and accepted for every kind
@@ -25,13 +29,15 @@ _READS = OPERATIONS["history.tree"]
 @dataclass(frozen=True, slots=True)
 class Place:
     """A repository and how its pages show it. `view`: for reading files. `page`: address of its page, without
-    that of the node. `images`: whether texts show images of the repository."""
+    that of the node. `images`: whether texts show images of the repository. `attempt`: a form of this page
+    that was refused just now."""
 
     view: View
     repo: Repo
     page: str
     node: str
     images: bool = True
+    attempt: Attempt | None = None
 
     @property
     def dev(self) -> str:
@@ -59,9 +65,35 @@ class Place:
             address=self.dev,
         )
 
+    @property
+    def acts(self) -> bool:
+        """Whether the reader can send forms: a person with a session in a browser."""
+        return self.view.principal is not None and self.view.principal.via == "cookie"
+
+    def key(self) -> str:
+        """A key for one form, so that sending it twice does it once."""
+        return secrets.token_urlsafe(12)
+
+    def typed(self, act: str, field: str, otherwise: str = "", **of: str) -> str:
+        """What the refused form of this act had in a field; `otherwise` if another form, or none, was
+        refused. `of`: further fields that must be those of the form."""
+        form = self.attempt.form if self.attempt else None
+        if form is None or form.name_of_act != act or any(getattr(form, key) != of[key] for key in of):
+            return otherwise
+        return str(getattr(form, field))
+
+    def may_act(self, operation: str, author: Actor | None = None) -> bool:
+        """Whether a control for this operation is drawn: the table of rights allows it for the reader, who is
+        the `author` where only that may."""
+        if not self.acts or not self.may(operation):
+            return False
+        row, me = OPERATIONS[operation], self.view.me
+        by_role = row.least is None or self.view.has(row.least) or (not row.author and row.stranger)
+        return by_role or (author is not None and author.id == me.account_id)
+
     def offers(self, operation: str) -> bool:
         """Whether the node offers this operation of the API: its flag is on, and the edition has it."""
-        flag = next(route.flag for route in TABLE if route.operation.name == operation)
+        flag = _flag_of(operation)
         on = flag is None or self.view.node.config.flags.on(flag)
         return on and OPERATIONS[operation].in_edition(EDITION)
 
@@ -74,6 +106,13 @@ class Place:
         except (Forbidden, Unauthorized):
             return False
         return True
+
+
+@cache
+def _flag_of(operation: str) -> str | None:
+    """The feature flag of an operation's route. An operation for which a route asks beside its own has that
+    of repositories."""
+    return next((route.flag for route in TABLE if route.operation.name == operation), REPOSITORIES)
 
 
 def address_of(repo: Repo) -> str:

@@ -52,13 +52,8 @@ class Talk:
 
 
 async def find(place: Place, number: str) -> Talk:
-    """The issue or proposal with this number. Raises NotFound."""
-    if whole_number(number, 9) is None:
-        raise NotFound
-    try:
-        subject: Issue | Proposal = await issue.get(place.view, number)
-    except NotFound:
-        subject = await proposal.get(place.view, number)
+    """The issue or proposal with this number, and what was said. Raises NotFound."""
+    subject = await find_subject(place, number)
     page = await comment.page(place.view, number, PageQuery(limit=COMMENTS))
     talk = Talk(
         subject,
@@ -71,6 +66,22 @@ async def find(place: Place, number: str) -> Talk:
         talk.reviews = [(one, await text(place, one.body)) for one in given.items]
         talk.checks = await check.of_seal(place.view, subject.head_seal)
     return talk
+
+
+async def find_subject(place: Place, number: str) -> Issue | Proposal:
+    """The issue or proposal with this number. Raises NotFound."""
+    if whole_number(number, 9) is None:
+        raise NotFound
+    try:
+        return await issue.get(place.view, number)
+    except NotFound:
+        return await proposal.get(place.view, number)
+
+
+async def find_comment(place: Place, number: str, comment_id: str) -> Comment:
+    """One comment on the issue or proposal. Raises NotFound."""
+    async with place.view.read() as tx:
+        return await comment.one_to_wire(tx, place.view, int(number), comment_id)
 
 
 async def text(place: Place, raw: str) -> Text:

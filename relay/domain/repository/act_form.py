@@ -1,0 +1,57 @@
+"""The fields that forms of a repository's pages send, and one form that was sent and refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from localstore.core.errors import SvcError
+from localstore.core.model.base import Sent
+
+
+class ActForm(Sent, frozen=True):
+    """`act`: a name of `acts.ACTS`; a button may add what it is about behind a space. `key`: one for each
+    form that was shown, so that sending it twice does it once. The others: what was typed; each act reads
+    its own. `n`: of an issue or proposal, `comment`, `thread`: within it."""
+
+    act: str = ""
+    key: str = ""
+    n: str = ""
+    comment: str = ""
+    thread: str = ""
+    title: str = ""
+    text: str = ""
+    labels: str = ""
+    handle: str = ""
+    role: str = ""
+    verdict: str = ""
+    seal: str = ""
+    name: str = ""
+    confirm: str = ""
+    branch: str = ""
+    kind: str = ""
+    images: str = ""
+    url: str = ""
+    secret: str = ""
+    events: str = ""
+    approvals: str = ""
+    require_checks: str = ""
+    lock_writes: str = ""
+    require_resolution: str = ""
+    fresh_approvals: str = ""
+
+    @property
+    def name_of_act(self) -> str:
+        return self.act.partition(" ")[0]
+
+    @property
+    def about(self) -> str:
+        """What a button adds to its act; empty for nothing."""
+        return self.act.partition(" ")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A form that was refused: the page shows why, and what was typed."""
+
+    form: ActForm
+    problem: SvcError

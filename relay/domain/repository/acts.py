@@ -1,0 +1,247 @@
+"""What forms of a repository's pages do: each act calls the rule of one operation of the API."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from localstore.core.model.collaboration.access import AccessRequestCreate
+from localstore.core.model.collaboration.issue import CommentBody, IssueCreate, IssuePatch, Reason
+from localstore.core.model.collaboration.proposal import ProposalPatch
+from localstore.core.model.collaboration.review import ReviewCreate
+from localstore.core.model.collaboration.thread import ThreadComment, ThreadPatch
+from localstore.core.model.repo import ForkCreate
+from localstore.core.validation import checked
+from relay.caller import Caller, View
+from relay.domain.access import request as requests
+from relay.domain.attention import social
+from relay.domain.discussion import comment as comments
+from relay.domain.discussion import issue as issues
+from relay.domain.discussion import reaction
+from relay.domain.proposal import proposal as proposals
+from relay.domain.proposal import review as reviews
+from relay.domain.proposal import thread as threads
+from relay.domain.repository import fork as forks
+from relay.domain.repository import settings
+from relay.domain.repository.act_form import ActForm
+from relay.domain.repository.place import Place, address_of
+
+Run = Callable[[Any, Place, ActForm], Awaitable[str | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """`operation`: of the API, whose row of rights holds. `run`: does it, with a View, or with a Caller where
+    the operation is about an account, and returns the address of the page to show next; None: the page with
+    the form."""
+
+    operation: str
+    run: Run
+
+
+async def _create_issue(view: View, place: Place, form: ActForm) -> str:
+    body = IssueCreate(form.title.strip(), _lines(form.text), _names(form.labels), _names(form.handle))
+    created = await issues.create(view, checked(body))
+    return place.tab("issues", n=created.number)
+
+
+async def _edit_issue(view: View, place: Place, form: ActForm) -> str:
+    patch = IssuePatch(title=form.title.strip(), body=_lines(form.text))
+    await issues.update(view, form.n, checked(patch))
+    return place.tab("issues", n=form.n)
+
+
+async def _close_issue(view: View, place: Place, form: ActForm) -> None:
+    reason: Reason = "not_planned" if form.about == "not_planned" else "completed"
+    await issues.update(view, form.n, IssuePatch(state="closed", state_reason=reason))
+
+
+async def _reopen_issue(view: View, place: Place, form: ActForm) -> None:
+    await issues.update(view, form.n, IssuePatch(state="open"))
+
+
+async def _assign(view: View, place: Place, form: ActForm) -> None:
+    if form.about:
+        patch = IssuePatch(remove_assignees=[form.about])
+    else:
+        patch = IssuePatch(add_assignees=_names(form.handle))
+    await issues.update(view, form.n, checked(patch))
+
+
+async def _label(view: View, place: Place, form: ActForm) -> None:
+    if form.about:
+        await issues.remove_label(view, form.n, form.about)
+    else:
+        await issues.update(view, form.n, checked(IssuePatch(add_labels=_names(form.labels))))
+
+
+async def _edit_proposal(view: View, place: Place, form: ActForm) -> str:
+    patch = ProposalPatch(title=form.title.strip(), body=_lines(form.text))
+    await proposals.update(view, form.n, checked(patch))
+    return place.tab("issues", n=form.n)
+
+
+async def _close_proposal(view: View, place: Place, form: ActForm) -> None:
+    await proposals.update(view, form.n, ProposalPatch(state="closed"))
+
+
+async def _reopen_proposal(view: View, place: Place, form: ActForm) -> None:
+    await proposals.update(view, form.n, ProposalPatch(state="open"))
+
+
+async def _set_draft(view: View, place: Place, form: ActForm) -> None:
+    await proposals.update(view, form.n, ProposalPatch(draft=form.about == "draft"))
+
+
+async def _assign_proposal(view: View, place: Place, form: ActForm) -> None:
+    if form.about:
+        patch = ProposalPatch(remove_assignees=[form.about])
+    else:
+        patch = ProposalPatch(add_assignees=_names(form.handle))
+    await proposals.update(view, form.n, checked(patch))
+
+
+async def _label_proposal(view: View, place: Place, form: ActForm) -> None:
+    if form.about:
+        await proposals.remove_label(view, form.n, form.about)
+    else:
+        await proposals.update(view, form.n, checked(ProposalPatch(add_labels=_names(form.labels))))
+
+
+async def _ask_for_review(view: View, place: Place, form: ActForm) -> None:
+    if form.about:
+        patch = ProposalPatch(remove_reviewers=[form.about])
+    else:
+        patch = ProposalPatch(add_reviewers=_names(form.handle))
+    await proposals.update(view, form.n, checked(patch))
+
+
+async def _review(view: View, place: Place, form: ActForm) -> str:
+    body = ReviewCreate(form.verdict, _lines(form.text), form.seal or None)  # type: ignore[arg-type]  # checked
+    await reviews.create(view, form.n, checked(body))
+    return place.tab("issues", n=form.n)
+
+
+async def _dismiss_review(view: View, place: Place, form: ActForm) -> None:
+    await reviews.dismiss(view, form.n, form.about)
+
+
+async def _answer(view: View, place: Place, form: ActForm) -> None:
+    await threads.comment(view, form.n, form.thread, checked(ThreadComment(_lines(form.text))))
+
+
+async def _resolve(view: View, place: Place, form: ActForm) -> None:
+    patch = ThreadPatch("open" if form.about == "open" else "resolved")
+    await threads.update(view, form.n, form.thread, patch)
+
+
+async def _create_comment(view: View, place: Place, form: ActForm) -> str:
+    created = await comments.create(view, form.n, checked(CommentBody(_lines(form.text))))
+    return f"{place.tab('issues', n=form.n)}#comment-{created.id}"
+
+
+async def _edit_comment(view: View, place: Place, form: ActForm) -> str:
+    await comments.edit(view, form.n, form.comment, checked(CommentBody(_lines(form.text))))
+    return f"{place.tab('issues', n=form.n)}#comment-{form.comment}"
+
+
+async def _delete_comment(view: View, place: Place, form: ActForm) -> str:
+    await comments.delete(view, form.n, form.comment)
+    return place.tab("issues", n=form.n)
+
+
+async def _add_reaction(view: View, place: Place, form: ActForm) -> None:
+    await reaction.put(view, form.n, form.about, form.comment or None)
+
+
+async def _remove_reaction(view: View, place: Place, form: ActForm) -> None:
+    await reaction.remove(view, form.n, form.about, form.comment or None)
+
+
+async def _star(view: View, place: Place, form: ActForm) -> None:
+    await social.put(view, "star")
+
+
+async def _unstar(view: View, place: Place, form: ActForm) -> None:
+    await social.remove(view, "star")
+
+
+async def _watch(view: View, place: Place, form: ActForm) -> None:
+    await social.put(view, "watch")
+
+
+async def _unwatch(view: View, place: Place, form: ActForm) -> None:
+    await social.remove(view, "watch")
+
+
+async def _fork(view: View, place: Place, form: ActForm) -> str:
+    return address_of(await forks.create(view, checked(ForkCreate(name=form.name.strip() or None))))
+
+
+async def _request_access(caller: Caller, place: Place, form: ActForm) -> str:
+    body = AccessRequestCreate(place.repo.full_name, form.role or "read", _lines(form.text))  # type: ignore[arg-type]  # checked
+    await requests.create(caller, checked(body))
+    return f"{place.dev}?note=asked"
+
+
+def _lines(text: str) -> str:
+    """A text of a form, whose lines browsers end with CR and LF."""
+    return text.replace("\r\n", "\n")
+
+
+def _names(typed: str) -> list[str]:
+    """Names with commas between them."""
+    return [name for part in typed.split(",") if (name := part.strip())]
+
+
+ACTS: dict[str, Act] = {
+    "issue.create": Act("issue.create", _create_issue),
+    "issue.edit": Act("issue.update", _edit_issue),
+    "issue.close": Act("issue.update", _close_issue),
+    "issue.reopen": Act("issue.update", _reopen_issue),
+    "issue.assign": Act("issue.update", _assign),
+    "issue.label": Act("issue.label", _label),
+    "proposal.edit": Act("proposal.update", _edit_proposal),
+    "proposal.close": Act("proposal.update", _close_proposal),
+    "proposal.reopen": Act("proposal.update", _reopen_proposal),
+    "proposal.ready": Act("proposal.update", _set_draft),
+    "proposal.assign": Act("proposal.update", _assign_proposal),
+    "proposal.label": Act("issue.label", _label_proposal),
+    "proposal.reviewers": Act("proposal.update", _ask_for_review),
+    "review.create": Act("review.create", _review),
+    "review.dismiss": Act("review.dismiss", _dismiss_review),
+    "thread.comment": Act("thread.comment", _answer),
+    "thread.resolve": Act("thread.resolve", _resolve),
+    "comment.create": Act("comment.create", _create_comment),
+    "comment.edit": Act("comment.edit", _edit_comment),
+    "comment.delete": Act("comment.delete", _delete_comment),
+    "reaction.add": Act("reaction.add", _add_reaction),
+    "reaction.remove": Act("reaction.remove", _remove_reaction),
+    "star.set": Act("star.set", _star),
+    "star.clear": Act("star.clear", _unstar),
+    "watch.set": Act("watch.set", _watch),
+    "watch.clear": Act("watch.clear", _unwatch),
+    "fork.create": Act("fork.create", _fork),
+    "access.request": Act("access.request", _request_access),
+    "access.grant": Act("access.grant", settings.grant),
+    "access.decline": Act("access.decline", settings.decline),
+    "repo.edit": Act("repo.update", settings.edit_general),
+    "repo.archive": Act("repo.update", settings.set_archived),
+    "repo.visibility": Act("repo.update", settings.set_visibility),
+    "repo.delete": Act("repo.delete", settings.delete),
+    "transfer.create": Act("transfer.create", settings.offer),
+    "listing.set": Act("listing.set", settings.list_it),
+    "listing.remove": Act("listing.remove", settings.unlist),
+    "invite.create": Act("invite.create", settings.send_invite),
+    "invite.cancel": Act("invite.cancel", settings.cancel_invite),
+    "collaborator.role": Act("collaborator.role", settings.set_role),
+    "collaborator.remove": Act("collaborator.remove", settings.remove_collaborator),
+    "webhook.create": Act("webhook.create", settings.add_hook),
+    "webhook.edit": Act("webhook.edit", settings.switch_hook),
+    "webhook.delete": Act("webhook.delete", settings.delete_hook),
+    "check.enable": Act("check.enable", settings.enable_check),
+    "check.disable": Act("check.disable", settings.disable_check),
+    "protection.set": Act("protection.set", settings.protect),
+    "protection.clear": Act("protection.clear", settings.unprotect),
+}

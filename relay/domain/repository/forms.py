@@ -1,0 +1,92 @@
+"""The one route to which the forms of a repository's pages are sent.
+
+A form names an act (`acts.ACTS`), which calls the rule of an operation of the API under that operation's row
+of rights. What was done leads to a page (303); what was refused shows the page of the form again, with the
+reason and what was typed. Sent twice, a form does its act once: its key is an Idempotency-Key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from sanic.request import Request
+
+from localstore.core.errors import Forbidden, NotFound, SvcError
+from localstore.core.rights import OPERATIONS
+from localstore.core.rights.operation import Operation, required
+from relay.caller import Caller
+from relay.domain.repository.act_form import ActForm, Attempt
+from relay.domain.repository.acts import ACTS, Act
+from relay.domain.repository.place import Place, find
+from relay.gate.gate import admit, view_of
+from relay.http import cookies
+from relay.http.problems import rate_headers
+from relay.http.routing import Reply
+from relay.once import Once, Said, SaidBefore
+from relay.pages import HTML, page, redirect, visit
+
+Show = Callable[[Place], Awaitable[Reply]]
+
+
+async def act(
+    caller: Caller, owner: str, name: str, request: Request, form: ActForm, body: bytes, show: Show
+) -> Reply:
+    """Do what the form says. `body`: its bytes; `show`: makes the page with the form again."""
+    cookies.require_own_page(caller.node.config, request)
+    address = f"{request.path}?{request.query_string}" if request.query_string else request.path
+    if not visit.in_browser(caller):  # its session has ended: nobody knows yet who sends it
+        return _ask_to_sign_in(caller, address, form)
+    place = await find(caller, owner, name)
+    row = ACTS.get(form.name_of_act)
+    if row is None:
+        raise NotFound
+    try:
+        return redirect(await _run(caller, place, row, form, request, body) or address)
+    except SvcError as problem:
+        reply = await show(replace(place, attempt=Attempt(form, problem)))
+        headers = {"cache-control": "no-store", "referrer-policy": "same-origin", **rate_headers(problem)}
+        return Reply(reply.body, status=problem.status, headers=headers, content_type=HTML)
+
+
+async def _run(
+    caller: Caller, place: Place, row: Act, form: ActForm, request: Request, body: bytes
+) -> str | None:
+    """Do the act, and store where it leads under the form's key. Returns that address."""
+    view = await _asking(OPERATIONS[row.operation], caller, place)
+    view.once = Once.of(request, body, caller.me.account_id, form.key or None)
+    try:
+        onward = await row.run(view, place, form)
+        await view.conclude(Said(303, b"", None, [("location", onward)] if onward else []))
+        return onward
+    except SaidBefore as before:
+        return dict(before.said.headers).get("location")
+    except SvcError:
+        await view.conclude(None)
+        raise
+    except BaseException as error:
+        await asyncio.shield(view.abandon(error))
+        raise
+
+
+async def _asking(operation: Operation, caller: Caller, place: Place) -> Caller:
+    """The view that the gate makes for a request of the API for this operation; the caller, if it is about an
+    account."""
+    if not place.offers(operation.name):
+        raise NotFound
+    needed = required(operation.needs, caller.me.caps)
+    if needed not in caller.me.caps:
+        raise Forbidden(f"this session may not {needed!r}; sign in again")
+    if operation.grows:
+        caller.node.reserve.require()
+    if operation.about != "repository":
+        return admit(operation, caller)
+    return await view_of(operation, caller, place.repo.id)
+
+
+def _ask_to_sign_in(caller: Caller, address: str, form: ActForm) -> Reply:
+    """The form again, to be sent once somebody has signed in beside it. It tells nothing about the
+    repository, which may be hidden from everybody else."""
+    fields = {name: value for name in form.__struct_fields__ if (value := getattr(form, name))}
+    return page(caller, "again.html", 401, address=address, renew=visit.renewal("/"), fields=fields)

@@ -1,0 +1,201 @@
+"""What the page of a repository's settings shows, one panel at a time, and what its forms do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from localstore.core.errors import Invalid, NotFound
+from localstore.core.model.base import PageQuery
+from localstore.core.model.catalog.listing import Listing, ListingSet
+from localstore.core.model.collaboration.access import (
+    AccessGrant,
+    AccessRequest,
+    Collaborator,
+    Invite,
+    InviteCreate,
+    RoleChange,
+    TransferCreate,
+)
+from localstore.core.model.collaboration.check import Check
+from localstore.core.model.collaboration.protection import Protection, ProtectionSet
+from localstore.core.model.collaboration.webhook import Webhook, WebhookCreate, WebhookEdit
+from localstore.core.model.repo import RepoPatch
+from localstore.core.numbers import whole_number
+from localstore.core.validation import checked
+from relay.caller import Caller, View
+from relay.domain.access import collaborator, invite, request, transfer
+from relay.domain.catalog import listing
+from relay.domain.checks import check
+from relay.domain.protection import protection
+from relay.domain.repository import repo as repos
+from relay.domain.repository.act_form import ActForm
+from relay.domain.repository.place import Place, address_of
+from relay.domain.webhook import webhook
+
+PANELS: dict[str, str] = {
+    "general": "General",
+    "listing": "Listing",
+    "upstream": "Upstream source",
+    "marketplace": "Marketplace",
+    "access": "Access",
+    "automation": "Automation",
+    "checks": "Checks",
+    "lifecycle": "Lifecycle",
+}
+ASKED = ("visibility", "transfer", "delete")  # pages that want the name typed
+ROWS = 100  # of each list
+
+
+@dataclass(slots=True)
+class Settings:
+    """One panel. `asks`: the destructive act that its page asks about; the lists are of their panel alone."""
+
+    panel: str
+    asks: str = ""
+    listing: Listing | None = None
+    people: list[Collaborator] = field(default_factory=list)
+    invites: list[Invite] = field(default_factory=list)
+    requests: list[AccessRequest] = field(default_factory=list)
+    hooks: list[Webhook] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    rules: list[Protection] = field(default_factory=list)
+
+
+async def read(place: Place, panel: str, asks: str) -> Settings:
+    """The panel, for the owner. Raises NotFound for everybody else and for one that there is not."""
+    panel = panel or "general"
+    if panel not in PANELS or (asks and asks not in ASKED) or not place.may_act("repo.update"):
+        raise NotFound
+    answer, view, query = Settings(panel, asks), place.view, PageQuery(limit=ROWS)
+    if panel == "listing" and place.repo.listing_id is not None and place.may("listing.get"):
+        answer.listing = await listing.get(view)
+    if panel == "access":
+        if place.may("collaborator.list"):
+            answer.people = list((await collaborator.page(view, query)).items)
+        if place.may("invite.list"):
+            answer.invites = list((await invite.page(view, query)).items)
+        if place.may("access.list"):
+            answer.requests = list((await request.page(view, query)).items)
+    if panel == "automation" and place.may("webhook.list"):
+        answer.hooks = list((await webhook.page(view, query)).items)
+    if panel == "checks":
+        answer.checks = list((await check.page(view, query)).items) if place.may("check.list") else []
+        answer.rules = list((await protection.page(view, query)).items)
+    return answer
+
+
+def _at(place: Place, panel: str) -> str:
+    return place.tab("settings", view=panel)
+
+
+async def edit_general(view: View, place: Place, form: ActForm) -> str:
+    patch: dict[str, Any] = {"name": form.name.strip(), "description": form.text.strip(), "kind": form.kind}
+    if form.branch.strip():
+        patch["default_branch"] = form.branch.strip()
+    edited = await repos.edit(view, checked(RepoPatch(**patch)))
+    return f"{address_of(edited)}/dev?tab=settings"
+
+
+async def set_archived(view: View, place: Place, form: ActForm) -> str:
+    await repos.edit(view, RepoPatch(archived=form.about == "on"))
+    return _at(place, "lifecycle")
+
+
+async def set_visibility(view: View, place: Place, form: ActForm) -> str:
+    _require_name(place, form)
+    await repos.edit(view, checked(RepoPatch(visibility=form.about)))  # type: ignore[arg-type]  # checked
+    return _at(place, "lifecycle")
+
+
+async def delete(view: View, place: Place, form: ActForm) -> str:
+    _require_name(place, form)
+    await repos.delete(view)
+    return "/"
+
+
+async def offer(view: View, place: Place, form: ActForm) -> str:
+    _require_name(place, form)
+    await transfer.create(view, checked(TransferCreate(form.handle.strip())))
+    return _at(place, "lifecycle")
+
+
+def _require_name(place: Place, form: ActForm) -> None:
+    """Raise Invalid unless the name of the repository was typed."""
+    if form.confirm.strip() != place.repo.full_name:
+        raise Invalid(f"type {place.repo.full_name} to confirm it", pointer="/confirm")
+
+
+async def list_it(view: View, place: Place, form: ActForm) -> None:
+    before = (await listing.get(view)).screenshots if place.repo.listing_id is not None else []
+    body = ListingSet(form.name.strip(), form.title.strip() or None, before, form.images or "none")  # type: ignore[arg-type]  # checked
+    await listing.put(view, checked(body))
+
+
+async def unlist(view: View, place: Place, form: ActForm) -> None:
+    await listing.remove(view)
+
+
+async def send_invite(view: View, place: Place, form: ActForm) -> None:
+    await invite.create(view, checked(InviteCreate(form.handle.strip(), form.role or "read")))  # type: ignore[arg-type]  # checked
+
+
+async def cancel_invite(view: View, place: Place, form: ActForm) -> None:
+    await invite.cancel(view, form.about)
+
+
+async def set_role(view: View, place: Place, form: ActForm) -> None:
+    await collaborator.set_role(view, form.handle, checked(RoleChange(form.role)))  # type: ignore[arg-type]  # checked
+
+
+async def remove_collaborator(view: View, place: Place, form: ActForm) -> None:
+    await collaborator.remove(view, form.about)
+
+
+async def grant(caller: Caller, place: Place, form: ActForm) -> None:
+    await request.grant(caller, form.about, AccessGrant())
+
+
+async def decline(caller: Caller, place: Place, form: ActForm) -> None:
+    await request.decline(caller, form.about)
+
+
+async def add_hook(view: View, place: Place, form: ActForm) -> None:
+    events: list[Any] = [name for part in form.events.split(",") if (name := part.strip())]
+    await webhook.create(view, checked(WebhookCreate(form.url.strip(), events, form.secret)))
+
+
+async def switch_hook(view: View, place: Place, form: ActForm) -> None:
+    state, _, hook = form.about.partition(" ")
+    await webhook.edit(view, hook, WebhookEdit(active=state == "on"))
+
+
+async def delete_hook(view: View, place: Place, form: ActForm) -> None:
+    await webhook.delete(view, form.about)
+
+
+async def enable_check(view: View, place: Place, form: ActForm) -> None:
+    await check.enable(view, form.name.strip())
+
+
+async def disable_check(view: View, place: Place, form: ActForm) -> None:
+    await check.disable(view, form.about)
+
+
+async def protect(view: View, place: Place, form: ActForm) -> None:
+    approvals = whole_number(form.approvals or "0", 3)
+    if approvals is None:
+        raise Invalid("the number of approvals is a whole number", pointer="/approvals")
+    body = ProtectionSet(
+        require_review=approvals > 0,
+        require_checks=bool(form.require_checks),
+        lock_writes=bool(form.lock_writes),
+        required_approvals=approvals,
+        require_resolution=bool(form.require_resolution),
+        fresh_approvals=bool(form.fresh_approvals),
+    )
+    await protection.put(view, form.name.strip(), checked(body))
+
+
+async def unprotect(view: View, place: Place, form: ActForm) -> None:
+    await protection.clear(view, form.about)
