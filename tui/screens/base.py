@@ -104,11 +104,11 @@ class Base(Screen[None], inherit_bindings=False):
         elif self._prompt is not None:
             keys.offer(self._prompt.hints)
         else:
-            shown = [action for action in self.svc.actions() if action.footer and action.keys]
+            actions = [action for action in self.svc.actions() if action.footer and action.keys]
             keys.offer(
                 [
                     (spoken(action.keys[0]), action.label)
-                    for action in shown
+                    for action in actions
                     if action.id != "open" or self.opens
                 ]
             )
@@ -171,11 +171,11 @@ class Base(Screen[None], inherit_bindings=False):
         changed: Callable[[str], None] | None = None,
         value: str = "",
         complete: Callable[[str], str] | None = None,
-        left: Callable[[], None] | None = None,
+        on_leave: Callable[[], None] | None = None,
         filtered: Lines | None = None,
         one_key: bool = False,
     ) -> None:
-        """Open the prompt. Esc closes it and calls `left`. Up and down move in the list `filtered`.
+        """Open the prompt. Esc closes it and calls `on_leave`. Up and down move in the list `filtered`.
         `one_key`: the first letter is the answer."""
         back = self.focused
 
@@ -196,8 +196,8 @@ class Base(Screen[None], inherit_bindings=False):
 
         def escaped() -> None:
             leave()
-            if left is not None:
-                left()
+            if on_leave is not None:
+                on_leave()
             self.prompt_left()
 
         move = filtered.move if filtered else None
@@ -224,7 +224,7 @@ class Base(Screen[None], inherit_bindings=False):
         """Ask for a text, which is stored as a draft while it is typed; a text of one line in the prompt.
         `blank`: an empty text is an answer as well."""
         drafts = self.svc.drafts
-        kept = drafts.read(draft) if drafts is not None else ""
+        drafted = drafts.read(draft) if drafts is not None else ""
 
         def changed(typed: str) -> None:
             if drafts is not None and typed != text:
@@ -233,7 +233,7 @@ class Base(Screen[None], inherit_bindings=False):
         def finish(typed: str) -> None:
             self.svc.finish(draft, done, typed, blank)
 
-        begun = (kept or text).rstrip("\n")
+        begun = (drafted or text).rstrip("\n")
         if "\n" in begun or "\t" in begun:
             self.svc.write_text(sign, begun, finish, changed)
         else:
@@ -349,13 +349,13 @@ class Base(Screen[None], inherit_bindings=False):
         """Go to the next link of the list, behind the last one to the next pane."""
         if self.lines is not None and self.lines.step_link():
             return
-        shown = [lines for lines in self.query(Lines) if lines.display and lines.region.width]
-        if shown:
-            at = shown.index(self.focused) if self.focused in shown else -1
-            self.set_focus(shown[(at + 1) % len(shown)])
-            if len(shown) == 1 and shown[0].linked and shown[0].cursor:
-                shown[0].go(0)
-                shown[0].step_link()
+        visible = [lines for lines in self.query(Lines) if lines.display and lines.region.width]
+        if visible:
+            at = visible.index(self.focused) if self.focused in visible else -1
+            self.set_focus(visible[(at + 1) % len(visible)])
+            if len(visible) == 1 and visible[0].linked and visible[0].cursor:
+                visible[0].go(0)
+                visible[0].step_link()
 
     def leave_filter(self) -> bool:
         """List all rows again, as esc does before it leaves; False if no filter was set."""

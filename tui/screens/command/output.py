@@ -60,8 +60,8 @@ class Output(Over):
             app.later(lambda: self._show("it was stopped", ("stopped", "warn")))
             return
         except (SvcError, OSError) as error:
-            said = sentence(error)
-            app.later(lambda: self._show(said, ("failed", "bad")))
+            message = sentence(error)
+            app.later(lambda: self._show(message, ("failed", "bad")))
             return
         place = app.place.read_again()  # it may have switched the folder's branch
         app.later(lambda: setattr(app, "place", place))

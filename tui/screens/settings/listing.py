@@ -37,21 +37,21 @@ class ListingPanel(FormPanel):
         self.svc.load(contents.listing(self.repo.id), self._arrived)
         if self.of.of.seal is not None:
             tree = contents.tree(self.repo.id, self.of.of.seal, recursive=True)
-            self.svc.load(tree, self._found_pictures)
+            self.svc.load(tree, self._paint_pictures)
 
-    def _arrived(self, found: list[Listing], at: float) -> None:
-        self._listing = found[0] if found else None
+    def _arrived(self, fetched: list[Listing], at: float) -> None:
+        self._listing = fetched[0] if fetched else None
         self.paint()
 
-    def _found_pictures(self, tree: Tree, at: float) -> None:
-        self._pictures = [one.path for one in tree.entries if one.path.lower().endswith(IMAGE_ENDINGS)]
+    def _paint_pictures(self, tree: Tree, at: float) -> None:
+        self._pictures = [entry.path for entry in tree.entries if entry.path.lower().endswith(IMAGE_ENDINGS)]
 
     def rows(self) -> list[Item]:
-        known = {"name": "", "category": "", "screenshots": [], "readme_images": "none"}
+        values = {"name": "", "category": "", "screenshots": [], "readme_images": "none"}
         if self._listing is not None:
-            known = {name: getattr(self._listing, name) for name in known}
-            known["category"] = known["category"] or ""
-        self.form.show(known, self.of.queued_values(listings.SET))
+            values = {name: getattr(self._listing, name) for name in values}
+            values["category"] = values["category"] or ""
+        self.form.show(values, self.of.queued_values(listings.SET))
         rows = self.form.rows(self.NAME)
         if self._listing is None:
             rows.insert(0, self.note(self._without()))

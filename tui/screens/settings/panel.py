@@ -169,9 +169,12 @@ class FormPanel(Panel):
     def _toggle(self, name: str, now: list[str]) -> None:
         from tui.screens.choose import Choose
 
-        def chosen(one: str) -> None:
-            self.change(name, [path for path in now if path != one] if one in now else [*now, one])
+        def chosen(option: str) -> None:
+            self.change(name, [path for path in now if path != option] if option in now else [*now, option])
 
-        names = [*now, *(one for one in self.options(name) if one not in now)]
-        items = [Item(one, (("✓ " if one in now else "  ", "good"), (safe(one), "text"))) for one in names]
+        names = [*now, *(option for option in self.options(name) if option not in now)]
+        items = [
+            Item(option, (("✓ " if option in now else "  ", "good"), (safe(option), "text")))
+            for option in names
+        ]
         self.of.app.push_screen(Choose(self.form.fields[name].label, items, chosen))

@@ -103,11 +103,11 @@ class Settings(View):
     def queued_values(self, endpoint: Endpoint[Any]) -> dict[str, Any]:
         """The members that queued changes by this endpoint give to the repository."""
         path = endpoint.target(id=self.repo.id).removeprefix(API)
-        found: dict[str, Any] = {}
+        queued: dict[str, Any] = {}
         for entry in self.svc.entries:
             if entry.path == path and entry.state != "refused" and isinstance(entry.value, dict):
-                found |= entry.value
-        return found
+                queued |= entry.value
+        return queued
 
     # --- changes
 
@@ -176,7 +176,7 @@ class Settings(View):
             key = lines.rows[index].key
             if isinstance(key, tuple):
                 firsts.setdefault(key[0], index)
-        here = list(firsts).index(lines.key[0]) if isinstance(lines.key, tuple) else 0
-        wanted = here + step
-        if 0 <= wanted < len(firsts):
-            lines.go(list(firsts.values())[wanted])
+        current = list(firsts).index(lines.key[0]) if isinstance(lines.key, tuple) else 0
+        target = current + step
+        if 0 <= target < len(firsts):
+            lines.go(list(firsts.values())[target])
