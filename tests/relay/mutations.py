@@ -60,6 +60,11 @@ def _token(world: World) -> str:
     return str(ok(world.browser.post("/api/v1/auth/tokens", json={"label": name()}))["id"])
 
 
+def _api_key(world: World) -> str:
+    page = world.browser.post("/settings/keys", data={"name": name()}).text
+    return page.partition("/settings/keys/")[2].partition("/")[0]
+
+
 def _proof(world: World) -> dict[str, Any]:
     machine = Device(world.relay.url)
     challenge = ok(world.http.post("/api/v1/repos/device-key-challenges", json=machine.start()))
@@ -186,6 +191,15 @@ MUTATIONS: dict[Named, Callable[[World], Try]] = {
         "/cli/authorize", data=_approval(world), http=world.browser
     ),
     **{("POST", f"/{prefix}/{{owner}}/{{name}}/dev"): lambda world: _form(world) for prefix in PREFIXES},
+    ("POST", "/settings/keys"): lambda world: Try(
+        "/settings/keys", data={"name": name()}, http=world.browser
+    ),
+    ("POST", "/settings/keys/{id}/rotate"): lambda world: Try(
+        f"/settings/keys/{_api_key(world)}/rotate", data={"overlap": "0"}, http=world.browser
+    ),
+    ("POST", "/settings/keys/{id}/revoke"): lambda world: Try(
+        f"/settings/keys/{_api_key(world)}/revoke", http=world.browser
+    ),
     ("POST", "/settings/tokens"): lambda world: Try(
         "/settings/tokens", data={"label": name()}, http=world.browser
     ),
@@ -226,8 +240,12 @@ REFUSED: dict[Named, str] = {
     ("POST", "/api/v1/cloud/launch/{app_id}"): "no provider is built in",
     ("POST", "/api/v1/cloud/instances/{id}/stop"): "no provider is built in",
     ("POST", "/api/v1/billing/checkout"): "no payment provider is built in",
+    ("POST", "/auth/arrival"): "the node of these tests has no identity provider",
+    ("POST", "/settings/sign-in/{id}/link"): "the node of these tests has no identity provider",
+    ("POST", "/settings/sign-in/{id}/unlink"): "the node of these tests has no identity provider",
 }
-"""Routes that no request can succeed with in this build; tests/relay/domain/cloud asks them."""
+"""Routes that no request can succeed with here; tests/relay/domain/test_cloud_and_billing.py and
+tests/relay/auth/test_oidc.py ask them."""
 
 QUESTIONS: dict[str, list[str]] = {}
 """What the crawl for hidden paths asks of each route that reads below a repository, by method and path."""

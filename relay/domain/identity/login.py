@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from localstore.core import names
 from localstore.core.encoding import b64u, unb64u
-from localstore.core.errors import BadRequest, Invalid, Unauthorized
+from localstore.core.errors import BadRequest, Invalid, NotFound, Unauthorized
 from localstore.core.model.auth import IdentityLevel, LastWayIn, LoginTaken, SignUpClosed, StateInvalid
 from localstore.core.model.repo import NameTaken
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
@@ -221,7 +221,7 @@ async def unlink(caller: Caller, provider: str) -> None:
     async with caller.write(account_name(account)) as tx:
         logins = await tx.all(rows.OF_ACCOUNT, account=account)
         if provider not in [row[2] for row in logins]:
-            return
+            raise NotFound
         others = [row for row in logins if row[2] != provider]
         by_key = caller.node.config.device_key_sign_in and await tx.value(rows.DEVICE_KEYS, account=account)
         if not others and not by_key and not await tx.value(rows.HAS_PASSWORD, account=account):

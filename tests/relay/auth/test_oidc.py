@@ -367,6 +367,7 @@ def test_an_account_links_a_provider_and_unlinks_it(browser, provider, name) -> 
     answer = come_back(other, provider, _refresh_of(other.post("/settings/sign-in/rauthy/link").text))
     assert answer.status_code == 409 and "linked to another account" in answer.text
     assert owner.post("/settings/sign-in/rauthy/unlink").status_code == 303
+    assert owner.post("/settings/sign-in/rauthy/unlink").status_code == 404
     stranger = browser()
     assert come_back(stranger, provider, start(stranger)).headers["location"] == "/auth/arrival"
 
