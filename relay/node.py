@@ -24,6 +24,7 @@ from relay.memory.fair import Share
 from relay.memory.lanes import Lanes
 from relay.memory.named import NamedTrees
 from relay.memory.outcomes import FoundMoves, Joins, Outcomes
+from relay.memory.owners import FilteredOwners
 from relay.memory.readers import Readers
 from relay.memory.streams import Streams
 from relay.memory.trees import Directories, Files
@@ -54,9 +55,10 @@ class Node:
     """The parts of a node. `lists`: locks for work on long lists of digests. `files`: numbers of files below
     directories. `directories`: cache of directories for merges. `outcomes`: results of merges. `joins`,
     `found_moves`: merged texts, and moved files. `named`: digests that filtered views of trees name.
-    `comparisons`: changed files of two trees. `workers`: compare texts. `streams`: turns for answers of many
-    files. `git_packs`, `git_refs`: places for readers with git. `git_builds`: running builds of their
-    repositories. `stopping`: set first at shutdown; `/readyz` reports it while running requests finish."""
+    `comparisons`: changed files of two trees. `filtered_owners`: owners of lines in filtered views.
+    `workers`: compare texts. `streams`: turns for answers of many files. `git_packs`, `git_refs`: places for
+    readers with git. `git_builds`: running builds of their repositories. `stopping`: set first at shutdown;
+    `/readyz` reports it while running requests finish."""
 
     config: Config
     db: Database
@@ -90,6 +92,7 @@ class Node:
     named: NamedTrees = field(default_factory=NamedTrees)
     renderer: Renderer = field(default_factory=Renderer)
     comparisons: Comparisons = field(default_factory=Comparisons)
+    filtered_owners: FilteredOwners = field(default_factory=FilteredOwners)
     lists: Room = field(default_factory=lambda: Room(LISTED))
     probes: Probes = field(default_factory=Probes)
     reserve: Reserve = field(init=False)

@@ -30,6 +30,7 @@ from relay.domain.history.history import seals as seal_rows
 from relay.domain.history.rows import blame as rows
 from relay.domain.history.wire import to_wire
 from relay.memory import texts as heavy
+from relay.memory.owners import FilteredKey
 from relay.memory.texts import Owners
 
 KEEP_EVERY = 64  # versions between cached owners of a long history
@@ -360,11 +361,12 @@ async def _read_texts(work: _Work, digests: set[bytes]) -> dict[bytes, bytes]:
 
 
 async def _load_cached(work: _Work, versions: list[_Version]) -> int | None:
-    """Load the newest cached owners among these versions. Cached owners were computed by callers who see
-    every path of the file's history."""
-    if work.view.policy is not None:
-        return None
+    """Load the newest cached owners among these versions. Those in the database were computed by callers who
+    see every path of the file's history; those of a filtered view are in memory, by the number of the path
+    policy, because every filtered view of a repository sees the same."""
     ids = [version.seal_id for version in versions]
+    if work.view.policy is not None:
+        return _load_filtered(work, ids)
     where = {"repo_id": work.view.repo.id, "path": work.path, "first_parent": work.first_parent}
     async with work.view.read() as tx:
         cached = {row[0] for row in await tx.all(rows.CACHED_AMONG, ids=ids, **where)}
@@ -372,16 +374,38 @@ async def _load_cached(work: _Work, versions: list[_Version]) -> int | None:
         if start is None:
             return None
         raw = await tx.value(rows.CACHED, seal_id=ids[start], **where)
-    runs = msgspec.msgpack.decode(raw, type=list[tuple[int, str]])
-    work.owners[ids[start]] = [owner for count, owner in runs for _ in range(count)]
+    work.owners[ids[start]] = _decode_owners(raw)
     return start
+
+
+def _load_filtered(work: _Work, seal_ids: list[str]) -> int | None:
+    for at, seal_id in enumerate(seal_ids):
+        raw = work.view.node.filtered_owners.get(_filtered_key(work, seal_id))
+        if raw is not None:
+            work.owners[seal_id] = _decode_owners(raw)
+            return at
+    return None
+
+
+def _filtered_key(work: _Work, seal_id: str) -> FilteredKey:
+    view = work.view
+    return view.repo.id, view.policy.number if view.policy else 0, seal_id, work.path, work.first_parent
+
+
+def _decode_owners(raw: bytes) -> Owners:
+    runs = msgspec.msgpack.decode(raw, type=list[tuple[int, str]])
+    return [owner for count, owner in runs for _ in range(count)]
 
 
 async def _cache_owners(work: _Work, version: _Version | None) -> None:
     work.unkept = 0
-    if version is None or work.view.policy is not None:
+    if version is None:
         return
     runs = [(end - start, owner) for start, end, owner in kernel.ranges(work.owners[version.seal_id])]
+    owners = msgspec.msgpack.encode(runs)
+    if work.view.policy is not None:
+        work.view.node.filtered_owners.put(_filtered_key(work, version.seal_id), owners)
+        return
     async with work.view.node.db.write() as tx:
         await tx.run(
             rows.KEEP,
@@ -389,5 +413,5 @@ async def _cache_owners(work: _Work, version: _Version | None) -> None:
             seal_id=version.seal_id,
             path=work.path,
             first_parent=work.first_parent,
-            owners=msgspec.msgpack.encode(runs),
+            owners=owners,
         )

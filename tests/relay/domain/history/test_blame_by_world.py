@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import TooLarge
 from localstore.core.model.ref import RefCreate
 from localstore.core.model.seal import FinalizeSealsRequest, PrepareSealsRequest, TreeDelta
+from localstore.core.rights.policy import Policy
 from relay.domain.history import blame
 from relay.domain.repository import ref
 from relay.domain.sealing import trees
@@ -84,8 +86,9 @@ async def test_merged_branches_are_not_each_walked_to_the_beginning(
     assert met < 20 * count
 
 
+@pytest.mark.parametrize("policy", [None, Policy(1, {"secret": "private"})], ids=["whole", "filtered"])
 async def test_a_history_with_many_lines_is_gone_through_in_several_requests(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: Policy | None
 ) -> None:
     monkeypatch.setattr(blame, "BLAME_LINES", 1000)
     monkeypatch.setattr(blame, "AT_ONCE", 4)
@@ -94,9 +97,10 @@ async def test_a_history_with_many_lines_is_gone_through_in_several_requests(
         texts = [b"".join(b"%d\n" % (n if at == n else 0) for at in range(50)) for n in range(50)]
         seals = await sealed(a, "main", None, [await delta(w, {"f": text}) for text in texts])
         refused = 0
+        view = replace(a.view, policy=policy)
         while True:
             try:
-                found = await blame.blame(a.view, seals[-1], "f")
+                found = await blame.blame(view, seals[-1], "f")
             except TooLarge:
                 refused += 1
                 assert refused < 10

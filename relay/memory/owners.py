@@ -1,0 +1,21 @@
+"""A cache of the owners of lines that filtered views of a repository see. The database keeps those that whole
+views see."""
+
+from __future__ import annotations
+
+from localstore.core.limits import MIB
+from relay.base.recent import Recent
+
+MOST_BYTES = 16 * MIB
+EACH = 300  # bytes in memory of a key, about
+
+FilteredKey = tuple[str, int, str, str, bool]
+"""Repository, number of its path policy, seal, path; whether merges own what they brought. All filtered views
+of a repository see the same."""
+
+
+class FilteredOwners(Recent[FilteredKey, bytes]):
+    """Encoded runs of lines and their owners, by the version of the file."""
+
+    def __init__(self) -> None:
+        super().__init__(MOST_BYTES, lambda raw: EACH + len(raw))
