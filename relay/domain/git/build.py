@@ -83,13 +83,22 @@ async def _build(view: View, cache: Cache, most: int, lock: int, until: float) -
 
 
 def _is_scattered(cache: Cache) -> bool:
-    sizes = cache.pack_sizes()
-    return len(sizes) > LOOSE or (len(sizes) > 1 and 2 * max(sizes) < sum(sizes) and sum(sizes) > MIB)
+    """Whether joining the packs is worth it: there are many, or most of their bytes lack deltas."""
+    return len(cache.pack_sizes()) > LOOSE or _lacks_deltas(cache)
+
+
+def _lacks_deltas(cache: Cache) -> bool:
+    sizes, joined = cache.pack_sizes(), cache.joined()
+    fresh = sum(size for name, size in sizes.items() if name not in joined)
+    return fresh > MIB and 2 * fresh > sum(sizes.values())
 
 
 def _join(cache: Cache, lock: int) -> None:
     """Join the packs into one with deltas. Objects that no ref leads to stay: seals are readable by id."""
-    process.run("-C", str(cache.folder), "repack", "-a", "-d", "-k", "-q", locks=(lock,))
+    # Without -f git looks for deltas between packs alone: it takes those of one pack to have been compared.
+    anew = ("-f",) if _lacks_deltas(cache) else ()
+    process.run("-C", str(cache.folder), "repack", "-a", "-d", "-k", "-q", *anew, locks=(lock,))
+    cache.mark_joined()
 
 
 @dataclass(slots=True)
@@ -121,7 +130,7 @@ class _Builder:
     async def run(self) -> None:
         view, cache = self._view, self._cache
         self._done = await process.in_build(cache.exported)
-        self._size = sum(await process.in_build(cache.pack_sizes))
+        self._size = sum((await process.in_build(cache.pack_sizes)).values())
         async with view.read(snapshot=True) as tx:
             refs = await refs_of(tx, view)
             graph = await self._graph(tx, [ref.head for ref in refs])

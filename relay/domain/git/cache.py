@@ -3,6 +3,7 @@
     REPO.git/           HEAD, config, packed-refs, objects/pack/ as git has them
     REPO.git/seals      records of seal id, commit and tree: those whose objects are all in the packs
     REPO.git/current    the refs that packed-refs says, as a digest
+    REPO.git/joined     the names of packs that have deltas
     REPO.git/read       changed with each request of a reader
     REPO.lock           held by the process that builds
     REPO.readers        held, shared, for each reader
@@ -201,9 +202,17 @@ class Cache:
         _replace(self.folder / "HEAD", f"ref: refs/heads/{default_branch}\n".encode())
         _replace(self.folder / "current", digest.encode())
 
-    def pack_sizes(self) -> list[int]:
-        """Bytes of each pack."""
-        return [_size(path) for path in self.packs.glob("*.pack")]
+    def pack_sizes(self) -> dict[str, int]:
+        """Bytes of each pack, by its name."""
+        return {path.name: _size(path) for path in self.packs.glob("*.pack")}
+
+    def mark_joined(self) -> None:
+        """Record that the packs which are there now have deltas."""
+        _replace(self.folder / "joined", "\n".join(sorted(self.pack_sizes())).encode())
+
+    def joined(self) -> set[str]:
+        """The names of packs that have deltas; the others are as they were built."""
+        return set((_text(self.folder / "joined") or "").split())
 
     def evict(self) -> bool:
         """Delete it. Returns False if somebody reads or builds it now."""

@@ -370,13 +370,15 @@ class Checked:
         return parents
 
     def _contents(self, folder: Path) -> Iterator[tuple[str, str]]:
-        """Blob → BLAKE3 of its content."""
-        words = ["-C", folder, "cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectname)"]
-        for line in self.git(*words).splitlines():
-            kind, blob = line.split()
-            if kind == "blob":
-                done = self.git.tried("-C", folder, "cat-file", "blob", blob)
-                yield blob, blake3(done.stdout).hexdigest()
+        """Blob and the BLAKE3 of its content."""
+        raw = self.git.tried("-C", folder, "cat-file", "--batch-all-objects", "--batch").stdout
+        at = 0
+        while at < len(raw):
+            end = raw.index(b"\n", at)
+            object_id, kind, size = raw[at:end].split()
+            at = end + 1 + int(size) + 1
+            if kind == b"blob":
+                yield object_id.decode(), blake3(raw[end + 1 : at - 1]).hexdigest()
 
 
 def play(base: Path, relay: Relay, seed: int, seals: int) -> Counter[str]:

@@ -295,3 +295,25 @@ async def test_large_files(tmp_path: Path) -> None:
             ["git", "-C", tmp_path / "clone", "show", "main:weights"], capture_output=True, check=True
         )
         assert shown.stdout == data
+
+
+async def test_versions_of_a_file_become_deltas(tmp_path: Path) -> None:
+    """Also those that one pack was built with, and it alone."""
+    (tmp_path / "data").mkdir()
+    async with world(tmp_path / "data") as made:
+        await _publish(made.node, made.repo_id)
+        device = await made.device()
+        text, head = os.urandom(200_000).hex(), None
+        for number in range(8):
+            await device.send(await device.create(f"v{number}", f"{number}\n{text}".encode()))
+            head = (await device.seal(head)).id
+        added = await _build(made)
+        sizes = _cache(made).pack_sizes()
+        assert len(sizes) == 1
+        assert sum(sizes.values()) < added / 4
+        assert _cache(made).joined() == set(sizes)
+        await device.send(await device.create("last", b"more"))
+        await device.seal(head)
+        await _build(made)
+        assert sizes.items() < _cache(made).pack_sizes().items(), "little is not joined at once"
+        assert _history(_cache(made), tmp_path / "clone").count("\n") == 9
