@@ -9,6 +9,7 @@ The files must hold no changes of yours, and nothing else may use this checkout 
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -34,10 +35,10 @@ FAULTS = (
         "self._state.again.update(held_paths[1:])",
     ),
     Fault(
-        "svc-origin",
-        "svc/http/origin.py",
-        'text = typed.strip().rstrip("/")',
-        "text = typed.strip()",
+        "svc-age",
+        "svc/console/table.py",
+        'return f"in {distance}" if ahead else f"{distance} ago"',
+        'return f"{distance} ago" if ahead else f"in {distance}"',
     ),
     Fault(
         "tui-filters",
@@ -91,6 +92,7 @@ FAULTS = (
 
 
 def main() -> int:
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # the source is put back
     names = sys.argv[1:]
     unfound = [fault.name for fault in FAULTS if (not names or fault.name in names) and not is_found(fault)]
     print(f"not found: {', '.join(unfound)}" if unfound else "all were found")
