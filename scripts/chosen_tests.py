@@ -36,6 +36,7 @@ STARTERS = {
     "tests.svc.forks": ("svc", "localstore"),
     "tests.campaign.world": OURS,
     "tests.tui.conftest": ("tui", "svc", "relay", "localstore"),
+    "tests.llm.conftest": ("llm", "svc", "localstore"),
 }
 ALWAYS = ("tests/test_house.py", "tests/test_nouns.py", "tests/test_docs.py", "tests/test_reference.py")
 # What is read by a test and not imported: the beginning of a path, and the file of tests.

@@ -176,17 +176,16 @@ class Said(msgspec.Struct, omit_defaults=True):
 
 
 class Unsealed(msgspec.Struct, omit_defaults=True):
-    """A path whose live state differs from the seal. `kind` text, blob, chunked or gone; `gen`: its lane;
-    `ver`: number of the last update; `new`: the seal lacks it; `by`: who edited it, as far as it is known."""
+    """A path whose live state differs from the seal."""
 
     path: str
-    kind: str
-    gen: int
-    ver: int
+    kind: str  # text, blob, chunked or gone
+    gen: int  # of its lane
+    ver: int  # number of the last update
     digest: str = ""
     size: int = 0
-    new: bool = False
-    by: list[str] = msgspec.field(default_factory=list)
+    new: bool = False  # the seal lacks it
+    by: list[str] = msgspec.field(default_factory=list)  # who edited it, as far as it is known
 
 
 class Seen(msgspec.Struct, omit_defaults=True):

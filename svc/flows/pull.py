@@ -36,23 +36,22 @@ Mode = Literal["plain", "merge", "force"]
 
 
 class Pulled(msgspec.Struct):
-    """The result of a pull. `seal`: the head that the folder has now. `changed`: paths that were written or
-    removed. `live`: path → handles of others with unsealed edits. `merged`: path merged with edits of others
-    → a handle, None if unknown. `given_up`: edited files that `--force` moved to the folder `trash`.
-    `replaced`: the branch was deleted and recreated, and the folder is on the new one. `returned`: path that
-    was deleted here and is back, because others edited it → new file here with the bytes that it had, None
-    without one."""
+    """The result of a pull or of its dry run."""
 
-    seal: str | None
-    changed: list[str] = msgspec.field(default_factory=list)
+    seal: str | None  # the head that the folder has now; None: the branch has none
+    changed: list[str] = msgspec.field(default_factory=list)  # paths that were written or removed
+    # path → handles of others with unsealed edits
     live: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    # path merged with edits of others → a handle, None if unknown
     merged: dict[str, str | None] = msgspec.field(default_factory=dict)
+    # Files in two versions, of which one is a copy
     conflicts: list[ConflictCopy] = msgspec.field(default_factory=list)
-    skipped: list[Skipped] = msgspec.field(default_factory=list)
-    trash: Path | None = None
-    given_up: list[str] = msgspec.field(default_factory=list)
-    dry_run: bool = False
-    replaced: bool = False
+    skipped: list[Skipped] = msgspec.field(default_factory=list)  # files that cannot be sent, with the reason
+    trash: Path | None = None  # folder of the files of `given_up`
+    given_up: list[str] = msgspec.field(default_factory=list)  # edited files that `--force` moved to `trash`
+    dry_run: bool = False  # nothing was written
+    replaced: bool = False  # the branch was deleted and made anew, and the folder is on the new one
+    # Path deleted here that is back, because others edited it → new file with its former bytes, or None
     returned: dict[str, str | None] = msgspec.field(default_factory=dict)
 
 

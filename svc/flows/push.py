@@ -44,43 +44,40 @@ MARKED = "it still holds conflict markers; run: svc resolve, or take them out, t
 
 
 class Pushed(msgspec.Struct):
-    """`seal` None: nothing to seal. `head`: the last seal of the branch then. `refused`: path → the relay's
-    reason. `live_by`: path → handles of others' live edits in the seal, of which the folder lacks
-    `lacking`. `sealed`, `unmade`: files that
-    the seal changes and removes, without those that others alone edited. `merged`: path merged with
-    others' edits → a handle, None if unknown. `bytes` were uploaded for `size` bytes of files. `kind`:
-    of `.svc.yaml`, on a first push. `where`: repository and branch. `unsealed`, of a dry run: whether
-    there is anything to seal. `warnings`: names that some systems cannot hold. `tracked`: ignored
-    files that git tracks; `ignored`, of a dry run: all ignored files. `executable`: new files
-    whose executable bit is lost. `built_in`, of a first push: built-in rule → how many files and folders it
-    left out. `unresolved`: sent copies of unresolved conflicts → the path
-    that each conflicts with. `merges`: seals that the seal names as merged."""
+    """The result of a push or of its dry run."""
 
-    seal: str | None = None
-    head: str | None = None
-    sent: list[str] = msgspec.field(default_factory=list)
-    removed: list[str] = msgspec.field(default_factory=list)
-    skipped: list[Skipped] = msgspec.field(default_factory=list)
-    refused: dict[str, str] = msgspec.field(default_factory=dict)
+    seal: str | None = None  # the new one; None: there was nothing to seal
+    head: str | None = None  # the last seal of the branch after the push
+    sent: list[str] = msgspec.field(default_factory=list)  # paths whose content was sent
+    removed: list[str] = msgspec.field(default_factory=list)  # paths whose removal was sent
+    skipped: list[Skipped] = msgspec.field(default_factory=list)  # files that cannot be sent, with the reason
+    refused: dict[str, str] = msgspec.field(default_factory=dict)  # path → the relay's reason
+    # Files in two versions, of which one is a copy
     conflicts: list[ConflictCopy] = msgspec.field(default_factory=list)
+    # path merged with others' edits → a handle, None if unknown
     merged: dict[str, str | None] = msgspec.field(default_factory=dict)
+    # path → handles of others whose live edits are in the seal
     live_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
-    lacking: list[str] = msgspec.field(default_factory=list)
+    lacking: list[str] = msgspec.field(default_factory=list)  # paths of `live_by` that the folder lacks
+    # Paths that the seal changes, without those that others alone edited
     sealed: list[str] = msgspec.field(default_factory=list)
+    # Paths that the seal removes, without those that others alone edited
     unmade: list[str] = msgspec.field(default_factory=list)
-    bytes: int = 0
-    size: int = 0
-    kind: str | None = None
-    dry_run: bool = False
-    where: str = ""
-    unsealed: bool = False
-    warnings: list[str] = msgspec.field(default_factory=list)
-    tracked: list[IgnoredFile] = msgspec.field(default_factory=list)
-    ignored: list[IgnoredFile] = msgspec.field(default_factory=list)
-    executable: list[str] = msgspec.field(default_factory=list)
+    bytes: int = 0  # that were uploaded
+    size: int = 0  # of the files, for which `bytes` were uploaded
+    kind: str | None = None  # of `.svc.yaml`, on a first push
+    dry_run: bool = False  # nothing was sent
+    where: str = ""  # of a dry run: repository and branch
+    unsealed: bool = False  # of a dry run: there is something to seal
+    warnings: list[str] = msgspec.field(default_factory=list)  # about names that some systems cannot hold
+    tracked: list[IgnoredFile] = msgspec.field(default_factory=list)  # ignored files that git tracks
+    ignored: list[IgnoredFile] = msgspec.field(default_factory=list)  # of a dry run: all ignored files
+    executable: list[str] = msgspec.field(default_factory=list)  # new files whose executable bit is lost
+    # Of a first push: built-in rule → how many files and folders it left out
     built_in: dict[str, int] = msgspec.field(default_factory=dict)
+    # Sent copy of an unresolved conflict → the path it conflicts with
     unresolved: dict[str, str] = msgspec.field(default_factory=dict)
-    merges: list[str] = msgspec.field(default_factory=list)
+    merges: list[str] = msgspec.field(default_factory=list)  # seals that the seal names as merged
 
 
 Agreed = Callable[[int, int], None]

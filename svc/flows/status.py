@@ -35,35 +35,32 @@ WAIT_SECONDS = 3.0  # for the server's answer, after the scan
 
 
 class Status(msgspec.Struct):
-    """Paths by what a push does with them. `head`: of the branch, None if it has none or is unknown.
-    `behind`: the branch has a seal that this folder lacks. `unsent`: updates without an answer.
-    `branch_state`: gone, replaced by another branch of its name, or moved back to before the last seal of the
-    folder; `advice` says what to do. `shown`: the
-    seal that the folder shows instead of a branch. `left_out`: ignored files, if asked for. `tracked` by git
-    and ignored, and `warnings` about names, are reported once. `unresolved`: copies of unresolved conflicts →
-    the path that each conflicts with. `merging`: what an open merge brought in, by its name.
-    `git_ignored`: new files that git ignores for this person alone."""
+    """Folder, last seal and branch compared: paths by what a push does with them."""
 
-    repo: str
-    branch: str
-    last_seal: str | None
-    head: str | None = None
-    behind: bool = False
-    offline: bool = False
-    changed: list[str] = msgspec.field(default_factory=list)
-    new: list[str] = msgspec.field(default_factory=list)
-    removed: list[str] = msgspec.field(default_factory=list)
-    ignored: int = 0
-    skipped: list[Skipped] = msgspec.field(default_factory=list)
-    unsent: int = 0
+    repo: str  # OWNER/NAME
+    branch: str  # that the folder is linked to
+    last_seal: str | None  # of the folder; None: it has none
+    head: str | None = None  # of the branch; None: it has none, or it is unknown
+    behind: bool = False  # the branch has a seal that this folder lacks
+    offline: bool = False  # the server was not asked, or did not answer in time
+    changed: list[str] = msgspec.field(default_factory=list)  # paths that differ from the last seal
+    new: list[str] = msgspec.field(default_factory=list)  # paths that the last seal lacks
+    removed: list[str] = msgspec.field(default_factory=list)  # paths of the last seal that the folder lacks
+    ignored: int = 0  # how many files are ignored
+    skipped: list[Skipped] = msgspec.field(default_factory=list)  # files that cannot be sent, with the reason
+    unsent: int = 0  # updates without an answer
+    # Replaced: by another branch of its name; moved_back: to before `last_seal`
     branch_state: BranchState = "here"
-    shown: str | None = None
-    advice: str = ""
-    left_out: list[IgnoredFile] = msgspec.field(default_factory=list)
+    shown: str | None = None  # the seal that the folder shows instead of a branch
+    advice: str = ""  # what to do about `branch_state`
+    left_out: list[IgnoredFile] = msgspec.field(default_factory=list)  # ignored files, if asked for
+    # Files that git tracks and rules ignore; reported once
     tracked: list[IgnoredFile] = msgspec.field(default_factory=list)
-    warnings: list[str] = msgspec.field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)  # about names; reported once
+    # Copy of an unresolved conflict → the path it conflicts with
     unresolved: dict[str, str] = msgspec.field(default_factory=dict)
-    merging: str | None = None
+    merging: str | None = None  # what an open merge brought in, by its name
+    # New files that git ignores for this person alone
     git_ignored: list[HeldBack] = msgspec.field(default_factory=list)
 
     @property

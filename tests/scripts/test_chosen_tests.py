@@ -26,6 +26,7 @@ def chosen(*changed: str) -> list[str]:
         ("svc/cmd/label/label.py", "tests/relay/domain/discussion/test_label.py"),
         ("relay/domain/repository/repo.py", "tests/relay/domain/repository/test_repo.py"),
         ("tui/text.py", "tests/tui/code/test_overview.py"),
+        ("llm/guard.py", "tests/llm/test_api.py"),
         ("tests/transcripts/issues.md", "tests/svc/test_transcripts.py"),
         ("docs/guide/live.md", "tests/test_guide_runs.py"),
         ("pyproject.toml", "tests/localstore/test_home.py"),

@@ -6,17 +6,18 @@ import msgspec
 
 
 class Status(msgspec.Struct, kw_only=True):
-    """The status of a server. `kind` embedded, ollama: svc keeps it; adopted: somebody else's; none: there is
-    none; held: another program has the port. `stays`: it was started to run without leases."""
+    """The status of a local server of models."""
 
-    port: int
-    url: str
+    port: int  # on which it listens
+    url: str  # of its API
+    # embedded, ollama: svc keeps it; adopted: somebody else's; none: there is none; hung: it does not answer;
+    # held: another program has the port
     kind: str
-    pid: int | None = None
-    version: str | None = None
-    loaded: int | None = None
-    leases: list[str] = []
-    stays: bool = False
-    svc_home: str | None = None
-    models: str = ""
-    holder: str | None = None
+    pid: int | None = None  # of its process
+    version: str | None = None  # of its program
+    loaded: int | None = None  # how many models are in memory
+    leases: list[str] = []  # who needs it now
+    stays: bool = False  # it was started to run without leases
+    svc_home: str | None = None  # the SVC_HOME that keeps it
+    models: str = ""  # the folder of its models
+    holder: str | None = None  # the program that has the port

@@ -46,20 +46,20 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Merging(msgspec.Struct):
-    """The result of a merge or dry run. `merged`: texts that both sides changed, without conflict. `kept`:
-    deleted on one side and edited on the other; the edit stays. `up_to_date`: the branch contains
-    everything."""
+    """The result of a merge or of its dry run."""
 
-    seal: str
-    name: str
-    written: list[str] = msgspec.field(default_factory=list)
-    removed: list[str] = msgspec.field(default_factory=list)
-    merged: list[str] = msgspec.field(default_factory=list)
+    seal: str  # that is merged in
+    name: str  # by which it was asked for
+    written: list[str] = msgspec.field(default_factory=list)  # paths that were written
+    removed: list[str] = msgspec.field(default_factory=list)  # paths that were removed
+    merged: list[str] = msgspec.field(default_factory=list)  # texts that both sides changed, without conflict
+    # Paths that one side deleted and the other edited; the edit stays
     kept: list[str] = msgspec.field(default_factory=list)
+    # Files in two versions, of which one is a copy
     conflicts: list[ConflictCopy] = msgspec.field(default_factory=list)
-    trash: Path | None = None
-    up_to_date: bool = False
-    dry_run: bool = False
+    trash: Path | None = None  # folder of what was replaced; None: nothing was
+    up_to_date: bool = False  # the branch contains everything
+    dry_run: bool = False  # nothing was written
 
 
 class _Work(msgspec.Struct):
