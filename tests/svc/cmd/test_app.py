@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -22,7 +23,7 @@ from localstore.models.store import Models
 from tests.llm import tiny
 from tests.llm.conftest import add, alive, free_port
 from tests.patience import until
-from tests.svc.conftest import clean_environment
+from tests.svc.conftest import Svc, clean_environment
 from tests.svc.flows.models.test_registry import Registry
 
 SHOW = "import json, os, sys; print(json.dumps([sys.argv[1:], dict(os.environ)]))"
@@ -347,3 +348,40 @@ def _of_group(group: int) -> list[int]:
         if int(fields[2]) == group and fields[0] != "Z":
             members.append(int(file.parent.name))
     return members
+
+
+def test_an_app_is_installed_launched_updated_and_uninstalled(alice: Svc, tmp_path: Path) -> None:
+    full = f"{os.environ['TEST_HANDLE']}/tool"
+    assert alice("repo", "create", "tool", "--kind", "app").code == 0
+    assert alice("repo", "clone", full, "tool").code == 0
+    Path("tool/.svc.yaml").write_text("kind: app\n")
+    with contextlib.chdir("tool"):
+        assert alice("push", "-m", "First").code == 0
+    refused = alice("app", "install", full)
+    assert (refused.code, "has no launch:" in refused.err) == (1, True), refused.err
+    assert alice("app", "list", "--json", "id").out.strip() == "[]"
+    Path("tool/.svc.yaml").write_text("kind: app\nlaunch: {command: [./run]}\n")
+    Path("tool/run").write_text("#!/bin/sh\nexit 5\n")
+    Path("tool/run").chmod(0o755)
+    with contextlib.chdir("tool"):
+        assert alice("push", "-m", "Second").code == 0
+    assert alice("app", "install", full).code == 0
+    assert "is installed already" in alice("app", "install", full).err
+    (row,) = json.loads(alice("app", "list", "--json", "id,state,folder").out)
+    assert (row["id"], row["state"]) == (full, "stopped")
+    assert (Path(row["folder"]) / "run").read_text() == "#!/bin/sh\nexit 5\n"
+    assert alice("app", "launch", full).code == 2, "it is asked about"
+    Path("tool/.svc.yaml").write_text("kind: app\nlaunch: {command: [sh, run]}\n")
+    with contextlib.chdir("tool"):
+        assert alice("push", "-m", "Third").code == 0
+    updated = json.loads(alice("app", "update", full, "--json").out)
+    assert (updated["changed"], updated["asks"]) == (1, True)
+    assert alice("app", "launch", "tool", "--yes", "--detach").code == 1, "it ended with 5"
+    assert json.loads(alice("app", "status", full, "--json", "state,code").out) == {
+        "state": "ended",
+        "code": 5,
+    }
+    assert alice("app", "uninstall", full).code == 2
+    assert alice("app", "uninstall", full, "--yes").code == 0
+    assert not Path(row["folder"]).exists()
+    assert Path("tool/run").exists()
