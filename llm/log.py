@@ -1,4 +1,4 @@
-"""The server's log: what its processes print, in a file that is renamed once it is large."""
+"""The server's log: what its processes print."""
 
 from __future__ import annotations
 
@@ -6,33 +6,18 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-LOG_BYTES = 4 << 20
-_PIECE = 1 << 16
+from localstore.models import log
 
 
-class Log:
-    """Copies a pipe into the log until the pipe closes; the end of a run can be shown on a terminal too."""
+class Log(log.Log):
+    """A log whose lines can be shown on a terminal too."""
 
     def __init__(self, file: Path, shown: int | None = None) -> None:
-        self._file, self._shown = file, shown
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._out = self._open()
-
-    def copy(self, source: int) -> None:
-        while data := os.read(source, _PIECE):
-            self.write(data)
-        os.close(source)
+        super().__init__(file)
+        self._shown = shown
 
     def write(self, data: bytes) -> None:
         if self._shown is not None:
             with suppress(OSError):  # the terminal has gone
                 os.write(self._shown, data)
-        with suppress(OSError):  # a full disk ends no server
-            os.write(self._out, data)
-            if os.fstat(self._out).st_size > LOG_BYTES:
-                self._file.replace(self._file.with_name(f"{self._file.name}.1"))
-                os.close(self._out)
-                self._out = self._open()
-
-    def _open(self) -> int:
-        return os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        super().write(data)

@@ -70,6 +70,8 @@ LLM_REGISTRY_TEXT, LLM_LAYERS = (
     4 * MIB,
     1000,
 )  # of a model of a registry: its manifest or one text; its layers
+LAUNCH_WORDS, LAUNCH_VARIABLES, LAUNCH_TEXT = 200, 100, 4000  # of an app: words, variables, characters of one
+LAUNCH_SECONDS = 3600  # until an app must be ready
 LLM_BODY = 64 * MIB  # one request of the local LLM server, with its pictures; blobs are streamed
 LLM_REQUESTS = 256  # of the local LLM server that wait or are answered at once
 

@@ -7,6 +7,7 @@
     ollama_port_override: 11500     # replaces the port of the local LLM server
     ollama_tag: llama3.2:1b         # preferred model variant
     default_model: q4_k_m           # of a repository of models: the one that is meant without a tag
+    launch: {command: [python, app.py]}   # how the app is started (`core.launch`)
     limits: {max_file_mib: 64}      # per-file cap, kind app only
     executable: [scripts/run, "*.sh"]   # files that get the executable bit where they are checked out
 
@@ -21,8 +22,10 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from localstore.core import launch as launches
 from localstore.core import plain_yaml
 from localstore.core.errors import Invalid
+from localstore.core.launch import BadLaunch, Launch
 from localstore.core.limits import EXECUTABLE_LIST, MANIFEST_LIST
 from localstore.core.names import MANIFEST, parse_repo
 from localstore.core.storage.chunks import file_cap
@@ -43,6 +46,7 @@ class RepoManifest(msgspec.Struct, frozen=True, kw_only=True):
     ollama_port_override: int | None = None
     ollama_tag: str | None = None
     default_model: str | None = None
+    launch: Launch | None = None
     max_file_mib: int | None = None
     executable: tuple[str, ...] = ()
 
@@ -67,9 +71,21 @@ def parse(data: bytes) -> RepoManifest:
         ollama_port_override=_integer(top, "ollama_port_override", "ollama_port_override", 65535),
         ollama_tag=_text(top, "ollama_tag"),
         default_model=_text(top, "default_model"),
+        launch=_launch(top),
         executable=_texts(top, "executable", EXECUTABLE_LIST, "patterns"),
         max_file_mib=_integer(limits, "max_file_mib", "limits.max_file_mib", 1 << 20),
     )
+
+
+def _launch(top: dict[str, Any]) -> Launch | None:
+    try:
+        launch = launches.parse(top.get("launch"))
+    except BadLaunch as bad:
+        _bad(bad.key, bad.expected)
+    needs_model = launch is not None and "model" in launch.placeholders
+    if needs_model and not _texts(top, "models") and not _text(top, "ollama_tag"):
+        _bad("launch", "without {model}, or models must name one")
+    return launch
 
 
 def _kind(top: dict[str, Any]) -> str | None:

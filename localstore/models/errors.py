@@ -1,4 +1,4 @@
-"""Errors of models and of the local LLM server: raised on this machine."""
+"""Errors of models, of the local LLM server and of apps that need them: raised on this machine."""
 
 from __future__ import annotations
 
@@ -54,3 +54,25 @@ class ServerFailed(ClientError):
     """The local LLM server did not start, or it answered with an error."""
 
     code = "llm_server"
+
+
+class AppMissing(ClientError):
+    """No app of this name is on this machine."""
+
+    code = "app_missing"
+
+
+class NoLaunch(ClientError):
+    """The folder does not say how its app is started."""
+
+    code = "no_launch"
+
+
+class AppFailed(ClientError):
+    """The app did not start, or did not become ready."""
+
+    code = "app_failed"
+
+    def __init__(self, detail: str, logged: str = "") -> None:
+        """`logged`: the app, if what it printed is in its log."""
+        super().__init__(f"{detail}; see: svc app logs {logged}" if logged else detail)

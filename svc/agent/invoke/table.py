@@ -69,6 +69,7 @@ def command(category: str, args: type[Args] = Args) -> Callable[[F], F]:
     return declare
 
 
+_APPS = "launch list stop status restart logs install uninstall update manifest open check"
 SVC_COMMANDS: Mapping[str, tuple[str, str]] = {
     "sync_push": ("Sync", "push"),
     "sync_pull": ("Sync", "pull"),
@@ -79,16 +80,15 @@ SVC_COMMANDS: Mapping[str, tuple[str, str]] = {
     "auth_status": ("Auth", "auth status"),
     "device_list": ("Auth", "auth device list"),
     "device_revoke": ("Auth", "auth device revoke"),
+    **{f"app_{name}": ("Launcher", f"app {name}") for name in _APPS.split()},
 }
 """Name → category, and the command of svc that it is."""
 
-_APPS = "launch list stop status restart logs install uninstall update manifest open check"
 _MODELS = "discover download delete list show running unload cancel copy verify"
 ABSENT: Mapping[str, str] = {
     "document_create": "Sync",
     "device_pair": "Auth",
     "beekem_init": "Auth",
-    **{f"app_{name}": "Launcher" for name in _APPS.split()},
     **{f"model_{name}": "Models" for name in _MODELS.split()},
 }
 """Name → category of those that this version lacks."""

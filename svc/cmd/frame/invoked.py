@@ -30,7 +30,12 @@ from svc.cmd.frame.table import COMMANDS
 from svc.console import Out
 
 GLOBAL = ("repo", "server", "yes", "json")
-NEVER_ENDS = {"watch": ("detach", True), "watcher start": ("foreground", False), "tui": ("web", False)}
+NEVER_ENDS = {
+    "watch": ("detach", True),
+    "watcher start": ("foreground", False),
+    "tui": ("web", False),
+    "app launch": ("detach", True),
+}
 """Command → the flag that it needs to end by itself."""
 NOT_OFFERED = ("invoke", "llm serve")  # itself, and what becomes a server in the foreground
 

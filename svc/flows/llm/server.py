@@ -22,7 +22,7 @@ from localstore.models import leases, port, server
 from localstore.models.errors import PortHeld, ServerFailed
 from localstore.models.place import REGISTRIES, VARIABLE, llm_home
 from svc.flows.llm.status import Status
-from svc.flows.llm.talk import Server, probe
+from svc.flows.llm.talk import PROBE_SECONDS, PortState, Server, probe
 
 KEEPER = "llm"  # above this room: started, not imported
 START_SECONDS = 60.0
@@ -38,10 +38,11 @@ def folder_of(number: int, environment: Mapping[str, str]) -> Path:
     return llm_home(environment) / str(number)
 
 
-def status(number: int, environment: Mapping[str, str]) -> Status:
+def status(number: int, environment: Mapping[str, str], seconds: float = PROBE_SECONDS) -> Status:
+    """The server of a port. `seconds`: how long its answer may take."""
     folder = folder_of(number, environment)
     keeper = server.running(folder)
-    answer = probe(number)
+    answer = probe(number, seconds)
     state = Status(
         port=number, url=f"http://127.0.0.1:{number}", kind="none", models=str(llm_home(environment))
     )
@@ -59,19 +60,26 @@ def status(number: int, environment: Mapping[str, str]) -> Status:
 
 
 def start(
-    number: int, environment: Mapping[str, str], home: Path, *, stays: bool, say: Callable[[str], None]
+    number: int,
+    environment: Mapping[str, str],
+    home: Path,
+    *,
+    stays: bool,
+    say: Callable[[str], None],
+    patience: float = 0.0,
 ) -> tuple[Status, bool]:
     """The server of a port; it is started if none answers. Returns it, and whether it is new. `stays`: it
-    runs on without leases. Raises PortHeld, ServerFailed."""
+    runs on without leases. `patience`: seconds in which a program that has the port may become healthy.
+    Raises PortHeld, ServerFailed."""
     folder = folder_of(number, environment)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _starting(folder / server.STARTING, say):
         keeper = server.running(folder)
         if stays and keeper is not None:
             leases.set_stays(folder, True)
-        answer = probe(number)
+        answer = _probe_patiently(number, patience, say)
         if answer == "llm":
-            return status(number, environment), False
+            return status(number, environment, max(PROBE_SECONDS, patience)), False
         if keeper is not None:
             _wait(number, folder, None)
             return status(number, environment), False
@@ -80,6 +88,17 @@ def start(
         process = _spawn(number, folder, environment, home)
         _wait(number, folder, process)
         return status(number, environment), True
+
+
+def _probe_patiently(number: int, patience: float, say: Callable[[str], None]) -> PortState:
+    """What answers on a port. What is silent, or not healthy yet, is asked again for `patience` seconds."""
+    answer, end = probe(number), time.monotonic() + patience
+    if answer == "silent" and patience:
+        say(f"waiting for the program on port {number} to become healthy")
+    while answer == "silent" and (rest := end - time.monotonic()) > 0:
+        time.sleep(_LOOK)
+        answer = probe(number, max(PROBE_SECONDS, rest))
+    return answer
 
 
 def serve(number: int, environment: Mapping[str, str], home: Path) -> None:

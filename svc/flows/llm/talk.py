@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http
 import http.client
 import os
 from collections.abc import Iterator
@@ -20,11 +21,14 @@ PortState = Literal["llm", "free", "foreign", "silent"]
 
 
 def probe(port: int, seconds: float = PROBE_SECONDS) -> PortState:
-    """The kind of program on a port: an LLM server, none, another program, or one that does not answer."""
+    """The kind of program on a port: an LLM server, none, another program, or one that does not answer or is
+    not healthy yet."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
     try:
         connection.request("GET", "/api/tags")
         answer = connection.getresponse()
+        if answer.status == http.HTTPStatus.SERVICE_UNAVAILABLE:
+            return "silent"  # it starts
         document = msgspec.json.decode(answer.read(_BODY)) if answer.status == 200 else None
         return "llm" if isinstance(document, dict) and isinstance(document.get("models"), list) else "foreign"
     except ConnectionRefusedError:

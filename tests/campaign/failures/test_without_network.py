@@ -48,7 +48,7 @@ WORKS = frozenset(
         "status",
     }
     | {"repo executable", "repo git-ignored", "repo status", "restore", "version", "login"}
-    | {path for path in COMMANDS if path.startswith("llm ")}  # which never ask the server
+    | {path for path in COMMANDS if path.startswith(("llm ", "app ")) and path != "app install"}  # no server
     | {"watch list", "watch stop", "watcher list", "watcher stop"}
     | {"auth git-credential", "auth setup-git"}
 )

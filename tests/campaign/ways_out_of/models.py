@@ -125,3 +125,26 @@ def _a_server_that_does_not_start(place: Place) -> None:
         assert "it is broken" in ann.ok("llm", "logs").out
         ann.environment["PATH"] = path
         ann.ok("llm", "start")
+
+
+@row("app_missing", "app install")
+def _an_app_that_is_not_here(place: Place) -> None:
+    with _own_server(place) as ann:
+        full = f"{place.handle}/tool"
+        ann.ok("repo", "create", "tool", "--kind", "app")
+        ann.ok("repo", "clone", full, str(place.base / "tool"))
+        (place.base / "tool/.svc.yaml").write_text("kind: app\nlaunch: {command: [echo, Hi]}\n")
+        ann.ok("push", "-m", "First", where=place.base / "tool")
+        refused(ann, "app", "launch", full, says="app install")
+        ann.ok("app", "install", full)
+        assert "Hi" in ann.ok("app", "launch", full, "--yes").out
+
+
+@row("app_failed", "app logs")
+def _an_app_that_ends_early(place: Place) -> None:
+    with _own_server(place) as ann:
+        (ann.folder / "tool").mkdir()
+        launch = "{command: [sh, -c, 'echo no paper; exit 3'], ready: {port: 9}}"
+        (ann.folder / "tool/.svc.yaml").write_text(f"kind: app\nlaunch: {launch}\n")
+        refused(ann, "app", "launch", "tool", "--detach", "--yes", says="app logs tool")
+        assert "no paper" in ann.ok("app", "logs", "tool").out

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localstore.core.errors import Invalid
+from localstore.core.launch import Launch, Ready, fill
 from localstore.core.limits import APP_FILE_CLAMP, BLOB_FILE, CHUNKED_FILE, MANIFEST_BYTES, MIB
 from localstore.core.manifest import RepoManifest, parse
 
@@ -98,3 +101,49 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
         assert isinstance(parse(data), RepoManifest)
     except Invalid as refused:
         assert refused.detail
+
+
+def test_a_launch_is_read_whole() -> None:
+    data = b"""
+models: [tiny]
+launch:
+  command: [python, app.py, "{llm.url}", "{other}"]
+  env: {MODEL: "{model}"}
+  ready: {http: "http://127.0.0.1:8000/up", seconds: 5}
+"""
+    launch = parse(data).launch
+    assert launch == Launch(
+        command=("python", "app.py", "{llm.url}", "{other}"),
+        env=(("MODEL", "{model}"),),
+        ready=Ready(http="http://127.0.0.1:8000/up", seconds=5),
+    )
+    assert launch.placeholders == {"llm.url", "model"}
+    assert launch.page == "http://127.0.0.1:8000/up"
+    assert fill("{llm.url}/{other}", {"llm.url": "x"}) == "x/{other}"
+
+
+@pytest.mark.parametrize(
+    ("launch", "told"),
+    [
+        ("[python]", "launch must be a mapping"),
+        ("{command: python app.py}", "launch.command must be a list"),
+        ("{command: []}", "launch.command must be a list"),
+        ("{command: [[a]]}", "launch.command must be of texts"),
+        ('{command: ["{model}"]}', "whose first word is a program"),
+        ("{command: [a], shell: true}", "launch must be a mapping with command, env, ready alone"),
+        ('{command: [a, "{llm.adress}"]}', "launch.command must be without"),
+        ('{command: [a, "{model}"]}', "launch must be without {model}"),
+        ('{command: ["a\\0b"]}', "launch.command must be of texts"),
+        ("{command: [a], env: {A=B: c}}", "launch.env must be a mapping whose names"),
+        ("{command: [a], env: [A]}", "launch.env must be a mapping"),
+        ("{command: [a], ready: {port: 70000}}", "launch.ready.port must be a whole number"),
+        ("{command: [a], ready: {port: 1, http: x}}", "launch.ready must be a mapping"),
+        ('{command: [a], ready: {http: "http://example.org:80/"}}', "launch.ready.http must be an address"),
+        ('{command: [a], ready: {http: "file:///etc/passwd"}}', "launch.ready.http must be an address"),
+        ("{command: [a], ready: {seconds: -1}}", "launch.ready.seconds must be a whole number"),
+        (f"{{command: [{', '.join('a' * 201)}]}}", "launch.command must be a list of 1 to 200"),
+    ],
+)
+def test_a_senseless_launch_is_refused(launch: str, told: str) -> None:
+    with pytest.raises(Invalid, match=re.escape(told)):
+        parse(f"launch: {launch}\n".encode())

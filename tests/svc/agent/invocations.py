@@ -36,6 +36,11 @@ def model(folder: Path) -> None:
     tiny.write(folder / "tiny.gguf")
 
 
+def tool(folder: Path) -> None:
+    (folder / "tool").mkdir()
+    (folder / "tool/.svc.yaml").write_text("kind: app\nlaunch: {command: [sleep, '600']}\n")
+
+
 def picture(folder: Path) -> None:
     from PIL import Image
 
@@ -296,6 +301,18 @@ ROWS = (
     Row("llm_run", {"model": "first", "prompt": ["Hi"]}, refused="port_held"),
     Row("llm_cp", {"model": "first", "name": "second"}),
     Row("llm_rm", {"model": "first", "yes": True}),
+    Row("app_manifest", {"id": "tool"}, before=tool),
+    Row("app_check", {"id": "tool"}),
+    Row("app_launch", {"id": "tool", "detach": True, "yes": True}),
+    Row("app_list"),
+    Row("app_status", {"id": "tool"}),
+    Row("app_restart", {"id": "tool"}),
+    Row("app_logs", {"id": "tool"}),
+    Row("app_open", {"id": "tool"}, refused="usage"),
+    Row("app_update", {"id": "tool"}, refused="usage"),
+    Row("app_stop", {"id": "tool"}),
+    Row("app_uninstall", {"id": "tool", "yes": True}),
+    Row("app_install", {"repository": "nobody/tool"}, refused="not_found"),
     # the end of a session
     Row("auth_token_revoke", {"id": "$token", "yes": True}, "bob"),
     Row("device_revoke", {"id": "$device", "yes": True}),

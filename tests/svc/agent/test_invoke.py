@@ -34,8 +34,8 @@ from tests.patience import PATIENCE, until
 from tests.svc.agent.invocations import ROWS
 from tests.svc.conftest import clean_environment, llm_environment
 
-CATEGORIES = {"Sync": 7, "Auth": 5, "Hardware": 6, "Gallery": 4}  # and those that this version lacks:
-LACKING = {"Sync": 1, "Auth": 2, "Launcher": 12, "Models": 10}
+CATEGORIES = {"Sync": 7, "Auth": 5, "Hardware": 6, "Gallery": 4, "Launcher": 12}
+LACKING = {"Sync": 1, "Auth": 2, "Models": 10}  # what this version lacks
 
 
 class Here(Programs):

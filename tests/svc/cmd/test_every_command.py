@@ -13,7 +13,7 @@ from tests.svc.conftest import Svc
 
 EVERY = sorted(COMMANDS)
 NEEDS_NEITHER = ("completions", "version", "watcher list", "watch list", "queue list", "queue retry")
-NEEDS_NEITHER += ("llm list", "llm ps", "llm status", "llm logs", "llm stop", "llm doctor")
+NEEDS_NEITHER += ("llm list", "llm ps", "llm status", "llm logs", "llm stop", "llm doctor", "app list")
 
 
 @pytest.mark.parametrize("path", EVERY)

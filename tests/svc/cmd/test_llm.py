@@ -326,7 +326,7 @@ def test_a_chat_obeys_its_commands_and_ctrl_c_ends_the_answer_alone(place: Place
 
 
 def test_the_log_is_renamed_when_it_is_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llm.log.LOG_BYTES", 1000)
+    monkeypatch.setattr("localstore.models.log.LOG_BYTES", 1000)
     log = Log(tmp_path / "log")
     for number in range(300):
         log.write(f"line {number}\n".encode())

@@ -16,6 +16,7 @@ from tests.svc.conftest import Svc
 
 EVERY = sorted(COMMANDS)
 TEXT_ONLY = {
+    "app logs",
     "auth git-credential",
     "completions",
     "llm logs",

@@ -1,0 +1,35 @@
+"""A log of what processes print, in a file that is renamed once it is large."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+LOG_BYTES = 4 << 20
+_PIECE = 1 << 16
+
+
+class Log:
+    """Copies a pipe into the log until the pipe closes."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._out = self._open()
+
+    def copy(self, source: int) -> None:
+        while data := os.read(source, _PIECE):
+            self.write(data)
+        os.close(source)
+
+    def write(self, data: bytes) -> None:
+        with suppress(OSError):  # a full disk ends no server, and no app
+            os.write(self._out, data)
+            if os.fstat(self._out).st_size > LOG_BYTES:
+                self._file.replace(self._file.with_name(f"{self._file.name}.1"))
+                os.close(self._out)
+                self._out = self._open()
+
+    def _open(self) -> int:
+        return os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)

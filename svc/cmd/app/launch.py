@@ -1,0 +1,205 @@
+"""`svc app launch|stop|restart|open`: apps that run."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from localstore.core.errors import EXIT_FAILED, UsageError
+from localstore.core.paths import PROSE, terminal_safe
+from localstore.models.errors import AppFailed
+from svc.cmd.frame.browser import open_page
+from svc.cmd.frame.context import Ctx
+from svc.console import Column, answers
+from svc.flows.apps.place import App, Apps, launch_of, manifest_of
+from svc.flows.apps.state import AppState, state_of
+
+if TYPE_CHECKING:
+    from localstore.core.launch import Launch
+
+STATE = (
+    Column("id", kind="name"),
+    Column("state", kind="state"),
+    Column("pid"),
+    Column("model"),
+    Column("page"),
+    Column("since_at", kind="time"),
+    Column("code"),
+    Column("detail", kind="line"),
+    Column("llm", spare=1),
+    Column("supervisor", spare=1),
+    Column("folder", spare=1),
+    Column("installed", spare=1),
+    Column("notes", spare=1),
+    Column("pulled", spare=1),
+    Column("began", spare=1),
+)
+Id = Annotated[
+    str,
+    typer.Argument(metavar="ID|FOLDER", help="Its name in svc app list, or the folder with its .svc.yaml"),
+]
+
+
+def apps_of(ctx: Ctx) -> Apps:
+    return Apps(ctx.obj.home.root)
+
+
+@answers(STATE, AppState)
+def launch(
+    ctx: Ctx,
+    id: Id,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Leave it running in the background, and return once it is ready")
+    ] = False,
+) -> None:
+    """Start an app, after the server and the models that it needs
+
+    .svc.yaml of its folder says how: launch: {command: [..]}. An app with models: gets the local LLM
+    server, which is started if none answers, and its missing models are pulled first; OLLAMA_HOST and
+    OPENAI_BASE_URL lead it there. Your script token is not in its environment. What it runs is shown and
+    asked about once, and again when it changes. Without --detach the app has this terminal, and its exit
+    code is the command's.
+
+    Examples:
+    svc app launch ./notes
+    svc app launch alice/notes --detach
+    """
+    apps = apps_of(ctx)
+    app = apps.find(id, ctx.obj.folder)
+    require_allowed(ctx, apps, app)
+    state = state_of(apps, app)
+    if state.supervisor is not None:
+        ctx.out.done(f"{app.id} runs already (process {state.pid})", state, STATE, AppState, value=app.id)
+        return
+    if detach:
+        start_in_background(ctx, apps, app)
+        return
+    from svc.flows.apps.supervise import Supervisor
+    from svc.flows.place.where import Where
+
+    where = Where(ctx.obj.environment, Path(app.folder), ctx.out.note, ctx.out.meter, "svc app launch")
+    try:
+        code = Supervisor(where, app, log=False, note=ctx.out.note, report=_meter(ctx)).run()
+    finally:
+        where.close()
+    ctx.out.note(f"{app.id} ended with {code}")
+    if ctx.out.format.as_data:
+        ctx.out.done("", state_of(apps, app), STATE, AppState)
+    ctx.exit(code)
+
+
+@answers(STATE, AppState)
+def stop(ctx: Ctx, id: Id) -> None:
+    """Stop an app
+
+    It is told to end (SIGTERM), and killed after ten seconds. The server goes on while others need it.
+
+    Examples:
+    svc app stop alice/notes
+    """
+    from svc.flows.apps.control import stop as stop_app
+
+    apps = apps_of(ctx)
+    app = apps.find(id, ctx.obj.folder)
+    before = stop_app(apps, app)
+    what = f"Stopped {app.id}" if before is not None else f"{app.id} does not run"
+    ctx.out.done(what, state_of(apps, app), STATE, AppState, value=app.id)
+
+
+@answers(STATE, AppState)
+def restart(ctx: Ctx, id: Id) -> None:
+    """Stop an app and start it again, in the background
+
+    Examples:
+    svc app restart alice/notes
+    """
+    from svc.flows.apps.control import stop as stop_app
+
+    apps = apps_of(ctx)
+    app = apps.find(id, ctx.obj.folder)
+    require_allowed(ctx, apps, app)
+    stop_app(apps, app)
+    start_in_background(ctx, apps, app)
+
+
+@answers((Column("url", kind="name"),))
+def open_app(ctx: Ctx, id: Id) -> None:
+    """Open the page of an app that runs
+
+    It is the address of launch.ready; without a browser it is printed.
+
+    Examples:
+    svc app open alice/notes
+    """
+    apps = apps_of(ctx)
+    app = apps.find(id, ctx.obj.folder)
+    page = launch_of(app, manifest_of(app)).page
+    if page is None:
+        raise UsageError(f"{app.id} has no page: ready: in its launch: names no http and no port")
+    if state_of(apps, app).state != "running":
+        raise UsageError(f"{app.id} does not run, so its page does not answer; launch it first")
+    if ctx.out.format.as_data:
+        ctx.out.record({"url": page}, (Column("url", kind="name"),))
+    else:
+        open_page(ctx.out, page)
+
+
+def require_allowed(ctx: Ctx, apps: Apps, app: App) -> None:
+    """Show what an app would run and ask, unless the user has allowed it before. Raises ConfirmationNeeded,
+    Interrupted, and what is wrong with its manifest."""
+    from svc.flows.apps.needs import needs_of
+
+    manifest = manifest_of(app)
+    wanted_launch = launch_of(app, manifest)
+    needs_of(manifest)
+    if apps.is_allowed(app, wanted_launch):
+        return
+    ctx.out.note(f"{app.id} in {terminal_safe(app.folder)} would run: {command_line(wanted_launch)}")
+    for name, value in wanted_launch.env:
+        ctx.out.note(f"with {name}={terminal_safe(value)}")
+    ctx.confirm(f"Launching {app.id} runs its program, which can do what you can")
+    apps.allow(app, wanted_launch)
+
+
+def command_line(launch: Launch) -> str:
+    """The command of an app, as a person would type it."""
+    return terminal_safe(shlex.join(launch.command), keep=PROSE)
+
+
+def start_in_background(ctx: Ctx, apps: Apps, app: App) -> None:
+    """Start an app and wait until it is ready. Ctrl-C ends the waiting alone."""
+    from svc.flows.apps import control
+
+    meter = _meter(ctx)
+
+    def over(state: AppState) -> bool:
+        if state.pulled is not None:
+            meter(*state.pulled)
+        return state.state not in ("starting", "pulling")
+
+    process = control.start(apps, app, ctx.obj.environment)
+    state = control.wait(apps, app, process, over)
+    for note in state.notes:
+        ctx.out.note(note)
+    if state.state in ("failed", "stopped"):
+        raise AppFailed(state.detail or f"{app.id} was stopped while it started")
+    if state.state == "ended":
+        ctx.out.done(f"{app.id} ended with {state.code}", state, STATE, AppState, value=app.id)
+        if state.code:
+            ctx.exit(EXIT_FAILED)
+        return
+    where = f", at {state.page}" if state.page else ""
+    model = f", with {state.model}" if state.model else ""
+    sentence = f"{app.id} runs{where}{model} (process {state.pid})"
+    ctx.out.done(sentence, state, STATE, AppState, value=app.id)
+
+
+def _meter(ctx: Ctx) -> Callable[[int, int], None]:
+    def report(completed: int, total: int) -> None:
+        ctx.out.meter("pulling", completed >> 20, total >> 20, completed)
+
+    return report

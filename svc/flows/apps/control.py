@@ -1,0 +1,91 @@
+"""Starts apps in the background, tells how they are, and stops them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from localstore.core.paths import terminal_safe
+from localstore.models.errors import AppFailed
+from svc import UTF8_NAMES
+from svc.flows.apps.place import App, Apps
+from svc.flows.apps.state import AppState, recorded, state_of, supervisor_of
+from svc.flows.apps.supervise import end_left
+from svc.flows.apps.supervisor import ALREADY
+
+SUPERVISOR = "svc.flows.apps.supervisor"
+STOP_SECONDS = 20.0
+FIRST_SECONDS = 20.0  # until a supervisor says something
+_LOOK = 0.05
+
+
+def start(apps: Apps, app: App, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start the supervisor of an app, which goes on after this process."""
+    home = apps.root.parent
+    apps.record(app)
+    words = apps.folder(app.id) / "start"
+    with words.open("wb") as output:
+        return subprocess.Popen(
+            [sys.executable, *UTF8_NAMES, "-P", "-m", SUPERVISOR, app.id],
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env={**environment, "SVC_HOME": str(home)},
+            start_new_session=True,
+        )
+
+
+def wait(
+    apps: Apps,
+    app: App,
+    process: subprocess.Popen[bytes],
+    over: Callable[[AppState], bool],
+    seconds: float | None = None,
+) -> AppState:
+    """Wait until `over` holds of the app's state, or its supervisor has ended. Raises AppFailed if that said
+    nothing. `seconds`: at most."""
+    end = time.monotonic() + seconds if seconds is not None else None
+    while True:
+        code = process.poll()
+        state = state_of(apps, app)
+        if code == ALREADY or (state.supervisor == process.pid and over(state)):
+            return state
+        if code is not None:
+            last_words = recorded(apps, app)
+            if last_words is not None and last_words.supervisor == process.pid:
+                return state
+            text = (apps.folder(app.id) / "start").read_text("utf-8", "replace").strip().splitlines()
+            last = terminal_safe(text[-1]) if text else f"its supervisor ended with {code}"
+            raise AppFailed(f"{app.id} was not started: {last}")
+        if end is not None and time.monotonic() > end:
+            return state
+        time.sleep(_LOOK)
+
+
+def stop(apps: Apps, app: App) -> AppState | None:
+    """End an app. Returns how it was; None if it did not run. Raises AppFailed if it does not end."""
+    folder = apps.folder(app.id)
+    state = state_of(apps, app)
+    supervisor = supervisor_of(folder)
+    if supervisor is None:
+        end_left(apps, app)
+        return None
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        signalled, end = 0, time.monotonic() + STOP_SECONDS
+        while time.monotonic() < end:
+            supervisor = supervisor_of(folder)
+            if supervisor is None:
+                end_left(apps, app)
+                return state
+            if supervisor != signalled:
+                with suppress(ProcessLookupError):
+                    os.kill(supervisor, number)
+                signalled = supervisor
+            time.sleep(_LOOK)
+    raise AppFailed(f"{app.id} does not end; end it: kill -9 {supervisor}")

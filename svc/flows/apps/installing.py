@@ -1,0 +1,67 @@
+"""Installs apps from repositories, brings them up to date and removes them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from localstore.core.errors import UsageError
+from localstore.core.model.repo import Repo
+from localstore.core.paths import terminal_safe
+from localstore.errors import DiskError
+from svc.flows.apps.place import App, Apps, launch_of, manifest_of
+from svc.flows.place.folder import copy_for_pulling
+from svc.flows.place.target import clone_into
+from svc.flows.place.where import Where
+from svc.flows.pull import Pulled
+from svc.flows.pull import pull as pull_copy
+
+
+def install(where: Where, apps: Apps, repo: Repo) -> tuple[App, bool]:
+    """Clone an app's repository. Returns it, and whether it is new. Raises NoLaunch for one that says no
+    launch; nothing of it stays then."""
+    app = App(id=repo.full_name, folder=str(apps.files(repo.full_name)), installed=True, server=where.server)
+    for known_app in apps.all():
+        if known_app.id == app.id:
+            _require_same_server(known_app, where.server)
+            return known_app, False
+    apps.folder(app.id).mkdir(parents=True, exist_ok=True, mode=0o700)
+    clone_into(where, repo, repo.default_branch, apps.files(app.id))
+    try:
+        launch_of(app, manifest_of(app))
+    except BaseException:
+        shutil.rmtree(apps.folder(app.id), ignore_errors=True)
+        raise
+    apps.record(app)
+    return app, True
+
+
+def _require_same_server(app: App, server: str) -> None:
+    if app.server != server:
+        raise UsageError(
+            f"{app.id} was installed from {terminal_safe(app.server or '')}; uninstall it before you install "
+            f"the one of {server}"
+        )
+
+
+def update(environment: Mapping[str, str], app: App, where: Where) -> Pulled:
+    """Bring the folder of an installed app up to date. Raises what a pull raises."""
+    inner = Where(environment, Path(app.folder), where.note, where.progress, "svc app update")
+    try:
+        with copy_for_pulling(inner) as copy:
+            return pull_copy(copy, "plain")
+    finally:
+        inner.close()
+
+
+def uninstall(apps: Apps, app: App) -> None:
+    """Remove what svc has of an app: its folder too, if it was installed. Raises DiskError."""
+    try:
+        shutil.rmtree(apps.folder(app.id))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise DiskError(
+            f"{app.id} cannot be removed: {error.strerror}; see the rights of its folder"
+        ) from None

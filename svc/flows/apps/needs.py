@@ -1,0 +1,118 @@
+"""The models that an app needs, and how they come: only those that are missing are pulled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from localstore.core.errors import NotFound, SvcError, UsageError
+from localstore.core.manifest import RepoManifest
+from localstore.core.paths import terminal_safe
+from localstore.models.errors import ModelMissing, NoSuchModel
+from localstore.models.names import ModelName, parse
+from localstore.models.store import Models
+from svc.flows.llm.chat import bring
+from svc.flows.llm.talk import Server
+from svc.flows.models import registry
+from svc.flows.models.fetching import Tell
+from svc.flows.models.pull import pull
+from svc.flows.place.where import Where
+from svc.http.origin import parse_origin
+
+
+class Needs(NamedTuple):
+    """What an app needs of the local LLM server. `preferred`: replaces the first model where it is there."""
+
+    server: bool
+    models: list[ModelName]
+    preferred: ModelName | None
+
+
+def needs_of(manifest: RepoManifest) -> Needs:
+    """`models:` and `ollama_tag` of a manifest. Raises UsageError for what is no name of a model."""
+    names = [parse(name) for name in manifest.models]
+    preferred = _preferred(manifest.ollama_tag, names)
+    uses = manifest.launch is not None and bool(manifest.launch.placeholders)
+    if not names and preferred is not None:
+        names = [preferred._replace(tag="latest")] if preferred.tag != "latest" else [preferred]
+    return Needs(bool(names) or uses, names, preferred if preferred not in names[:1] else None)
+
+
+def _preferred(tag: str | None, names: list[ModelName]) -> ModelName | None:
+    """`ollama_tag`: a whole name, or a tag alone of the first model."""
+    if tag is None:
+        return None
+    if names and ":" not in tag and "/" not in tag and tag != names[0].name:
+        return parse(f"{names[0].without_tag}:{tag}")
+    return parse(tag)
+
+
+class Bringing:
+    """Brings models to the server on a port. `shared`: whether that server reads the cache itself. `note`
+    says what was chosen; `tell` hears of pulls."""
+
+    def __init__(
+        self, where: Where, models: Models, port: int, shared: bool, note: Callable[[str], None], tell: Tell
+    ) -> None:
+        self._where, self._models, self._shared = where, models, shared
+        self._server, self._note, self._tell = Server(port), note, tell
+
+    def bring_all(self, needs: Needs) -> ModelName | None:
+        """Pull what is missing. Returns the app's first model. Raises what a pull raises."""
+        first, rest = needs.models[:1], needs.models[1:]
+        chosen = [self._bring_first(name, needs.preferred) for name in first]
+        for name in rest:
+            self._bring(name)
+        return chosen[0] if chosen else None
+
+    def _bring_first(self, default: ModelName, preferred: ModelName | None) -> ModelName:
+        if preferred is None:
+            self._bring(default)
+            return default
+        try:
+            self._bring(preferred)
+            return preferred
+        except (NoSuchModel, NotFound) as error:
+            self._note(f"{error.detail}; the default of the pack is used: {default.short}")
+        except SvcError as error:
+            if not self._is_here(default):
+                raise
+            self._note(f"{preferred.short} cannot be pulled ({error.detail}); {default.short} is used")
+        self._bring(default)
+        return default
+
+    def _is_here(self, name: ModelName) -> bool:
+        if not self._shared:
+            return str(name) in _names(self._server)
+        try:
+            self._models.files_to_load(self._models.find(name))
+        except ModelMissing:
+            return False
+        return True
+
+    def _bring(self, name: ModelName) -> None:
+        if self._is_here(name):
+            return
+        try:
+            self._models.find(name)
+        except ModelMissing:
+            self._require_no_other_server(name)
+            self._note(f"pulling {name.short}, which the app needs")
+            pull(self._where, self._models, name.short, None, self._tell)
+        if not self._shared:
+            bring(self._server, self._models, name)
+
+    def _require_no_other_server(self, name: ModelName) -> None:
+        """A manifest chooses no server: its models come from registries, or from the server of its folder."""
+        if not name.host or registry.origin_of(name, self._where.environment) is not None:
+            return
+        if parse_origin(name.host) != self._where.server:
+            raise UsageError(
+                f"the app needs {terminal_safe(name.short)}, a model of another server; if you trust that "
+                "server, pull it first by this name"
+            )
+
+
+def _names(server: Server) -> set[str]:
+    models = server.get("/api/tags").get("models") or []
+    return {str(model.get("name")) for model in models if isinstance(model, dict)}

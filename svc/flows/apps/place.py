@@ -1,0 +1,141 @@
+"""Which apps are known here, and where each keeps what svc knows of it.
+
+SVC_HOME/apps/<id, with + for />/
+    app.json      its folder, and the repository that it was installed from
+    allowed       the digest of the launch that the user has allowed
+    lock          held by its supervisor, which dies with it
+    state.json    what the supervisor says
+    log           what the app prints, when nobody has it on a terminal
+    files/        the folder of an installed app
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+import msgspec
+
+from localstore.core import manifest as manifests
+from localstore.core.errors import UsageError
+from localstore.core.launch import Launch
+from localstore.core.limits import MANIFEST_BYTES
+from localstore.core.manifest import RepoManifest
+from localstore.core.names import MANIFEST
+from localstore.core.paths import terminal_safe
+from localstore.models import store
+from localstore.models.errors import AppMissing, NoLaunch
+
+LOCK, STATE, LOG, ALLOWED = "lock", "state.json", "log", "allowed"
+_RECORD, _FILES = "app.json", "files"
+_ID = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9._-]*")
+_OTHERS = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class App(msgspec.Struct, frozen=True, kw_only=True):
+    """An app. `id`: OWNER/NAME of one that was installed, from `server`; else a name made of its folder's."""
+
+    id: str
+    folder: str
+    installed: bool = False
+    server: str | None = None
+
+
+class Apps:
+    """The apps that an SVC_HOME knows."""
+
+    def __init__(self, home: Path) -> None:
+        self.root = home.absolute() / "apps"
+
+    def folder(self, id: str) -> Path:
+        """The folder with what svc knows of an app."""
+        return self.root / id.replace("/", "+")
+
+    def files(self, id: str) -> Path:
+        """The folder of an installed app."""
+        return self.folder(id) / _FILES
+
+    def all(self) -> list[App]:
+        apps = []
+        for path in sorted(self.root.glob(f"*/{_RECORD}")):
+            try:
+                app = msgspec.json.decode(path.read_bytes(), type=App)
+            except (OSError, msgspec.MsgspecError):
+                continue
+            if _ID.fullmatch(app.id) and self.folder(app.id) == path.parent:
+                apps.append(app)
+        return apps
+
+    def find(self, typed: str, base: Path) -> App:
+        """The app with this id, or whose folder it names from `base` on; one of a new folder is not recorded.
+        Raises AppMissing, UsageError."""
+        apps = self.all()
+        is_path = typed.startswith((".", "/", "~"))
+        matches = [app for app in apps if app.id == typed] or [
+            app for app in apps if app.id.endswith(f"/{typed}")
+        ]
+        if matches and not is_path:
+            if len(matches) > 1:
+                names = ", ".join(app.id for app in matches)
+                raise UsageError(f"'{terminal_safe(typed[:80])}' means several apps: {names}")
+            return matches[0]
+        folder = (base / Path(typed).expanduser()).resolve()
+        if not folder.is_dir():
+            raise AppMissing(
+                f"no app '{terminal_safe(typed[:80])}' is on this machine, and no folder of that name; "
+                "install it: svc app install OWNER/NAME"
+            )
+        for app in apps:
+            if Path(app.folder) == folder:
+                return app
+        return App(id=self._new_id(folder, {app.id for app in apps}), folder=str(folder))
+
+    def record(self, app: App) -> None:
+        folder = self.folder(app.id)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        store.write(folder / _RECORD, msgspec.json.encode(app))
+
+    def is_allowed(self, app: App, launch: Launch) -> bool:
+        """Whether the user has allowed this launch of the app."""
+        try:
+            return (self.folder(app.id) / ALLOWED).read_text("ascii") == digest_of(app, launch)
+        except (OSError, ValueError):
+            return False
+
+    def allow(self, app: App, launch: Launch) -> None:
+        self.record(app)
+        store.write(self.folder(app.id) / ALLOWED, digest_of(app, launch).encode())
+
+    def _new_id(self, folder: Path, taken: set[str]) -> str:
+        name = _OTHERS.sub("-", folder.name).strip("-._")[:80] or "app"
+        if name not in taken:
+            return name
+        return f"{name}-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}"
+
+
+def digest_of(app: App, launch: Launch) -> str:
+    """The digest of what an app would run, and where."""
+    return hashlib.sha256(msgspec.json.encode([app.folder, launch])).hexdigest()
+
+
+def manifest_of(app: App) -> RepoManifest:
+    """What the app's folder says. Raises NoLaunch without a manifest, Invalid for a bad one."""
+    file = Path(app.folder) / MANIFEST
+    try:
+        with file.open("rb") as source:
+            return manifests.parse(source.read(MANIFEST_BYTES + 1))
+    except OSError as error:
+        raise NoLaunch(
+            f"{terminal_safe(str(file))} cannot be read ({error.strerror}), and it says how to launch it"
+        ) from None
+
+
+def launch_of(app: App, manifest: RepoManifest) -> Launch:
+    """How the app is started. Raises NoLaunch."""
+    if manifest.launch is None:
+        raise NoLaunch(
+            f"{MANIFEST} in {terminal_safe(app.folder)} has no launch:, which says how the app is started; "
+            "add launch: {command: [PROGRAM, WORD]}"
+        )
+    return manifest.launch

@@ -1,0 +1,48 @@
+"""Whether an app is ready, as `launch.ready` says."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from urllib.parse import urlsplit
+
+from localstore.core.launch import Ready
+
+_SECONDS = 2.0
+
+
+def port_of_ready(ready: Ready | None) -> int | None:
+    """The port at which the app becomes ready; None if it is ready after a time."""
+    if ready is None:
+        return None
+    return ready.port or (urlsplit(ready.http).port if ready.http else None)
+
+
+def is_ready(ready: Ready, elapsed: float) -> bool:
+    """`elapsed`: seconds since the app was started."""
+    if ready.http is not None:
+        return _answers(ready.http)
+    if ready.port is not None:
+        return _connects(ready.port)
+    return elapsed >= ready.seconds
+
+
+def _answers(address: str) -> bool:
+    """Whether a page is there: any answer that is no error of the server."""
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_SECONDS)
+    try:
+        connection.request("GET", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
+        return connection.getresponse().status < 400
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _connects(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), _SECONDS).close()
+    except OSError:
+        return False
+    return True

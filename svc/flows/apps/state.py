@@ -1,0 +1,94 @@
+"""What is known of an app at the moment, and of the process that supervises it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from localstore.folder.lock import holder
+from localstore.models import store
+from svc.flows.apps.place import LOCK, STATE, App, Apps
+
+Phase = Literal["stopped", "starting", "pulling", "running", "ended", "failed"]
+
+
+class AppState(msgspec.Struct, kw_only=True):
+    """An app. `state`: stopped if it was never launched, was stopped, or its supervisor was killed; starting
+    and pulling until it is ready; then running; ended by itself with `code`; failed, as `detail` says. `pid`:
+    of the app; `began`: when the system started that process, which tells it from a later one.
+    `notes`: what its supervisor said, such as which model it took. `pulled`: bytes of a model that
+    are here, of how many."""
+
+    id: str
+    state: Phase = "stopped"
+    pid: int | None = None
+    supervisor: int | None = None
+    model: str | None = None
+    llm: str | None = None
+    page: str | None = None
+    since_at: str | None = None
+    code: int | None = None
+    detail: str | None = None
+    folder: str = ""
+    installed: bool = False
+    notes: list[str] = []
+    pulled: tuple[int, int] | None = None
+    began: int | None = None
+
+
+def write(apps: Apps, state: AppState) -> None:
+    store.write(apps.folder(state.id) / STATE, msgspec.json.encode(state))
+
+
+def supervisor_of(folder: Path) -> int | None:
+    """The process that supervises the app of this folder; 0 if it has not said its number yet, None if none
+    lives."""
+    try:
+        fd = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: several may look at once
+        return None
+    except BlockingIOError:
+        return holder(folder / LOCK).pid or 0
+    finally:
+        os.close(fd)
+
+
+def recorded(apps: Apps, app: App) -> AppState | None:
+    """What the last supervisor of an app said last."""
+    try:
+        return msgspec.json.decode((apps.folder(app.id) / STATE).read_bytes(), type=AppState)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def state_of(apps: Apps, app: App) -> AppState:
+    """What is so now: what a supervisor said that was killed since is not."""
+    folder = apps.folder(app.id)
+    state = recorded(apps, app) or AppState(id=app.id)
+    state.id, state.folder, state.installed = app.id, app.folder, app.installed
+    supervisor = supervisor_of(folder)
+    if supervisor is None and state.state in ("starting", "pulling", "running"):
+        state.state, state.detail = "stopped", "its supervisor was killed"
+    if supervisor is not None and state.supervisor != supervisor:
+        state = AppState(id=app.id, state="starting", folder=app.folder, installed=app.installed)
+    state.supervisor = supervisor
+    if supervisor is None:
+        state.pid = None
+    return state
+
+
+def began(pid: int) -> int | None:
+    """When a process was started, in ticks of the system since its boot; None if it is gone, or where the
+    system does not tell."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text("ascii", "replace")
+        return int(text.rpartition(")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return None

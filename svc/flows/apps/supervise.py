@@ -1,0 +1,324 @@
+"""Runs one app: the server and the models that it needs first, then its program, until that ends.
+
+The lease on the server, the lock of the app and the program all end with this process, however that ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+from localstore.core.errors import SvcError
+from localstore.core.launch import Launch, Ready, fill
+from localstore.core.paths import terminal_safe
+from localstore.folder.lock import AlreadyLocked, hold_lock
+from localstore.models import port as ports
+from localstore.models import store
+from localstore.models.errors import AppFailed
+from localstore.models.leases import lease
+from localstore.models.log import Log
+from localstore.models.place import llm_home
+from localstore.models.store import Models
+from svc.flows.apps import state as states
+from svc.flows.apps.needs import Bringing, Needs, needs_of
+from svc.flows.apps.place import LOCK, LOG, App, Apps, launch_of, manifest_of
+from svc.flows.apps.ready import is_ready, port_of_ready
+from svc.flows.apps.state import AppState
+from svc.flows.llm import server
+from svc.flows.llm.port import port_of
+from svc.flows.models.fetching import Step
+from svc.flows.place.where import Where
+
+SERVER_SECONDS = 60.0  # in which a server that is there already becomes healthy
+END_SECONDS = 10.0  # between SIGTERM and SIGKILL
+SECRETS = ("SVC_TOKEN", "SVC_TURN", "SVC_SERVER", "SVC_REPO", "SVC_DEBUG", "SVC_SSH", "SVC_COMPLETE")
+_LOOK = 0.05
+_REPORT = 0.2
+_TRIES = 20
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
+
+Report = Callable[[int, int], None]
+
+
+class Stopped(BaseException):
+    """Somebody told the supervisor to end."""
+
+
+class Supervisor:
+    """Runs an app for whoever launches it. `log`: its output goes there and it gets a session of its own;
+    else it has this terminal. `note` hears sentences, `report` the progress of pulls, in bytes."""
+
+    def __init__(
+        self, where: Where, app: App, *, log: bool, note: Callable[[str], None], report: Report
+    ) -> None:
+        self._where, self._app, self._log, self._report = where, app, log, report
+        self._tell_user = note
+        self._apps = Apps(where.home.root)
+        self._folder = self._apps.folder(app.id)
+        self._state = AppState(id=app.id, folder=app.folder, installed=app.installed)
+        self._reported = 0.0
+
+    def run(self) -> int:
+        """Launch the app and wait for its end. Returns its exit code, as a shell would. Raises AlreadyLocked
+        if it runs, and what stands in its way."""
+        self._apps.record(self._app)
+        with _hold(self._folder / LOCK, f"svc app launch {self._app.id}"), _told_to_end():
+            end_left(self._apps, self._app)
+            self._say(state="starting", supervisor=os.getpid(), since_at=store.now())
+            try:
+                return self._run()
+            except Stopped:
+                self._say(state="stopped")
+                return 128 + signal.SIGTERM
+            except KeyboardInterrupt:
+                self._say(state="stopped")
+                raise
+            except SvcError as error:
+                self._say(state="failed", detail=error.detail)
+                raise
+            except OSError as error:
+                self._say(state="failed", detail=error.strerror or str(error))
+                raise
+
+    def _run(self) -> int:
+        manifest = manifest_of(self._app)
+        launch, needs = launch_of(self._app, manifest), needs_of(manifest)
+        if not self._apps.is_allowed(self._app, launch):
+            raise AppFailed(f"what {self._app.id} runs has changed since you were asked; launch it again")
+        _require_free(launch.ready)
+        with ExitStack() as stack:
+            values: dict[str, str] = {}
+            if needs.server:
+                values = self._prepare(stack, needs)
+            return self._run_program(launch, values)
+
+    def _prepare(self, stack: ExitStack, needs: Needs) -> dict[str, str]:
+        """Have the server answer, and the models be there. Returns what stands for the placeholders."""
+        environment, home = self._where.environment, self._where.home.root
+        port = port_of(None, Path(self._app.folder), environment)
+        stack.enter_context(lease(server.folder_of(port, environment), self._app.id.replace("/", "+")))
+        status, _ = server.start(
+            port, environment, home, stays=False, say=self._note, patience=SERVER_SECONDS
+        )
+        models = Models(llm_home(environment))
+        shared = status.kind == "embedded"
+        bringing = Bringing(self._where, models, port, shared, self._note, self._pulling)
+        model = bringing.bring_all(needs)
+        self._say(
+            state="starting", model=model.short if model else None, llm=status.url, detail=None, pulled=None
+        )
+        return {
+            "llm.url": status.url, "llm.host": "127.0.0.1", "llm.port": str(port),
+            "model": model.short if model else "",
+        }  # fmt: skip
+
+    def _pulling(self, step: Step) -> None:
+        if not step.digest:
+            return
+        self._report(step.completed, step.total)
+        now = time.monotonic()
+        if now - self._reported > _REPORT or step.completed == step.total:
+            self._reported = now
+            percent = 100 * step.completed // step.total if step.total else 0
+            self._say(state="pulling", detail=f"pulling {percent} %", pulled=(step.completed, step.total))
+
+    def _run_program(self, launch: Launch, values: Mapping[str, str]) -> int:
+        words = [fill(word, values) for word in launch.command]
+        environment = environment_of(self._where.environment, values)
+        environment |= {name: fill(value, values) for name, value in launch.env}
+        source = sink = None
+        if self._log:
+            source, sink = os.pipe()
+        try:
+            process = subprocess.Popen(
+                words,
+                cwd=self._app.folder,
+                env=environment,
+                stdin=subprocess.DEVNULL if self._log else None,
+                stdout=sink,
+                stderr=sink,
+                start_new_session=self._log,
+                preexec_fn=_die_with_parent,
+            )
+        except OSError as error:
+            if source is not None:
+                os.close(source)
+            raise AppFailed(
+                f"{terminal_safe(words[0])} cannot be started: {error.strerror}; see launch: in .svc.yaml"
+            ) from None
+        finally:
+            if sink is not None:
+                os.close(sink)
+        copying = self._copy(source)
+        try:
+            self._say(state="starting", pid=process.pid, began=states.began(process.pid), page=launch.page)
+            self._wait_ready(process, launch.ready)
+            self._say(state="running")
+            code = _wait(process)
+            self._say(state="ended", code=code)
+            return code
+        finally:
+            _end(process, whole=self._log)
+            if copying is not None:
+                copying.join(1.0)  # a program that left the session may hold the pipe
+
+    def _note(self, sentence: str) -> None:
+        self._tell_user(sentence)
+        self._say(notes=[*self._state.notes, sentence])
+
+    def _copy(self, source: int | None) -> threading.Thread | None:
+        if source is None:
+            return None
+        copying = threading.Thread(target=Log(self._folder / LOG).copy, args=(source,), daemon=True)
+        copying.start()
+        return copying
+
+    def _wait_ready(self, process: subprocess.Popen[bytes], ready: Ready | None) -> None:
+        """Raises AppFailed if the app ends before it is ready, or takes too long."""
+        if ready is None:
+            return
+        began = time.monotonic()
+        while not is_ready(ready, time.monotonic() - began):
+            code = process.poll()
+            if code is not None:
+                how = f"ended with {_as_shell(code)} before it was ready"
+                raise AppFailed(f"{self._app.id} {how}", self._app.id if self._log else "")
+            if time.monotonic() - began > ready.seconds:
+                what = ready.http or f"port {ready.port}"
+                raise AppFailed(
+                    f"{self._app.id} was not ready within {ready.seconds} seconds: {terminal_safe(what)} "
+                    f"does not answer, so it was ended",
+                    self._app.id if self._log else "",
+                )
+            time.sleep(_LOOK)
+
+    def _say(self, **changes: Any) -> None:
+        for name, value in changes.items():
+            setattr(self._state, name, value)
+        with suppress(OSError):  # a full disk ends no app
+            states.write(self._apps, self._state)
+
+
+def environment_of(environment: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
+    """The environment of an app: without what svc keeps secret, with the address of the server it needs."""
+    variables = {name: value for name, value in environment.items() if name not in SECRETS}
+    if values:
+        variables["OLLAMA_HOST"] = f"{values['llm.host']}:{values['llm.port']}"
+        variables["OPENAI_BASE_URL"] = f"{values['llm.url']}/v1"
+    return variables
+
+
+def end_left(apps: Apps, app: App) -> None:
+    """End the program of a supervisor that was killed, if it still runs."""
+    recorded = states.recorded(apps, app)
+    if recorded is None or recorded.pid is None or recorded.began is None:
+        return
+    if states.began(recorded.pid) != recorded.began:
+        return  # another process has its number by now
+    with suppress(ProcessLookupError, PermissionError):
+        if os.getpgid(recorded.pid) == recorded.pid:
+            os.killpg(recorded.pid, signal.SIGKILL)
+        else:
+            os.kill(recorded.pid, signal.SIGKILL)
+
+
+def _require_free(ready: Ready | None) -> None:
+    """Raises AppFailed if another program answers already where the app would."""
+    port = port_of_ready(ready)
+    if port is None:
+        return
+    try:
+        ports.bind(port).close()
+    except OSError:
+        raise AppFailed(
+            f"port {port}, at which the app becomes ready, is held by {ports.holder(port)}; end that first"
+        ) from None
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    """Wait for the end of the program; Ctrl-C of the terminal is the program's to obey. Returns its exit code
+    as a shell tells it."""
+    while True:
+        with suppress(KeyboardInterrupt):
+            return _as_shell(process.wait())
+
+
+def _as_shell(code: int) -> int:
+    return 128 - code if code < 0 else code
+
+
+def _end(process: subprocess.Popen[bytes], *, whole: bool) -> None:
+    """End the program, and all of its session if it has one of its own."""
+
+    def send(number: int) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            if whole:
+                os.killpg(process.pid, number)
+            elif process.poll() is None:
+                process.send_signal(number)
+
+    send(signal.SIGTERM)
+    with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+        process.wait(END_SECONDS)
+    send(signal.SIGKILL)
+    process.wait()
+
+
+@contextmanager
+def _hold(lock: Path, command: str) -> Iterator[None]:
+    """Hold the lock of an app. Raises AlreadyLocked. Who only looks whether somebody has it, has it shortly
+    too, so it is tried for a moment."""
+    with ExitStack() as stack:
+        for _ in range(_TRIES):
+            with suppress(AlreadyLocked):
+                stack.enter_context(hold_lock(lock, command))
+                break
+            time.sleep(_LOOK)
+        else:
+            stack.enter_context(hold_lock(lock, command))
+        yield
+
+
+@contextmanager
+def _told_to_end() -> Iterator[None]:
+    """SIGTERM and SIGHUP raise Stopped, once."""
+
+    def stop(_number: int, _frame: FrameType | None) -> NoReturn:
+        for number in numbers:
+            signal.signal(number, signal.SIG_IGN)
+        raise Stopped
+
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(number, stop) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+def _libc() -> Any:
+    if sys.platform != "linux":
+        return None
+    with suppress(OSError, AttributeError):
+        return ctypes.CDLL(None).prctl
+    return None
+
+
+_PRCTL = _libc()  # loaded before a fork, after which little may be called
+
+
+def _die_with_parent() -> None:
+    """In the new process: end with the supervisor, also if that is killed."""
+    if _PRCTL is not None:
+        _PRCTL(_DIE_WITH_PARENT, signal.SIGTERM)
