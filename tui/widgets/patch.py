@@ -56,7 +56,7 @@ class Line(NamedTuple):
 
 class _Hunk(NamedTuple):
     """A hunk. `signs`: first character of each line. `old`, `new`: line numbers. `at`: positions in `patch`
-    where the lines begin; `title`: that of the heading."""
+    where the lines begin. `title`: the position where the hunk's heading begins."""
 
     patch: str
     title: int
