@@ -299,8 +299,8 @@ _BUILT_IN = _digest(matcher.DEFAULTS)
 
 
 def _split(listed: list[os.DirEntry[str]]) -> _Contents:
-    """Separate the directories from the rest, which is returned as tuples of `_Listed`'s members to save
-    time. Entries that vanished are in neither."""
+    """The entries of a directory, divided into folders and others; the others are tuples of `_Listed`'s
+    members, which saves time. Entries that vanished meanwhile are in neither."""
     folders: list[str] = []
     files: list[tuple[Any, ...]] = []
     linked = False

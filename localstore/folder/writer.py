@@ -49,7 +49,7 @@ class Outcome(msgspec.Struct, frozen=True):
     temp: str
     displaced: Stat | None
     not_a_file: bool
-    made: os.stat_result | None = None
+    placed: os.stat_result | None = None
 
 
 Placing = Callable[[str, str], AbstractContextManager[object]]
@@ -77,7 +77,7 @@ class Writer:
         self._files, self._db, self._spare = files, db, spare
         self._finish = {"ready": finish, "asked": finish_asked}
         self._placing = placing
-        self._made: dict[str, os.stat_result] = {}  # by temporary name
+        self._placed: dict[str, os.stat_result] = {}  # by temporary name
 
     def apply(self, changes: Sequence[Change], supply: Supply, mark: str = "ready") -> list[str]:
         """Make the changes. Returns the paths where a directory or a link is in the way. `mark`: `ready` for
@@ -156,7 +156,7 @@ class Writer:
             placed = self._files.place(content, intent.temp, mode, durable, last)
         except (Blocked, FileNotFoundError):
             return None  # its directory was swapped or removed just now
-        self._made[intent.temp] = placed
+        self._placed[intent.temp] = placed
         return intent._replace(inode=placed.st_ino, state="ready")
 
     def _exchange(self, intent: Intent) -> Outcome | None:
@@ -201,7 +201,7 @@ class Writer:
     def _outcome(self, intent: Intent) -> Outcome:
         info = self._files.stat(intent.temp)
         out = read_stat(self._files, intent.temp)
-        placed = self._made.pop(intent.temp, None)
+        placed = self._placed.pop(intent.temp, None)
         odd = info is not None and out is None
         return Outcome(intent.path, intent.new, intent.temp, out, odd, placed)
 

@@ -40,7 +40,7 @@ class OpenSheet:
                 f"{terminal_safe(path)} has more than {SHEET_TEXT >> 20} MiB; change it with your editor"
             )
         self.text = copy.text(entry.want or b"")
-        self._shown = entry.want
+        self._shown_digest = entry.want
         self._lane = of_agent(self.text)
         self.news: list[bytes] = []
         self.last = _sessions(copy).get(session, 0)
@@ -54,10 +54,10 @@ class OpenSheet:
         """Bring the sheet to the text of the lane, and add the update for the app to `news`. Raises NotFound
         or Conflict if the lane is gone or no text any more."""
         entry = self._entry(copy)
-        if entry.want == self._shown:
+        if entry.want == self._shown_digest:
             return
         update = self._lane.edit(AGENT, copy.text(entry.want or b""))
-        self._shown = entry.want
+        self._shown_digest = entry.want
         if update is not None:
             self.news.append(update)
 
@@ -81,7 +81,7 @@ class OpenSheet:
             copy.save(entry)
             if typed:
                 put_typed(copy.db, entry)
-            self._shown = entry.want
+            self._shown_digest = entry.want
         if self.session:
             _put_session(copy, self.session, last)
         self.last = last

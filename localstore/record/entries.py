@@ -18,9 +18,9 @@ class Entries(MutableMapping[str, PathRecord]):
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._known: dict[str, PathRecord] = {}
+        self._loaded: dict[str, PathRecord] = {}
         self._absent: set[str] = set()  # asked for, or deleted here
-        self._asked = 0
+        self._queried = 0
         self._whole = False  # whether all that the database had is known
 
     def __getitem__(self, path: str) -> PathRecord:
@@ -34,18 +34,18 @@ class Entries(MutableMapping[str, PathRecord]):
     @overload
     def get(self, path: str, default: T, /) -> PathRecord | T: ...
     def get(self, path: str, default: T | None = None, /) -> PathRecord | T | None:
-        entry = self._known.get(path)
+        entry = self._loaded.get(path)
         if entry is None and not self._whole and path not in self._absent:
             entry = self._look_up(path)
         return default if entry is None else entry
 
     def __setitem__(self, path: str, entry: PathRecord) -> None:
-        self._known[path] = entry
+        self._loaded[path] = entry
         self._absent.discard(path)
 
     def __delitem__(self, path: str) -> None:
         self[path]
-        del self._known[path]
+        del self._loaded[path]
         self._absent.add(path)
 
     def __iter__(self) -> Iterator[str]:
@@ -55,7 +55,7 @@ class Entries(MutableMapping[str, PathRecord]):
         return len(self._all())
 
     def __bool__(self) -> bool:
-        return bool(self._known) or (not self._whole and self._db.knows_any())
+        return bool(self._loaded) or (not self._whole and self._db.knows_any())
 
     def keys(self) -> KeysView[str]:
         return self._all().keys()
@@ -68,30 +68,30 @@ class Entries(MutableMapping[str, PathRecord]):
 
     def begin_round(self) -> None:
         """Count anew how many paths are looked up by name, so that rounds of few paths never read all."""
-        self._asked = 0
+        self._queried = 0
 
     def load(self, paths: Iterable[str]) -> None:
         """Load the entries of these paths in one query."""
         if self._whole:
             return
-        unknown = [path for path in paths if path not in self._known and path not in self._absent]
-        self._asked += len(unknown)
-        if self._asked > SINGLE:
+        unknown = [path for path in paths if path not in self._loaded and path not in self._absent]
+        self._queried += len(unknown)
+        if self._queried > SINGLE:
             self._all()
             return
         entries = self._db.entries_at(unknown)
-        self._known.update(entries)
+        self._loaded.update(entries)
         self._absent.update(path for path in unknown if path not in entries)
 
     def _look_up(self, path: str) -> PathRecord | None:
         self.load([path])
-        return self._known.get(path)
+        return self._loaded.get(path)
 
     def _all(self) -> dict[str, PathRecord]:
         if not self._whole:
             stored = self._db.entries()
             for path in self._absent:
                 stored.pop(path, None)
-            stored.update(self._known)
-            self._known, self._whole = stored, True
-        return self._known
+            stored.update(self._loaded)
+            self._loaded, self._whole = stored, True
+        return self._loaded

@@ -147,13 +147,15 @@ class _DryRunTransport(Transport):
 
     def __init__(self, real: Transport, copy: DryRunCopy) -> None:
         self._real, self._copy = real, copy
-        self._seq = self._known = 0
+        self._seq = self._known_seq = 0
         self._folders: Counter[str] = Counter()  # how many files the relay would have below each folder
 
     def bootstrap(self, request: BootstrapRequest) -> Bootstrap:
-        adjusted = msgspec.structs.replace(request, since=min(request.since, self._known or request.since))
+        adjusted = msgspec.structs.replace(
+            request, since=min(request.since, self._known_seq or request.since)
+        )
         answer = self._real.bootstrap(adjusted)
-        self._known = answer.seq
+        self._known_seq = answer.seq
         self._seq = max(self._seq, answer.seq)
         taken = [_to_wire(path, row) for path, row in self._copy.sent_rows.items()]
         return msgspec.structs.replace(answer, seq=self._seq, rows=[*answer.rows, *taken])

@@ -89,11 +89,13 @@ def seal(copy: WorkingCopy, message: str, author: str | None = None, merged: Seq
         changed=sorted(changes),
         removed=sorted(path for path, file in changes.items() if file is None),
         live_by=prepared.live_by,
-        lacking=sorted(path for path in prepared.live_by if not _shown(copy, path, changes.get(path))),
+        lacking=sorted(
+            path for path in prepared.live_by if not _has_sealed_text(copy, path, changes.get(path))
+        ),
     )
 
 
-def _shown(copy: WorkingCopy, path: str, sealed: SealedFile | None) -> bool:
+def _has_sealed_text(copy: WorkingCopy, path: str, sealed: SealedFile | None) -> bool:
     """Whether the folder shows this path as it was sealed, by the record."""
     entry = copy.entries.get(path)
     if entry is None or sealed is None:

@@ -309,7 +309,7 @@ def _finish(copy: WorkingCopy, outcomes: Sequence[Outcome]) -> dict[str, str]:
 def _stat_of_placed(copy: WorkingCopy, outcome: Outcome) -> Stat | None:
     """Stat and digest of the file that was written. An unchanged text is not read, because reading it would
     count as a program's read (`localstore.live.reads`)."""
-    info, placed, entry = copy.files.stat(outcome.path), outcome.made, copy.entries.get(outcome.path)
+    info, placed, entry = copy.files.stat(outcome.path), outcome.placed, copy.entries.get(outcome.path)
     if info is None or placed is None or entry is None or entry.kind != "text":
         return read_stat(copy.files, outcome.path)
     digest = outcome.new

@@ -12,17 +12,17 @@ K = TypeVar("K", bound=Hashable)
 
 class Locks(Generic[K]):
     def __init__(self) -> None:
-        self._known: dict[K, tuple[asyncio.Lock, int]] = {}
+        self._locks: dict[K, tuple[asyncio.Lock, int]] = {}
 
     @contextlib.asynccontextmanager
     async def of(self, key: K) -> AsyncIterator[None]:
         """A context that holds the lock of this key."""
-        lock, users = self._known.get(key) or (asyncio.Lock(), 0)
-        self._known[key] = lock, users + 1
+        lock, users = self._locks.get(key) or (asyncio.Lock(), 0)
+        self._locks[key] = lock, users + 1
         try:
             async with lock:
                 yield
         finally:
-            lock, users = self._known.pop(key)
+            lock, users = self._locks.pop(key)
             if users > 1:
-                self._known[key] = lock, users - 1
+                self._locks[key] = lock, users - 1

@@ -44,7 +44,7 @@ def configure(level: str) -> None:
         logger_factory=lambda *_: _LINES,
         cache_logger_on_first_use=False,
     )
-    _LINES.wanted = number
+    _LINES.least_level = number
     handler = _Forward()
     for name in _LIBRARIES:
         library = logging.getLogger(name)
@@ -54,10 +54,10 @@ def configure(level: str) -> None:
 
 
 class _Lines:
-    """The buffered lines. `wanted`: the lowest level that is written."""
+    """The buffered lines. `least_level`: the lowest level that is written."""
 
     def __init__(self) -> None:
-        self.wanted = logging.WARNING
+        self.least_level = logging.WARNING
         self._waiting: list[str | RequestLine] = []
         self._due: asyncio.TimerHandle | None = None
         atexit.register(self.flush)
@@ -115,7 +115,7 @@ class RequestLine(msgspec.Struct):
 def request_line(line: RequestLine) -> None:
     """Write the line if its level is enabled. This bypasses structlog, which takes four times as long, and
     encodes the line when it is written, not during the request."""
-    if _LINES.wanted <= logging.INFO:
+    if _LINES.least_level <= logging.INFO:
         _LINES.info(line)
 
 

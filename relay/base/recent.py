@@ -22,20 +22,20 @@ class Recent(Generic[K, V]):
     def __init__(self, most: int, weight: Callable[[V], int], largest: int | None = None) -> None:
         self._most, self._weight, self._held = most, weight, 0
         self.largest = most if largest is None else largest
-        self._known: OrderedDict[K, V] = OrderedDict()
+        self._values: OrderedDict[K, V] = OrderedDict()
 
     def get(self, key: K) -> V | None:
-        value = self._known.get(key)
+        value = self._values.get(key)
         if value is not None:
-            self._known.move_to_end(key)
+            self._values.move_to_end(key)
         return value
 
     def put(self, key: K, value: V) -> None:
         weight = self._weight(value)
-        if key in self._known or weight > self.largest:
+        if key in self._values or weight > self.largest:
             return
-        self._known[key] = value
+        self._values[key] = value
         self._held += weight
         while self._held > self._most:
-            _, dropped = self._known.popitem(last=False)
+            _, dropped = self._values.popitem(last=False)
             self._held -= self._weight(dropped)

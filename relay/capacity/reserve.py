@@ -28,7 +28,7 @@ class Reserve:
     bucket servers have limits of their own."""
 
     def __init__(self, folder: Path, space: Space, others: Iterable[Path] = ()) -> None:
-        self._folder, self._kept, self._others = folder, space, tuple(others)
+        self._folder, self._space, self._others = folder, space, tuple(others)
         self._looked_at = float("-inf")
         self._lacking: str | None = None
 
@@ -55,8 +55,8 @@ class Reserve:
     def _find_lack_in(self, folder: Path) -> str | None:
         stat = os.statvfs(folder)
         free, inodes = stat.f_bavail * stat.f_frsize, stat.f_favail
-        if free < self._kept.bytes:
-            return f"{free // MIB} MiB are free, and {self._kept.bytes // MIB} MiB are kept in reserve"
-        if stat.f_files and inodes < self._kept.inodes:  # some file systems count none
-            return f"{inodes} files can be made, and {self._kept.inodes} are kept in reserve"
+        if free < self._space.bytes:
+            return f"{free // MIB} MiB are free, and {self._space.bytes // MIB} MiB are kept in reserve"
+        if stat.f_files and inodes < self._space.inodes:  # some file systems count none
+            return f"{inodes} files can be made, and {self._space.inodes} are kept in reserve"
         return None

@@ -154,7 +154,7 @@ async def _run_handler(route: Route, request: Request, caller: Caller, filled: d
 
     async def attempt() -> Answer:
         answer = await encode(request, route, await route.handler(**filled))
-        await caller.conclude(_said(answer))
+        await caller.conclude(_to_store(answer))
         return answer
 
     return await _retry_aborted(attempt, () if route.stream else RETRY_PAUSES)
@@ -196,7 +196,7 @@ async def _converse(route: Route, request: Request, caller: Caller, filled: dict
     return Answer(None)
 
 
-def _said(answer: Answer) -> Said | None:
+def _to_store(answer: Answer) -> Said | None:
     """The answer in the form that is stored; None for a stream."""
     response = answer.response
     if response is None or answer.stream is not None:

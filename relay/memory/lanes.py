@@ -64,15 +64,15 @@ class Verdicts:
 
     def __init__(self, most: int = VERDICTS) -> None:
         self._most = most
-        self._known: OrderedDict[bytes, None] = OrderedDict()
+        self._digests: OrderedDict[bytes, None] = OrderedDict()
 
     def add(self, digests: Iterable[bytes]) -> None:
-        self._known.update(dict.fromkeys(digests))
-        while len(self._known) > self._most:
-            self._known.popitem(last=False)
+        self._digests.update(dict.fromkeys(digests))
+        while len(self._digests) > self._most:
+            self._digests.popitem(last=False)
 
     def among(self, digests: Iterable[bytes]) -> set[bytes]:
-        return {digest for digest in digests if digest in self._known}
+        return {digest for digest in digests if digest in self._digests}
 
 
 class Lanes:
@@ -80,7 +80,7 @@ class Lanes:
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
-        self._kept: OrderedDict[LaneKey, tuple[Stand, Lane, int]] = OrderedDict()
+        self._lanes: OrderedDict[LaneKey, tuple[Stand, Lane, int]] = OrderedDict()
         self._weight = 0
         self.texts = Verdicts()
         self._turns: dict[str, tuple[asyncio.Lock, int]] = {}
@@ -107,7 +107,7 @@ class Lanes:
 
     def peek(self, key: LaneKey, stand: Stand) -> Lane | None:
         """The lane at this position, to be read without leaving the event loop; None if it is not cached."""
-        cached = self._kept.get(key)
+        cached = self._lanes.get(key)
         return cached[1] if cached is not None and cached[0] == stand else None
 
     def borrow(self, key: LaneKey, stand: Stand) -> Lane | None:
@@ -120,24 +120,24 @@ class Lanes:
 
     def give_back(self, key: LaneKey, stand: Stand, lane: Lane, size: int) -> None:
         """Return a borrowed lane that was not changed, unless another one was kept meanwhile."""
-        if key not in self._kept:
+        if key not in self._lanes:
             self.keep(key, stand, lane, size)
 
     def keep(self, key: LaneKey, stand: Stand, lane: Lane, size: int) -> None:
         """Put a lane into the cache. `size`: bytes of its text."""
-        before, weight = self._kept.get(key), size + OVERHEAD
-        self._kept[key] = (stand, lane, weight)
-        self._kept.move_to_end(key)
+        before, weight = self._lanes.get(key), size + OVERHEAD
+        self._lanes[key] = (stand, lane, weight)
+        self._lanes.move_to_end(key)
         self._weight += weight - (before[2] if before else 0)
         while self._weight > self._capacity:
-            self.forget([next(iter(self._kept))])
+            self.forget([next(iter(self._lanes))])
 
     def forget(self, keys: Iterable[LaneKey]) -> None:
         for key in keys:
-            cached = self._kept.pop(key, None)
+            cached = self._lanes.pop(key, None)
             if cached is not None:
                 self._weight -= cached[2]
 
     def close(self) -> None:
         self._thread.shutdown()
-        self._kept.clear()
+        self._lanes.clear()

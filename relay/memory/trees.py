@@ -38,27 +38,27 @@ class Files:
 
     def __init__(self, most: int = COUNTED) -> None:
         self._most = most
-        self._known: OrderedDict[bytes, int] = OrderedDict()
+        self._counts: OrderedDict[bytes, int] = OrderedDict()
 
     def learn(self, root: bytes, files: int) -> None:
         self._keep({root: files})
 
     async def count(self, load: Load, roots: Collection[bytes]) -> Mapping[bytes, int]:
         """The number of files below each of these directories."""
-        counted = {root: self._known[root] for root in roots if root in self._known}
+        counted = {root: self._counts[root] for root in roots if root in self._counts}
         counted[tree.EMPTY_ROOT] = 0
         if not all(root in counted for root in roots):
-            counts = await drive(tree.count(roots, dict(self._known)), load)
+            counts = await drive(tree.count(roots, dict(self._counts)), load)
             self._keep(counts)
             counted |= counts
         return counted
 
     def _keep(self, counts: Mapping[bytes, int]) -> None:
         for digest, files in counts.items():
-            self._known[digest] = files
-            self._known.move_to_end(digest)
-        while len(self._known) > self._most:
-            self._known.popitem(last=False)
+            self._counts[digest] = files
+            self._counts.move_to_end(digest)
+        while len(self._counts) > self._most:
+            self._counts.popitem(last=False)
 
 
 class Directories(Recent[bytes, tree.Directory]):

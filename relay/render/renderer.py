@@ -30,7 +30,7 @@ class Renderer:
 
     def __init__(self) -> None:
         self._workers = Workers()
-        self._kept: OrderedDict[bytes, tuple[Rendered, int]] = OrderedDict()
+        self._rendered: OrderedDict[bytes, tuple[Rendered, int]] = OrderedDict()
         self._bytes = 0
 
     async def markdown(self, text: str, links: Links) -> str | None:
@@ -51,15 +51,15 @@ class Renderer:
 
     async def _render(self, job: Job) -> Rendered:
         key = digest(msgspec.msgpack.encode(job))
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key][0]
+        if key in self._rendered:
+            self._rendered.move_to_end(key)
+            return self._rendered[key][0]
         rendered = await self._workers.render(job)
         size = sum(map(len, rendered.html or ())) + 200
-        if size <= KEPT_BYTES // 8 and key not in self._kept:
-            self._kept[key] = (rendered, size)
+        if size <= KEPT_BYTES // 8 and key not in self._rendered:
+            self._rendered[key] = (rendered, size)
             self._bytes += size
             while self._bytes > KEPT_BYTES:
-                _, (_, freed) = self._kept.popitem(last=False)
+                _, (_, freed) = self._rendered.popitem(last=False)
                 self._bytes -= freed
         return rendered

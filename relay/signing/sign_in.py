@@ -53,7 +53,7 @@ class Tokens:
 
     def __init__(self, size: int = _VERDICTS) -> None:
         self._size = size
-        self._known: OrderedDict[bytes, Verdict] = OrderedDict()
+        self._verdicts: OrderedDict[bytes, Verdict] = OrderedDict()
         self._guard: Guard | None = None
         self._root_keys: dict[int, bytes] = {}
         self._loaded = 0.0
@@ -63,9 +63,9 @@ class Tokens:
         signer's public keys, for the first token, and again if a token does not verify, because there may be
         a new key."""
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-        cached = self._known.get(digest)
+        cached = self._verdicts.get(digest)
         if cached is not None:
-            self._known.move_to_end(digest)
+            self._verdicts.move_to_end(digest)
             return cached
         raw = bearer.from_text(text)
         guard = self._guard or await self._load(root_keys)
@@ -75,9 +75,9 @@ class Tokens:
             if time.monotonic() - self._loaded < _ROOT_KEYS_AGE:
                 raise
             token = (await self._load(root_keys)).inspect(raw)
-        verdict = self._known[digest] = Verdict.on(token)
-        if len(self._known) > self._size:
-            self._known.popitem(last=False)
+        verdict = self._verdicts[digest] = Verdict.on(token)
+        if len(self._verdicts) > self._size:
+            self._verdicts.popitem(last=False)
         return verdict
 
     async def public_keys(self, root_keys: RootKeys) -> dict[int, bytes]:

@@ -125,7 +125,7 @@ class Agent:
     def __init__(self, connection: Any, public: bytes) -> None:
         self._connection, self.public = connection, public
         self._blob = _text(_ALGORITHM) + _text(public)
-        self._one = asyncio.Lock()  # an agent may ask its person about each
+        self._one_at_a_time = asyncio.Lock()  # an agent may ask its person about each
         self.forwarded = False
 
     async def sign(self, message: bytes) -> bytes:
@@ -133,7 +133,7 @@ class Agent:
         if not self.forwarded:
             raise Refused(FORWARD)
         try:
-            async with asyncio.timeout(PATIENCE), self._one:
+            async with asyncio.timeout(PATIENCE), self._one_at_a_time:
                 return await self._sign(message)
         except TimeoutError:
             raise Refused(

@@ -89,7 +89,7 @@ class FolderRounds:
                     before = _text_of(copy, paths[-1])
                     state.tell(copy, state.work.saved(copy, paths))
                     if is_utf8(paths[-1]):
-                        state.here = (paths[-1], _line_changed(before, _text_of(copy, paths[-1])))
+                        state.last_save = (paths[-1], _line_changed(before, _text_of(copy, paths[-1])))
             state.try_line(now)
             return True
         if state.work.frames.paths and state.light != "offline":

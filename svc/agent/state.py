@@ -83,7 +83,7 @@ class FolderState:
         self.held = ""  # of removals that are not sent
         self.trouble = ""
         self.turn: str | None = None  # the agent's turn in which the folder is edited
-        self.here: tuple[str, int] | None = None  # where the last save was, until others are told
+        self.last_save: tuple[str, int] | None = None  # where the last save was, until others are told
 
     @property
     def unsent(self) -> bool:
@@ -121,10 +121,10 @@ class FolderState:
 
     def tell_here(self) -> None:
         """Tell others where the last save was, once the channel is open."""
-        if self.here is not None and self.line is not None:
-            path, line = self.here
+        if self.last_save is not None and self.line is not None:
+            path, line = self.last_save
             if self.line.here(self.channel, path, line, self.turn):
-                self.here = None
+                self.last_save = None
 
     # --- events
 

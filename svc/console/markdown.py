@@ -41,7 +41,7 @@ class MarkdownStream:
         return rest + (_PLAIN if styled else "")
 
     def _marks(self, following: str) -> str:
-        """The escapes for the waiting marks, which this character follows."""
+        """The escapes for the marks that were held back, now that the character `following` them is known."""
         marks, self._waiting = self._waiting, ""
         if not marks:
             return ""

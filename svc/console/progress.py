@@ -20,7 +20,7 @@ class Meter:
         self._stream, self._live, self._clock = stream, live, clock
         self._phase = ""
         self._begun: dict[str, float] = {}  # phase → when it first came; phases may alternate
-        self._started, self._painted, self._shown = 0.0, 0.0, False
+        self._started, self._painted, self._is_shown = 0.0, 0.0, False
 
     def __call__(self, phase: str, done: int, total: int | None, bytes: int = 0) -> None:
         if not self._live:
@@ -33,7 +33,7 @@ class Meter:
             self._painted = now
             self._stream.write(f"\r{self.line(done, total, bytes)}\x1b[K")
             self._stream.flush()
-            self._shown = True
+            self._is_shown = True
 
     def line(self, done: int, total: int | None, bytes: int) -> str:
         """The text of the line: `sending  [#####...]  3 of 6  1.5 MiB  1.2 MiB/s  3 s left`."""
@@ -52,7 +52,7 @@ class Meter:
 
     def clear(self) -> None:
         """Erase the line, so that other text can be printed."""
-        if self._shown:
+        if self._is_shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
-            self._shown = False
+            self._is_shown = False

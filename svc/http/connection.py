@@ -203,7 +203,7 @@ class _Connecting:
     def __init__(self, connect: Callable[[], httpcore.NetworkStream]) -> None:
         self._connect = connect
         self._lock, self._ended, self._abandoned = Lock(), Event(), False
-        self._made: httpcore.NetworkStream | None = None
+        self._stream: httpcore.NetworkStream | None = None
         self._error: BaseException | None = None
         Thread(target=self._run, daemon=True).start()
 
@@ -217,8 +217,8 @@ class _Connecting:
             raise
         if self._error is not None:
             raise self._error
-        assert self._made is not None  # noqa: S101 - it ended in one of two ways, or by a bound
-        return self._made
+        assert self._stream is not None  # noqa: S101 - it ended in one of two ways, or by a bound
+        return self._stream
 
     def _run(self) -> None:
         try:
@@ -227,7 +227,7 @@ class _Connecting:
             self._error = error
         else:
             with self._lock:
-                self._made = stream
+                self._stream = stream
                 if self._abandoned:
                     stream.close()
         self._ended.set()
@@ -235,5 +235,5 @@ class _Connecting:
     def _abandon(self) -> None:
         with self._lock:
             self._abandoned = True
-            if self._made is not None:
-                self._made.close()
+            if self._stream is not None:
+                self._stream.close()

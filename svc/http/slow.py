@@ -14,12 +14,12 @@ class Slow:
 
     def __init__(self, origin: str, say: Callable[[str], None]) -> None:
         self._origin, self._say = origin, say
-        self._said = False
+        self._notified = False
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """A context around the wait for one answer."""
-        if self._said:
+        if self._notified:
             yield
             return
         timer = Timer(SLOW, self._tell)
@@ -31,8 +31,8 @@ class Slow:
             timer.cancel()
 
     def _tell(self) -> None:
-        if not self._said:
-            self._said = True
+        if not self._notified:
+            self._notified = True
             self._say(
                 f"svc: {self._origin} has not answered for {SLOW:g} s; still waiting while it works "
                 "(Ctrl-C ends it)"

@@ -53,18 +53,18 @@ class Looks:
 
     def __init__(self, system: ColorSystem) -> None:
         self._system = system
-        self._known: dict[Style | None, Look] = {None: PLAIN}
+        self._looks: dict[Style | None, Look] = {None: PLAIN}
 
     def of(self, style: Style | None) -> Look:
-        if style not in self._known:
+        if style not in self._looks:
             link = style.link if style is not None else None
             plain = style.update_link(None) if style is not None and link else style or Style()
             on, _, off = Strip.render_style(plain, "\0", self._system).partition("\0")
             look = PLAIN if on in _DEFAULTS else Look(on, off)
             if link and opened_by_terminal(link):
                 look = Look(f"\x1b]8;;{link}\x1b\\{look.on}", f"{look.off}\x1b]8;;\x1b\\")
-            self._known[style] = look
-        return self._known[style]
+            self._looks[style] = look
+        return self._looks[style]
 
     def cells(self, segments: Iterable[Segment]) -> Row:
         """The cells of one line. Characters that could control the terminal get no cell, so they do no harm

@@ -44,7 +44,7 @@ def way_of(environment: Mapping[str, str]) -> Way:
     return "blocks"
 
 
-def made(way: Way) -> str:
+def decoder_output(way: Way) -> str:
     """The output that the decoder must make for this way."""
     return "png" if way in ("kitty", "iterm2") else way
 

@@ -42,7 +42,7 @@ class News:
         self._put_off = 0.0  # since when a reading waits for a pause between keys; 0: none does
         self._asked_later = 0  # times since the last event
         self.took = 0.0  # seconds that the last reading took: a list of 10,000 has a hundred pages
-        self._asked: list[float] = []  # since when the server owes an answer, by the monotonic clock
+        self._unanswered: list[float] = []  # since when the server owes an answer, by the monotonic clock
         self._shows: frozenset[str] = frozenset()  # repositories that the screen in front is about
         self._missed: set[str] = set()  # others that changed
 
@@ -60,18 +60,18 @@ class News:
 
     def asks(self, since: float) -> None:
         """Called when a request is sent; after SLOW seconds without an answer the light shows that."""
-        self._asked.append(since)
+        self._unanswered.append(since)
         self._app.set_timer(SLOW, lambda: self._waits(since))
 
     def answered(self, since: float) -> None:
         """Called when the request has ended."""
-        if since in self._asked:
-            self._asked.remove(since)
-        if self.state == "slow" and not self._asked:
+        if since in self._unanswered:
+            self._unanswered.remove(since)
+        if self.state == "slow" and not self._unanswered:
             self._show_state("online")
 
     def _waits(self, since: float) -> None:
-        if since in self._asked and self.state not in ("offline", "sign_in"):
+        if since in self._unanswered and self.state not in ("offline", "sign_in"):
             self._show_state("slow")
 
     def _show_state(self, state: str) -> None:

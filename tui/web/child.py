@@ -32,7 +32,7 @@ class Child:
     def __init__(self, words: Sequence[str]) -> None:
         self._words = list(words)
         self._process: Process | None = None
-        self._said: deque[bytes] = deque(maxlen=20)
+        self._output: deque[bytes] = deque(maxlen=20)
         self._errors: asyncio.Task[None] | None = None
 
     async def start(self, width: int, height: int) -> None:
@@ -95,7 +95,7 @@ class Child:
         if self._errors is not None:
             await asyncio.wait((self._errors,), timeout=1)  # a program that it started may hold the pipe open
             self._errors.cancel()
-        lines = b"".join(self._said).decode("utf-8", "replace").splitlines()
+        lines = b"".join(self._output).decode("utf-8", "replace").splitlines()
         last = next((line for line in reversed(lines) if line.strip()), "")
         return terminal_safe(last) if process.returncode else ""
 
@@ -125,7 +125,7 @@ class Child:
 
     async def _read_errors(self, reader: asyncio.StreamReader) -> None:
         while piece := await reader.read(4096):
-            self._said.append(piece)
+            self._output.append(piece)
 
 
 def _cells(count: int) -> int:

@@ -33,22 +33,22 @@ class Diff(Lines):
         self._notes: Mapping[Spot, Sequence[Item]] = {}
         self._anchor: Key | None = None
         self._begun = 0  # its row
-        self._kept: Hashable | None = None  # the line that the cursor was on
+        self._return_to: Hashable | None = None  # the line that the cursor was on
 
     def show_files(self, files: Iterable[ChangedFile]) -> None:
         self._files = tuple(files)
         self.rebuild()
-        if self._kept is not None:
-            self.go_to(self._kept)
-            self._kept = None
+        if self._return_to is not None:
+            self.go_to(self._return_to)
+            self._return_to = None
 
     def drop_files(self) -> None:
         """Free the rows, because they are not visible. The next files are shown at the same line, if they
         have it."""
         if self._files:
-            self._kept, key = None, self.key
+            self._return_to, key = None, self.key
             self.show_files(())
-            self._kept = key
+            self._return_to = key
 
     def show_notes(self, notes: Mapping[Spot, Sequence[Item]]) -> None:
         """Set the rows that are shown below lines of the files."""

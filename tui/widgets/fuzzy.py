@@ -32,7 +32,7 @@ class Fuzzy(Lines):
         self._filter = text
         self._search = self._slices(text) if text.strip() else None
         if self._search is None:
-            self._found(range(len(self._all)))
+            self._show_matches(range(len(self._all)))
         else:
             self._go_on(self._search)
 
@@ -64,9 +64,9 @@ class Fuzzy(Lines):
         ranked = next(self._search) if self._search is not None else None
         if ranked is not None:
             self._search, self._done = None, (self._filter, ranked)
-            self._found(ranked)
+            self._show_matches(ranked)
 
-    def _found(self, places: Sequence[int]) -> None:
+    def _show_matches(self, places: Sequence[int]) -> None:
         self.rows = _Best(self._all, places)
         self.cursor = self.top = 0
         self._settle()

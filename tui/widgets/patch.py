@@ -56,7 +56,7 @@ class Line(NamedTuple):
 
 class _Hunk(NamedTuple):
     """A hunk. `signs`: first character of each line. `old`, `new`: line numbers. `at`: positions in `patch`
-    where the lines begin; `title`: that of the heading."""
+    where the lines begin. `title`: the position where the hunk's heading begins."""
 
     patch: str
     title: int
@@ -241,14 +241,14 @@ class Noted:
         return map(self.__getitem__, range(len(self)))
 
     def __getitem__(self, index: int, /) -> Item:
-        note, place = self._found(index)
+        note, place = self._note_at(index)
         return note if note is not None else self._patches[place]
 
     def text_of(self, index: int) -> str:
-        note, place = self._found(index)
+        note, place = self._note_at(index)
         return text_of(note) if note is not None else self._patches.text_of(place)
 
-    def _found(self, index: int) -> tuple[Item | None, int]:
+    def _note_at(self, index: int) -> tuple[Item | None, int]:
         """(note, 0) if the row is a note, else (None, index of the row among those of the patches)."""
         at = bisect_right(self._begins, index) - 1
         if at >= 0 and index - self._begins[at] < len(self._notes[at]):

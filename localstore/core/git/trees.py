@@ -54,7 +54,7 @@ class Trees:
 
     def __init__(self, load: Callable[[bytes], bytes], keep: Callable[[bytes, bytes], None]) -> None:
         self._load, self._keep = load, keep
-        self._known: OrderedDict[bytes, Tree] = OrderedDict()
+        self._remembered: OrderedDict[bytes, Tree] = OrderedDict()
         self._entries = 0
 
     def update(self, tree: bytes, changes: Mapping[str, bytes | None]) -> bytes:
@@ -64,7 +64,7 @@ class Trees:
             if tree == EMPTY_TREE:
                 self._keep(EMPTY_TREE, b"")
             return tree
-        return self._update(tree, split) or self._made({})
+        return self._update(tree, split) or self._store({})
 
     def _update(self, tree: bytes | None, changes: Mapping[Path, bytes | None]) -> bytes | None:
         """The id of the directory after the changes; None if it has become empty."""
@@ -85,9 +85,9 @@ class Trees:
                 entries[name] = Entry(True, directory_id)
         for name, blob in files.items():  # last: a directory that became a file was emptied above
             entries[name] = Entry(False, blob)
-        return self._made(entries) if entries else None
+        return self._store(entries) if entries else None
 
-    def _made(self, entries: Tree) -> bytes:
+    def _store(self, entries: Tree) -> bytes:
         raw = encode(entries)
         tree = object_id("tree", raw)
         self._keep(tree, raw)
@@ -97,19 +97,19 @@ class Trees:
     def _read(self, tree: bytes) -> Tree:
         if tree == EMPTY_TREE:
             return {}
-        entries = self._known.get(tree)
+        entries = self._remembered.get(tree)
         if entries is None:
             entries = decode(self._load(tree))
             self._remember(tree, entries)
         else:
-            self._known.move_to_end(tree)
+            self._remembered.move_to_end(tree)
         return entries
 
     def _remember(self, tree: bytes, entries: Tree) -> None:
-        if tree in self._known:
+        if tree in self._remembered:
             return
-        self._known[tree] = entries
+        self._remembered[tree] = entries
         self._entries += len(entries)
-        while self._entries > REMEMBERED and len(self._known) > 1:
-            _, dropped = self._known.popitem(last=False)
+        while self._entries > REMEMBERED and len(self._remembered) > 1:
+            _, dropped = self._remembered.popitem(last=False)
             self._entries -= len(dropped)

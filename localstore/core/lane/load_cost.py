@@ -94,13 +94,13 @@ class Weave:
 
     def __init__(self) -> None:
         self.spent = self.longest = 0
-        self._known: dict[int, int] = {}
+        self._known_ends: dict[int, int] = {}
         self._client: list[int] = []
         self._clock: list[int] = []
         self._end: list[int] = []
         self._origin: list[Point | None] = []
         self._right_origin: list[Point | None] = []
-        self._kept: list[bool] = []  # whether it is text
+        self._is_text: list[bool] = []  # whether it is text
         self._before: list[int] = []
         self._after: list[int] = []
         self._first = NOWHERE
@@ -119,12 +119,12 @@ class Weave:
             waiting: list[Struct] = []
             while waiting or queues[client]:
                 struct = waiting.pop() if waiting else queues[client].pop()
-                needed = _missing(struct, self._known)
+                needed = _missing(struct, self._known_ends)
                 if needed is not None:
                     waiting += (struct, self._next(queues, needed))
                     continue
                 self._place(struct)
-                self._known[struct.client] = struct.clock + struct.length
+                self._known_ends[struct.client] = struct.clock + struct.length
         for client, clock, length in update.deletions:
             self._from((client, clock))
             self._until((client, clock + length - 1))
@@ -133,7 +133,7 @@ class Weave:
 
     def _pass_over(self, client: int, queue: list[Struct]) -> None:
         """Remove the known items from the end of a client's queue."""
-        known_end = self._known.get(client, 0)
+        known_end = self._known_ends.get(client, 0)
         while queue and queue[-1].clock + queue[-1].length <= known_end:
             queue.pop()
         if queue and queue[-1].clock < known_end:
@@ -204,7 +204,7 @@ class Weave:
         self._end.append(struct.clock + struct.length)
         self._origin.append(struct.origin)
         self._right_origin.append(struct.right_origin)
-        self._kept.append(struct.text is not None)
+        self._is_text.append(struct.text is not None)
         self._before.append(previous)
         self._after.append(after)
         if previous == NOWHERE:
@@ -247,7 +247,7 @@ class Weave:
             end - clock,
             (client, clock - 1),
             self._right_origin[item],
-            b"" if self._kept[item] else None,
+            b"" if self._is_text[item] else None,
         )
         self._insert(rest, item, place)
         return len(self._client) - 1
@@ -269,8 +269,8 @@ class Weave:
     def _continues(self, left: int, right: int) -> bool:
         """Whether the two items can be joined into one."""
         return (
-            self._kept[left]
-            and self._kept[right]
+            self._is_text[left]
+            and self._is_text[right]
             and self._origin[right] == (self._client[left], self._end[left] - 1)
             and self._right_origin[left] == self._right_origin[right]
         )

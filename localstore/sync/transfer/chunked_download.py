@@ -50,7 +50,7 @@ def download(copy: WorkingCopy, digest: bytes, size: int, near: str | None = Non
             fd,
             listed.chunks,
             digest,
-            _known(copy, digest, size, near),
+            _known_files(copy, digest, size, near),
             partial(_fetch, copy),
             copy.progress,
         )
@@ -106,7 +106,7 @@ def _fetch(copy: WorkingCopy, sizes: Mapping[bytes, int]) -> Iterator[tuple[byte
 # --- files that may hold chunks
 
 
-def _known(copy: WorkingCopy, digest: bytes, size: int, near: str | None) -> Iterator[KnownFile]:
+def _known_files(copy: WorkingCopy, digest: bytes, size: int, near: str | None) -> Iterator[KnownFile]:
     """Files that may contain chunks: an older version at the same path, then other large files of the folder,
     then `copy.known_files`."""
     info = copy.files.stat(near) if near is not None else None
@@ -122,7 +122,7 @@ def _known(copy: WorkingCopy, digest: bytes, size: int, near: str | None) -> Ite
         cost = bytes_of_it // AVERAGE * ROW_BYTES
         if cost <= room:
             room -= cost
-            yield KnownFile(partial(copy.files.open, path), partial(_asked, copy, other, bytes_of_it))
+            yield KnownFile(partial(copy.files.open, path), partial(_requested, copy, other, bytes_of_it))
     yield from copy.known_files(size)
 
 
@@ -136,7 +136,7 @@ def _listed(listed: ChunkList, _fd: int) -> Iterable[ChunkPosition]:
     return listed
 
 
-def _asked(copy: WorkingCopy, digest: bytes, size: int, _fd: int) -> Iterable[ChunkPosition]:
+def _requested(copy: WorkingCopy, digest: bytes, size: int, _fd: int) -> Iterable[ChunkPosition]:
     """The chunks of a file of the repository, requested from the relay; none if it has no list."""
     try:
         listed = _list_of(_fetched_manifest(copy, digest, size))

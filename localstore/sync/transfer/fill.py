@@ -151,17 +151,17 @@ class _Copies:
     """Finds the missing chunks in files of this machine."""
 
     def __init__(self, files: Iterable[KnownFile], digests: Mapping[bytes, object]) -> None:
-        self._found: dict[bytes, tuple[int, ChunkPosition]] = {}
+        self._positions: dict[bytes, tuple[int, ChunkPosition]] = {}
         self._opened: list[int] = []
         for file in files if digests else ():
-            if len(self._found) == len(digests) or len(self._opened) == OPEN_FILES:
+            if len(self._positions) == len(digests) or len(self._opened) == OPEN_FILES:
                 break
             with suppress(OSError):
                 fd = file.open()
                 self._opened.append(fd)
                 for chunk in file.chunks(fd):
                     if chunk.digest in digests:
-                        self._found.setdefault(chunk.digest, (fd, chunk))
+                        self._positions.setdefault(chunk.digest, (fd, chunk))
 
     def __enter__(self) -> _Copies:
         return self
@@ -171,13 +171,13 @@ class _Copies:
             os.close(fd)
 
     def __contains__(self, name: bytes) -> bool:
-        return name in self._found
+        return name in self._positions
 
     def get(self, name: bytes) -> bytes | None:
         """The bytes of the chunk; None if no file has it, or it was changed."""
-        if name not in self._found:
+        if name not in self._positions:
             return None
-        fd, position = self._found[name]
+        fd, position = self._positions[name]
         try:
             data = os.pread(fd, position.size, position.offset)
         except OSError:

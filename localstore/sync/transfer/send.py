@@ -226,7 +226,7 @@ def _settle(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]], 
                 continue
             sent.accepted.append(update.path)
             if update.kind in NEW_FILES:
-                created[update.path] = _made(copy, update, answer, states.get(update.path))
+                created[update.path] = _entry_of_created(copy, update, answer, states.get(update.path))
             elif update.kind == "delete":
                 copy.forget(update.path)
             else:
@@ -310,7 +310,7 @@ def _replay_edit(copy: WorkingCopy, entry: PathRecord, ops: list[bytes]) -> Lane
     return lane
 
 
-def _made(
+def _entry_of_created(
     copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
 ) -> tuple[PathRecord, bytes | None]:
     """The entry of a newly created file, and its lane state, None if the lane was not edited."""

@@ -18,7 +18,7 @@ class Names:
     """Locks by name, each held by one task at a time; unused names take no memory."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _Waited] = {}
+        self._waited: dict[str, _Waited] = {}
 
     @contextlib.asynccontextmanager
     async def held(self, names: Iterable[str]) -> AsyncIterator[None]:
@@ -26,12 +26,12 @@ class Names:
         deadlock."""
         async with contextlib.AsyncExitStack() as stack:
             for name in sorted(set(names)):
-                await stack.enter_async_context(self._one(name))
+                await stack.enter_async_context(self._held(name))
             yield
 
     @contextlib.asynccontextmanager
-    async def _one(self, name: str) -> AsyncIterator[None]:
-        waited = self._known.setdefault(name, _Waited())
+    async def _held(self, name: str) -> AsyncIterator[None]:
+        waited = self._waited.setdefault(name, _Waited())
         waited.users += 1
         try:
             async with waited.lock:
@@ -39,4 +39,4 @@ class Names:
         finally:
             waited.users -= 1
             if not waited.users:
-                del self._known[name]
+                del self._waited[name]

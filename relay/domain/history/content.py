@@ -29,7 +29,7 @@ async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, 
     return {bytes(digest): size for digest, size, _ in rows}
 
 
-async def kept(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
+async def protected(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
     """As `held`; also protects the objects from the collector for another day, because something is about to
     refer to them."""
     if not digests:
@@ -75,7 +75,7 @@ async def require_files(node: Node, tx: Tx, repo_id: str, files: Collection[File
     them from the collector. Raises PayloadMissing with the missing ones, Invalid for one of another size."""
     small = {digest for kind, digest, _ in files if kind != "chunked"}
     large = {digest for kind, digest, _ in files if kind == "chunked"}
-    sizes = await kept(node, tx, repo_id, small)
+    sizes = await protected(node, tx, repo_id, small)
     large_sizes = await chunked.held(tx, repo_id, large)
     _require_all(small | large, sizes.keys() | large_sizes.keys())
     for kind, digest, size in files:

@@ -56,14 +56,14 @@ class NotWorkedOut(Exception):
 
 @dataclass(slots=True, frozen=True)
 class Worked:
-    """A computed landing. `given`: the frontier that it was computed for. `asked`: the paths that were
+    """A computed landing. `given`: the frontier that it was computed for. `loaded_paths`: the paths that were
     loaded, and what `base` has at them."""
 
     roots: tuple[bytes | None, bytes]
-    asked: set[str]
+    loaded_paths: set[str]
     base: Base
     given: Frontier
-    made: Frontier
+    landed: Frontier
     carried: Collection[LaneKey]
 
 
@@ -99,14 +99,14 @@ async def land(
     if worked is None or worked.roots != (before, after):
         raise NotWorkedOut(ref, before, after, device_key_id)
     try:
-        now = await frontier.load(tx, ref, seq, worked.asked, (), worked.base)
+        now = await frontier.load(tx, ref, seq, worked.loaded_paths, (), worked.base)
     except Lacking:
         raise NotWorkedOut(ref, before, after, device_key_id) from None
     if replace(now, seq=worked.given.seq) != worked.given:
         raise NotWorkedOut(ref, before, after, device_key_id)
     unsealed = await tx.value(refs.UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
     view.node.lanes.forget(worked.carried)
-    landed = worked.made.renumbered(worked.given.seq, seq - worked.given.seq)
+    landed = worked.landed.renumbered(worked.given.seq, seq - worked.given.seq)
     await frontier.save(tx, now, landed, view.me.account_id, device_key_id)
     if landed.seq != seq:
         await frames.announce(tx, view, ref, seq, landed)
@@ -145,7 +145,7 @@ async def _compute(view: View, lacking: NotWorkedOut) -> Worked:
     else:  # small seals wait for nobody's costly edits
         landing.go_on(float("inf"))
     return Worked(
-        (lacking.before, lacking.after), loading.asked, base, loaded, landing.frontier, list(sources)
+        (lacking.before, lacking.after), loading.loaded_paths, base, loaded, landing.frontier, list(sources)
     )
 
 
@@ -159,23 +159,23 @@ class Landing:
     texts: Mapping[bytes, bytes]
     sources: Mapping[LaneKey, Source]
     _sorted: list[str] = field(default_factory=list)
-    _left: list[tuple[str, Change]] = field(default_factory=list)
+    _to_land: list[tuple[str, Change]] = field(default_factory=list)
 
     def begin(self, changes: Changes) -> None:
         """Order the changes: deletions first, because a directory may become a file or the reverse."""
         self._sorted = sorted(self.frontier.rows)
         ordered = sorted(changes, key=lambda path: (changes[path][1] is not None, path), reverse=True)
-        self._left = [(path, changes[path]) for path in ordered]
+        self._to_land = [(path, changes[path]) for path in ordered]
 
     def go_on(self, seconds: float) -> bool:
         """Land changes for at most `seconds`. Returns whether all have landed."""
         until = time.monotonic() + seconds
-        while self._left:
-            path, (old, new) = self._left.pop()
+        while self._to_land:
+            path, (old, new) = self._to_land.pop()
             self._land_path(path, old, new)
             if time.monotonic() > until:
                 break
-        return not self._left
+        return not self._to_land
 
     def _land_path(self, path: str, old: TreeEntry | None, new: TreeEntry | None) -> None:
         row = self.frontier.living(path)
@@ -249,16 +249,16 @@ class _Loading:
     node: Node
     ref: RefRow
     base: Base
-    asked: set[str]
+    loaded_paths: set[str]
 
     async def all(self) -> Frontier:
-        return await frontier.loaded(self.node, self.tx, self.ref, self.ref.seq, self.asked, self.base)
+        return await frontier.loaded(self.node, self.tx, self.ref, self.ref.seq, self.loaded_paths, self.base)
 
     async def more(self, loaded: Frontier, more_paths: Collection[str]) -> None:
         """Load the rows of these paths and add them to `loaded`."""
-        if self.asked.issuperset(more_paths):
+        if self.loaded_paths.issuperset(more_paths):
             return
-        self.asked.update(more_paths)
+        self.loaded_paths.update(more_paths)
         added = await frontier.loaded(self.node, self.tx, self.ref, self.ref.seq, more_paths, self.base)
         loaded.add(added)
 

@@ -189,7 +189,7 @@ async def _take(
         repo_kind=view.repo.kind,
         settled=replica.settled,
         answers={n: stored_answer(answer) for n, answer in stored},
-        held=await content.kept(view.node, tx, view.repo.id, named),
+        held=await content.protected(view.node, tx, view.repo.id, named),
         large=await chunked.held(tx, view.repo.id, large),
         texts=texts,
         bench=Bench({}, {}),

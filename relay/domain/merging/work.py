@@ -127,7 +127,7 @@ class Working:
         self._ready = ready
         self.texts: dict[bytes, bytes] = {}
         self._compared: dict[bytes, bytes] = {}
-        self._known: tree.Known = {}
+        self._directories: tree.Known = {}
         self._alike: Mapping[str, bytes] = {}
         self._theirs = tree.EMPTY_ROOT
 
@@ -167,7 +167,7 @@ class Working:
             merged = (await self.outcome_of(bases, ours, theirs, apart)).merged
         else:
             merged, self._alike, self._theirs = remembered.merged, remembered.alike, theirs
-            self._known = self._node.directories.among({theirs, *remembered.alike.values()})
+            self._directories = self._node.directories.among({theirs, *remembered.alike.values()})
         self.texts |= merged.texts
         return merged
 
@@ -183,7 +183,7 @@ class Working:
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool
     ) -> Merged:
         merges = []
-        self._known, self._alike, self._compared, self._theirs = {}, {}, {}, theirs
+        self._directories, self._alike, self._compared, self._theirs = {}, {}, {}, theirs
         for base in bases or [None]:
             mine, other = await self._find_changes(base, ours, theirs)
             moves = NONE if apart else await self._find_moves(mine, other)
@@ -193,16 +193,16 @@ class Working:
                 merges.append(Merged(planned.taken, {}, [], sorted(planned.both)))
                 continue
             merges.append(await _carry_out(paths, finish, planned, await self._join_texts(planned)))
-        if sum(len(directory.children) for directory in self._known.values()) > CHILDREN_KEPT:
-            self._known, self._alike = {}, {}
+        if sum(len(directory.children) for directory in self._directories.values()) > CHILDREN_KEPT:
+            self._directories, self._alike = {}, {}
         return agreed(merges)
 
     async def update(self, chain: Chain, root: bytes, changes: Mapping[str, TreeEntry | None]) -> bytes:
         """The root of the tree at `root` with these changes, which `outcome` found last. Digests of theirs
         are of use only under the same key."""
-        top = self._known.get(self._theirs)
+        top = self._directories.get(self._theirs)
         same = top is not None and tree.salted_with(top, self._theirs, chain.view.repo.tree_key)
-        return await chain.update(root, dict(changes), self._known, self._alike if same else {})
+        return await chain.update(root, dict(changes), self._directories, self._alike if same else {})
 
     async def changes(self, ours: bytes, theirs: bytes) -> dict[str, TreeEntry | None]:
         """The changes from the tree `ours` to `theirs`: path → new entry, None for a removed file."""
@@ -214,9 +214,9 @@ class Working:
     ) -> tuple[dict[str, Change], dict[str, Change]]:
         """The changes of each side. Directories of `theirs` are remembered, since the merged tree has many of
         them."""
-        steps, directories = tree.diffs(base, [ours, theirs], self._known), self._node.directories
-        mine, other = await trees.drive(steps, self._load, cached=self._known, directories=directories)
-        directories.learn(self._known)
+        steps, directories = tree.diffs(base, [ours, theirs], self._directories), self._node.directories
+        mine, other = await trees.drive(steps, self._load, cached=self._directories, directories=directories)
+        directories.learn(self._directories)
         self._alike = {**self._alike, **other.directories}
         return mine.changes, other.changes
 

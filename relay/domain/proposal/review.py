@@ -73,7 +73,7 @@ async def create(view: View, number: str, body: ReviewCreate) -> Review:
         await pending.send(tx, view, row.number, review_id)
         details = {"id": review_id, "verdict": body.verdict, "version": row.version}
         await subject.touch(tx, view, "review.create", row.number, **details)
-        return await _one(tx, view, row.number, review_id)
+        return await _read_review(tx, view, row.number, review_id)
 
 
 async def dismiss(view: View, number: str, review: str) -> Review:
@@ -81,7 +81,7 @@ async def dismiss(view: View, number: str, review: str) -> Review:
     async with view.write() as tx:
         row = await states.find(tx, view, number)
         of = {"of_repo": view.repo.id, "of_number": row.number, "review": review}
-        current = await _one(tx, view, row.number, review)
+        current = await _read_review(tx, view, row.number, review)
         if current.verdict == "comment":
             raise Conflict("a comment is not a verdict, so there is nothing to dismiss")
         if current.dismissed_at is None:
@@ -89,7 +89,7 @@ async def dismiss(view: View, number: str, review: str) -> Review:
             await tx.run(rows.DROP_VERDICT, **of)
             await tx.run(rows.DROP_EMPTY, of_repo=view.repo.id, of_number=row.number)
             await subject.touch(tx, view, "review.dismiss", row.number, id=review)
-        return await _one(tx, view, row.number, review)
+        return await _read_review(tx, view, row.number, review)
 
 
 async def request(tx: Tx, view: View, of: Subject, handles: list[str]) -> None:
@@ -144,7 +144,7 @@ async def _insert(tx: Tx, view: View, of: Subject, who: str, review: str | None)
     )
 
 
-async def _one(tx: Tx, view: View, number: int, review: str) -> Review:
+async def _read_review(tx: Tx, view: View, number: int, review: str) -> Review:
     row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=number, review=review)
     if row is None:
         raise NotFound

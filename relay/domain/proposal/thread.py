@@ -118,7 +118,7 @@ async def create(view: View, number: str, body: ThreadCreate) -> Thread:
         values = {name: getattr(begun, name) for name in rows.COLUMNS}
         await tx.run(rows.INSERT, repo_id=view.repo.id, number=row.number, **values)
         await _add_comment(tx, view, row, begun, body.body, body.draft, "thread.create")
-        return await _one(tx, view, row.number, begun.id)
+        return await _read_thread(tx, view, row.number, begun.id)
 
 
 async def comment(view: View, number: str, thread: str, body: ThreadComment) -> Comment:
@@ -158,7 +158,7 @@ async def update(view: View, number: str, thread: str, patch: ThreadPatch) -> Th
             await tx.run(rows.SET_STATE, **of, new_state=patch.state, now=now_ms())
             kind = "thread.resolve" if patch.state == "resolved" else "thread.reopen"
             await sight.announce(tx, view, kind, row.number, thread_row)
-        return await _one(tx, view, row.number, thread_row.id)
+        return await _read_thread(tx, view, row.number, thread_row.id)
 
 
 async def _find_seal(tx: Tx, view: View, newest: ProposalRow, body: ThreadCreate) -> str:
@@ -253,7 +253,7 @@ async def _add_comment(
     return comment_id
 
 
-async def _one(tx: Tx, view: View, number: int, thread: str) -> Thread:
+async def _read_thread(tx: Tx, view: View, number: int, thread: str) -> Thread:
     return (await _to_wire(tx, view, number, [await sight.find(tx, view, number, thread)]))[0]
 
 

@@ -288,7 +288,7 @@ async def _runs(place: Place, query: DevQuery) -> Reply:
 
 async def _releases(place: Place, query: DevQuery) -> Reply:
     page = await releases.page(place.view, PageQuery(limit=ROWS, cursor=query.cursor or None))
-    rows = [(one, await talk.text(place, one.notes)) for one in page.items]
+    rows = [(release, await talk.text(place, release.notes)) for release in page.items]
     return _show(place, "releases", "releases", releases=rows, cursor=page.next_cursor)
 
 

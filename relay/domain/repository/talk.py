@@ -58,12 +58,12 @@ async def find(place: Place, number: str) -> Talk:
     talk = Talk(
         subject,
         await text(place, subject.body),
-        [(one, await text(place, one.body)) for one in page.items],
+        [(entry, await text(place, entry.body)) for entry in page.items],
         page.next_cursor is not None,
     )
     if isinstance(subject, Proposal):
         given = await review.page(place.view, number, PageQuery(limit=REVIEWS))
-        talk.reviews = [(one, await text(place, one.body)) for one in given.items]
+        talk.reviews = [(written, await text(place, written.body)) for written in given.items]
         talk.checks = await check.of_seal(place.view, subject.head_seal)
     return talk
 

@@ -18,7 +18,7 @@ from svc.cmd.issue.change import Comment, Names
 from svc.cmd.issue.words import handles_of, names_of
 from svc.cmd.pr.words import COLUMNS, Named, Number, find, number_of, titled
 from svc.console import answers
-from svc.flows.proposal.finding import known
+from svc.flows.proposal.finding import explained
 from svc.http.checked import checked
 
 
@@ -139,7 +139,7 @@ def add_label(
     if not create:
         proposal = _change(ctx, repo, n, ProposalPatch(add_labels=names))
     else:
-        with known(ctx.api, repo, n):
+        with explained(ctx.api, repo, n):
             for name in names:
                 query = LabelAddQuery(create="1")
                 proposal = ctx.api.send(proposals.ADD_LABEL, query=query, id=repo.id, n=n, name=name)
@@ -170,7 +170,7 @@ def remove_label(
         if name.casefold() not in on:
             raise NotFound(f"proposal #{proposal.number} has no label {name}")
     n = str(proposal.number)
-    with known(ctx.api, repo, n):
+    with explained(ctx.api, repo, n):
         for name in names:
             changed = ctx.api.send(proposals.REMOVE_LABEL, id=repo.id, n=n, name=name)
     remaining = ", ".join(label.name for label in changed.labels) or "none are left"
@@ -191,7 +191,7 @@ def _set_state(ctx: Ctx, number: str, comment: str | None, patch: ProposalPatch,
 
 
 def _change(ctx: Ctx, repo: Repo, number: str, patch: ProposalPatch) -> Proposal:
-    with known(ctx.api, repo, number):
+    with explained(ctx.api, repo, number):
         return ctx.api.send(proposals.UPDATE, patch, id=repo.id, n=number)
 
 

@@ -17,7 +17,7 @@ from svc.cmd.frame.working_copy import count
 from svc.cmd.pr import threads
 from svc.cmd.pr.words import Number, find, titled
 from svc.console import Column, answers
-from svc.flows.proposal.finding import known
+from svc.flows.proposal.finding import explained
 from svc.http.checked import checked
 
 
@@ -87,7 +87,7 @@ def review(
         _dismiss(ctx, repo, proposal, dismiss.removeprefix("@"))
         return
     request = checked(ReviewCreate(verdict=verdicts[0], body=text or "", seal_id=proposal.head_seal))
-    with known(ctx.api, repo, str(proposal.number)):
+    with explained(ctx.api, repo, str(proposal.number)):
         posted = ctx.api.send(reviews.CREATE, request, id=repo.id, n=str(proposal.number))
     sentence = f"{_DID[posted.verdict]} {titled(proposal)} at {posted.seal_id[:12]}"
     sentence += f", with {count(len(waiting), 'comment')} on lines" if waiting else ""

@@ -41,7 +41,7 @@ from svc.cmd.issue.comment import COLUMNS as SAID
 from svc.cmd.issue.words import prose
 from svc.cmd.pr.words import Named, Number, find, titled
 from svc.console import Column, answers
-from svc.flows.proposal.finding import known
+from svc.flows.proposal.finding import explained
 from svc.flows.proposal.suggesting import signature
 from svc.flows.sign_in.register_device import signing_key
 from svc.http.checked import checked
@@ -204,7 +204,7 @@ def on_lines(
         suggestion=other,
         draft=draft,
     )
-    with known(ctx.api, repo, str(proposal.number)):
+    with explained(ctx.api, repo, str(proposal.number)):
         return ctx.api.send(threads.CREATE, checked(request), id=repo.id, n=str(proposal.number))
 
 

@@ -72,7 +72,7 @@ def find(where: Where, api: Api, place: Place, typed: str) -> Proposal:
     repo, fork = place.repo, place.fork
     number = _NUMBER.fullmatch(typed.strip())
     if number is not None:
-        with known(api, repo, number[1], place.elsewhere):
+        with explained(api, repo, number[1], place.elsewhere):
             return api.send(proposals.GET, id=repo.id, n=number[1])
     head = _HEAD.fullmatch(typed)
     branch = head["branch"] if head else typed or where.branch_of(fork or repo)
@@ -122,7 +122,7 @@ def open_in_both(api: Api, place: Place, proposal: Proposal) -> bool:
 
 
 @contextmanager
-def known(api: Api, repo: Repo, number: str, more: str = "") -> Iterator[None]:
+def explained(api: Api, repo: Repo, number: str, more: str = "") -> Iterator[None]:
     """A context that replaces a bare 404 of the server by a sentence about the proposal, and `more`, or about
     the issue of this number. Raises NotFound."""
     try:

@@ -82,13 +82,13 @@ class Checked:
         return self._payloads[seal]
 
     def files(self, seal: str) -> Files:
-        return self._shown(seal).files
+        return self._shown_tree(seal).files
 
     def opaque(self, seal: str) -> Hidden:
         """Entries of the seal's tree that are known as digests only; seals made on top of it keep them."""
-        return self._shown(seal).opaque
+        return self._shown_tree(seal).opaque
 
-    def _shown(self, seal: str) -> Shown:
+    def _shown_tree(self, seal: str) -> Shown:
         if seal not in self._trees:
             payload = self.payload(seal)
             answer = self._api.send(history.TREE, query=TreeQuery(recursive=True), id=self.repo_id, sha=seal)

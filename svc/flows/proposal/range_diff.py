@@ -60,14 +60,14 @@ class Work:
     """The number of lines that may still be compared. `short`: something was not compared because of it."""
 
     def __init__(self, lines: int = WORK) -> None:
-        self._left, self.short = lines, False
+        self._lines_left, self.short = lines, False
 
     def take(self, lines: int) -> bool:
         """Reserve work on this many lines. Returns whether there was enough."""
-        if lines > self._left:
+        if lines > self._lines_left:
             self.short = True
             return False
-        self._left -= lines
+        self._lines_left -= lines
         return True
 
 
@@ -84,7 +84,7 @@ def steps(where: Where, repo: Repo, version: Version) -> list[Step]:
         if len(newest_first) == SEALS:
             raise UsageError(f"version {version.n} has more than {SEALS} seals, and so many are not compared")
         changed = where.reader.history.changed(repo.id, CompareQuery(head=seal.id))
-        lines, whole = change_of(room.kept(changed))
+        lines, whole = change_of(room.count(changed))
         newest_first.append(Step(seal.id, seal.message, tuple(lines), whole))
     return newest_first[::-1]
 
@@ -95,7 +95,7 @@ class _Room:
     def __init__(self, version: Version) -> None:
         self._n, self._lines, self._bytes = version.n, CHANGE_LINES, CHANGE_BYTES
 
-    def kept(self, files: Iterable[ChangedFile]) -> list[ChangedFile]:
+    def count(self, files: Iterable[ChangedFile]) -> list[ChangedFile]:
         """The files; their size is counted. Raises UsageError if they exceed the room."""
         counted = []
         for file in files:

@@ -142,7 +142,7 @@ class Watcher:
         self._until = None if options.timeout is None else time.monotonic() + options.timeout
         self._appear_until = time.monotonic() + options.appear
         self._items: list[SealCheck] = []
-        self._shown = False
+        self._has_shown = False
         self._read_all = False  # whether no event was applied since everything was read
         self._read_at: float | None = None  # when to read what events left out
         self._moved: str | None = None
@@ -243,8 +243,8 @@ class Watcher:
         self._put(answer.items)
 
     def _put(self, items: list[SealCheck]) -> None:
-        if items != self._items or not self._shown:
-            self._items, self._shown = items, True
+        if items != self._items or not self._has_shown:
+            self._items, self._has_shown = items, True
             self._show(counted(items, self._options))
 
     def _handle_lost_line(self, error: SvcError) -> None:

@@ -288,7 +288,7 @@ async def test_two_processes_land_on_the_same_lanes(
                 assert answer.result == "ok", answer
                 sent[path].append(word)
                 if mine.random() < 0.1:
-                    device.world.node.lanes.forget(list(device.world.node.lanes._kept))
+                    device.world.node.lanes.forget(list(device.world.node.lanes._lanes))
 
         await asyncio.gather(*(work(number, device) for number, device in enumerate(devices)))
         for path, gen, _ in files:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from localstore.core.model.history import Blob
 from tui.images.decode import Drawn
-from tui.images.protocol import made, pixels
+from tui.images.protocol import decoder_output, pixels
 from tui.images.read import is_picture, picture
 from tui.screens.view import View
 from tui.widgets.lines import Item, Lines
@@ -66,7 +66,9 @@ class Pictured(View):
             if blob is self._pictured and drawing.image is None:
                 drawing.tell("not shown")
 
-        self.svc.load(picture(self.of.repo.id, seal, blob.path, made(way), width, height), paint, failed)
+        self.svc.load(
+            picture(self.of.repo.id, seal, blob.path, decoder_output(way), width, height), paint, failed
+        )
 
     def _facts(self, blob: Blob, more: str) -> None:
         item = Item(1, ((f"{blob.size:,} bytes{more}", "dim"),))

@@ -223,7 +223,7 @@ async def test_rule_2_several_edits_of_one_lane_in_one_batch(w: World) -> None:
     gen, lane = await a.text("x", b"1")
     answers = await a.send(*[a.edit("x", lane, gen, b"1" * n) for n in range(2, 6)])
     assert [answer.result for answer in answers] == ["ok"] * 4
-    w.node.lanes.forget(list(w.node.lanes._kept))
+    w.node.lanes.forget(list(w.node.lanes._lanes))
     assert (await a.fetch("x", gen))[1].text() == b"11111"
 
 
@@ -424,7 +424,7 @@ async def test_a_lane_that_memory_forgot_is_built_from_its_log(w: World) -> None
     a = await w.device()
     gen, lane = await a.text("x", b"0")
     for n in range(1, 6):
-        w.node.lanes.forget(list(w.node.lanes._kept))
+        w.node.lanes.forget(list(w.node.lanes._lanes))
         assert (await a.one(a.edit("x", lane, gen, b"0" + b"x" * n))).result == "ok"
     assert (await a.fetch("x", gen))[1].text() == b"0xxxxx"
 

@@ -165,7 +165,7 @@ async def test_what_was_acknowledged_survives_and_seals_are_the_frontier(
             else:
                 await story.seal(device, other)
             if story.dice.random() < 0.1:
-                w.node.lanes.forget(list(w.node.lanes._kept))
+                w.node.lanes.forget(list(w.node.lanes._lanes))
         await story.check(devices[0])
         assert [line async for line in verification.frontier.check(w.node.db, w.node.objects)] == []
         assert story.chain
