@@ -43,10 +43,18 @@ class Workers:
         the texts that it reads. Its CPU seconds count against the budget of `who`. Raises RateLimited without
         budget or with too many calls waiting, TooLarge for a call that does not end in time."""
         if size > LITTLE:
-            if (wait := self._share.owed(who)) > PATIENCE:
-                raise RateLimited("this was too much work for one reader; ask again later", math.ceil(wait))
-            await asyncio.sleep(wait)
+            await self.afford(who)
         return await self.go_on(who, size, call, *arguments)
+
+    def owes(self, who: str, size: int) -> bool:
+        """Whether a call of this size has to wait for the budget of `who`."""
+        return size > LITTLE and self._share.owed(who) > 0
+
+    async def afford(self, who: str) -> None:
+        """Wait until `who` has budget again. Raises RateLimited if that takes too long."""
+        if (wait := self._share.owed(who)) > PATIENCE:
+            raise RateLimited("this was too much work for one reader; ask again later", math.ceil(wait))
+        await asyncio.sleep(wait)
 
     async def go_on(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
         """As `run`, without checking the budget: for an answer that has begun, whose caller waits for the

@@ -32,7 +32,17 @@ from relay.db.seal import SealDraft
 from relay.domain.history import sealed
 from relay.domain.live.epochs import Texts
 from relay.domain.merging.subjects import About
-from relay.domain.merging.work import Ready, Sides, Worked, Working, outside, require_few, sides
+from relay.domain.merging.work import (
+    Ready,
+    Sides,
+    Step,
+    ToWorkOut,
+    Worked,
+    Working,
+    outside,
+    require_few,
+    sides,
+)
 from relay.domain.proposal import mergeable, states
 from relay.domain.protection import protection
 from relay.domain.sealing import seal
@@ -215,8 +225,7 @@ async def _drafts(
     tx: Tx, view: View, task: _Task, ready: Ready
 ) -> tuple[Chain, list[SealDraft], Worked, dict[bytes, bytes]]:
     chain = Chain(view, tx)
-    # The trees between rebased seals are in this chain alone.
-    work = Working.onto(chain, ready if task.way != "rebase" else None)
+    work = Working.onto(chain, ready)
     both = task.sides
     ours, theirs = await work.root(both.ours), await work.root(both.theirs)
     if task.way == "rebase":
@@ -245,12 +254,21 @@ async def _rebase(task: _Task, chain: Chain, work: Working, root: bytes) -> tupl
     merged: set[str] = set()
     parent = task.sides.ours
     seal_rows = {
-        seal_row.id: seal_row for seal_row in await seal.find(chain.tx, task.onto.repo_id, task.sides.line)
+        seal_row.id: seal_row
+        for seal_row in await seal.find(chain.inside, task.onto.repo_id, task.sides.line)
     }
+    steps: list[Step] = []
     for name in task.sides.line:
+        parents = seals.decode(seal_rows[name].payload).parents
+        steps.append(((await work.root(parents[0]) if parents else None,), seal_rows[name].root))
+    for at, name in enumerate(task.sides.line):
         row, payload = seal_rows[name], seals.decode(seal_rows[name].payload)
-        before = await work.root(payload.parents[0]) if payload.parents else None
-        worked = await work.merge([before], root, row.root, task.way_out)
+        bases, theirs = steps[at]
+        try:
+            worked = await work.merge(bases, root, theirs, task.way_out)
+        except ToWorkOut as lacking:
+            # The trees between rebased seals are in this chain alone.
+            raise ToWorkOut(lacking.key, chain.apart(), work.texts, steps[at + 1 :]) from None
         if not worked.changes:
             continue
         statement = Said(row.message, task.key.id, payload.provenance.author)

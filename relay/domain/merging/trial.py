@@ -77,7 +77,7 @@ async def _try_merge(node: Node, repo_id: str, number: int, head: str, base: str
             require_bases(bases)
             roots = tuple([await work.root(base_id) for base_id in bases])
             key = (repo_id, roots, await work.root(base), await work.root(head), False)
-        outcome = await worked_out(node, who, key)
+        outcome = await worked_out(node, who, key, partial(node.objects.read_many, repo_id=None))
     except (TooLarge, NotFound, RateLimited, PayloadMissing):
         return
     conflicts = msgspec.json.encode(sorted(outcome.merged.conflicts)[: limits.CONFLICTS_KEPT]).decode()

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import ParamSpec, TypeVar
 
 import msgspec
 from blake3 import blake3
 
 from localstore.core import limits, tree
-from localstore.core.errors import NotFound, TooLarge
+from localstore.core.errors import NotFound, TooLarge, Unavailable
 from localstore.core.merge.moves import NONE, Moves, Ways, searches
 from localstore.core.merge.three_way import (
     Merged,
@@ -35,6 +37,7 @@ from relay.domain.sealing.trees import Chain
 from relay.memory import texts as heavy
 from relay.memory import trees
 from relay.memory.outcomes import Joined, Key, Outcome
+from relay.memory.workers import LITTLE
 from relay.node import Node
 
 MANY = 2000  # changed paths; to go through them takes about 10 ms, in which nobody else is answered
@@ -84,34 +87,80 @@ Load = Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]]
 Ready = dict[Key, Outcome]
 
 
-class ToWorkOut(Exception):
-    """Raised inside a transaction: the merge must be computed outside of it."""
+Step = tuple[tuple[bytes | None, ...], bytes]
+"""Merge bases and theirs (roots) of one merge in a row of merges."""
 
-    def __init__(self, key: Key) -> None:
+
+class ToWorkOut(Exception):
+    """Raised inside a transaction: the merge must be computed outside of it, and so must those that `follow`
+    it, each onto the tree that the one before made. `chain`: the trees made before; `texts`: those joined
+    before, by digest."""
+
+    def __init__(
+        self,
+        key: Key,
+        chain: Chain | None = None,
+        texts: Mapping[bytes, bytes] = MappingProxyType({}),
+        follow: Sequence[Step] = (),
+    ) -> None:
         super().__init__(key)
-        self.key = key
+        self.key, self.chain, self.texts, self.follow = key, chain, texts, follow
+
+
+class _Owing(Exception):
+    """Raised for a merge whose texts have to wait for a budget."""
+
+
+ATTEMPTS = 5  # to prepare a merge while its branches move
 
 
 async def outside(node: Node, who: str, attempt: Callable[[Ready], Awaitable[T]]) -> T:
     """The result of `attempt`, which opens a transaction. A merge that it lacks is computed between two
-    attempts, on the budget of `who`: this may wait for seconds, and must not keep the transaction open."""
+    attempts, on the budget of `who`: this may wait for seconds, and must not keep the transaction open.
+    Raises Unavailable if it lacks another one each time."""
     ready: Ready = {}
-    while True:
+    for _ in range(ATTEMPTS):
         try:
             return await attempt(ready)
         except ToWorkOut as lacking:
-            ready[lacking.key] = await worked_out(node, who, lacking.key)
+            await _work_out(node, who, lacking, ready)
+    raise Unavailable("the branches of this merge are changing too fast; try again")
 
 
-async def worked_out(node: Node, who: str, key: Key) -> Outcome:
-    """Compute the outcome of a merge, outside of any transaction. Callers who need it meanwhile wait for it.
-    Raises TooLarge, NotFound, RateLimited."""
-    async with node.outcomes.turn(key):
-        if (outcome := node.outcomes.get(key)) is None:
-            repo_id, bases, ours, theirs, apart = key
-            work = Working(node, None, repo_id, who, partial(node.objects.read_many, repo_id=None))
-            outcome = await work.outcome_of(list(bases), ours, theirs, apart)
-    return outcome
+async def _work_out(node: Node, who: str, lacking: ToWorkOut, ready: Ready) -> None:
+    key, chain = lacking.key, lacking.chain
+    load = partial(node.objects.read_many, repo_id=None) if chain is None else chain.load
+    texts = dict(lacking.texts)
+    outcome = ready[key] = await worked_out(node, who, key, load, texts)
+    repo_id, _, root, _, apart = key
+    for bases, theirs in lacking.follow:
+        if outcome.merged.conflicts or chain is None:
+            return
+        if outcome.merged.changes:
+            root = await chain.update(root, dict(outcome.merged.changes))
+        key = (repo_id, bases, root, theirs, apart)
+        texts |= outcome.merged.texts
+        outcome = ready[key] = await worked_out(node, who, key, load, texts)
+
+
+async def worked_out(
+    node: Node, who: str, key: Key, load: Load, texts: Mapping[bytes, bytes] = MappingProxyType({})
+) -> Outcome:
+    """Compute the outcome of a merge of directories that `load` reads, outside of any transaction. `texts`:
+    those that are in memory alone. Callers who need it meanwhile wait for it; nobody waits for the budget of
+    somebody else. Raises TooLarge, NotFound, RateLimited."""
+    repo_id, bases, ours, theirs, apart = key
+    paid = False
+    while True:
+        with contextlib.suppress(_Owing):
+            async with node.outcomes.turn(key):
+                if (outcome := node.outcomes.get(key)) is not None:
+                    return outcome
+                work = Working(node, None, repo_id, who, load, paid=paid)
+                work.texts.update(texts)
+                return await work.outcome_of(list(bases), ours, theirs, apart)
+        await node.workers.afford(who)
+        paid = True
 
 
 class Working:
@@ -121,10 +170,17 @@ class Working:
     transaction, where anything else raises ToWorkOut. None: compute."""
 
     def __init__(
-        self, node: Node, tx: Tx | None, repo_id: str, who: str, load: Load, ready: Ready | None = None
+        self,
+        node: Node,
+        tx: Tx | None,
+        repo_id: str,
+        who: str,
+        load: Load,
+        ready: Ready | None = None,
+        paid: bool = False,
     ) -> None:
         self._node, self._tx, self._repo_id, self._who, self._load = node, tx, repo_id, who, load
-        self._ready = ready
+        self._ready, self._paid = ready, paid
         self.texts: dict[bytes, bytes] = {}
         self._compared: dict[bytes, bytes] = {}
         self._directories: tree.Known = {}
@@ -234,7 +290,7 @@ class Working:
             ways = search.exact
             if key is not None:
                 size = sum(map(len, texts.values()))
-                ways = await self._node.workers.run(self._who, size, heavy.moved, search, texts)
+                ways = await self._call(size, heavy.moved, search, texts)
                 self._node.found_moves.put(key, ways)
             side_moves.append(ways)
         return Moves(*side_moves)
@@ -249,11 +305,19 @@ class Working:
         for part in batches(rest.texts.items(), TURN_BYTES, _weight):
             sides = [_texts_of(entries, texts) for _, entries in part]
             size = sum(len(text) for side in sides for text in side)
-            joined = await self._node.workers.run(self._who, size, heavy.joined, sides)
+            joined = await self._call(size, heavy.joined, sides)
             for (path, _), text in zip(part, joined, strict=True):
                 texts_by_path[path] = text
                 joins.put(keys[path], (text,))
         return {**before, **texts_by_path}
+
+    async def _call(self, size: int, call: Callable[..., T], *arguments: object) -> T:
+        """Call a function beside the relay. A merge that has begun goes on, whatever it owes by then: it is
+        bounded, and others wait for it."""
+        if not self._paid and self._node.workers.owes(self._who, size):
+            raise _Owing
+        self._paid = self._paid or size > LITTLE
+        return await self._node.workers.go_on(self._who, size, call, *arguments)
 
     async def _read_texts(self, sizes: Mapping[bytes, int]) -> Mapping[bytes, bytes]:
         """Texts by digest. Raises TooLarge."""

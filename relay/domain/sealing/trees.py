@@ -71,12 +71,23 @@ class Said:
 
 @dataclass(slots=True)
 class Chain:
-    """Trees that build on one another; directories of earlier ones are read from memory."""
+    """Trees that build on one another; directories of earlier ones are read from memory. `tx`: the
+    transaction that they are made in; None outside of any."""
 
     view: View
-    tx: Tx
+    tx: Tx | None
     written: dict[bytes, bytes] = field(default_factory=dict)
     size: int = 0
+
+    @property
+    def inside(self) -> Tx:
+        """The transaction of a chain that has one."""
+        assert self.tx is not None  # noqa: S101  # only `apart` has none
+        return self.tx
+
+    def apart(self) -> Chain:
+        """The same trees, to go on from outside of the transaction."""
+        return Chain(self.view, None, dict(self.written), self.size)
 
     async def update(
         self,
@@ -178,7 +189,7 @@ async def _finalize(view: View, body: FinalizeSealsRequest, worked: landing.Work
 async def _draft_seals(
     chain: Chain, ref: RefRow, body: PrepareSealsRequest, changes_by_seal: list[dict[str, TreeEntry | None]]
 ) -> list[SealDraft]:
-    root = await rows.root_of(chain.tx, ref.repo_id, ref.head) if ref.head else None
+    root = await rows.root_of(chain.inside, ref.repo_id, ref.head) if ref.head else None
     parent = ref.head
     drafts: list[SealDraft] = []
     for delta, changes in zip(body.seals, changes_by_seal, strict=True):
@@ -253,7 +264,7 @@ async def _require_caps(chain: Chain, root: bytes | None, changes: dict[str, Tre
     manifest = changes.get(MANIFEST, before.get(MANIFEST))
     text = None
     if manifest is not None and manifest.kind == "text" and manifest.size <= limits.MANIFEST_BYTES:
-        payloads = await content.read(chain.view.node, chain.tx, chain.view.repo.id, [manifest.digest])
+        payloads = await content.read(chain.view.node, chain.inside, chain.view.repo.id, [manifest.digest])
         text = payloads[manifest.digest]
     cap = await asyncio.to_thread(file_cap, text, kind)  # the longest manifest takes most of a second
     for path, entry in large.items():

@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
+from localstore.core.errors import Unavailable
+from localstore.core.merge.three_way import Merged
 from relay.caller import View
 from relay.db.schema import tables
 from relay.domain.merging import trial, work
 from relay.domain.merging.work import Working
 from relay.domain.proposal import branches, proposal, versions
-from relay.memory import texts
-from relay.memory.outcomes import Outcomes
+from relay.memory import texts, workers
+from relay.memory.outcomes import Outcome, Outcomes
 from relay.memory.trees import Directories
+from tests.patience import PATIENCE
 from tests.relay.conftest import Relay
 from tests.relay.domain.merging.test_merge import refused
 from tests.relay.histories import Repository, ok, own
@@ -264,12 +268,12 @@ def test_texts_that_were_joined_are_not_joined_again(
     assert stands(repo, n) == ("behind", [])
 
 
-@pytest.mark.parametrize("way", ["squash", None])
+@pytest.mark.parametrize("way", ["squash", "rebase", None])
 def test_no_transaction_is_open_while_texts_are_joined(
     repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch, way: str | None
 ) -> None:
     """Joining waits for its turn and its budget, and a relay reads with few connections."""
-    read, run = relay.node.db.read, relay.node.workers.run
+    read, run = relay.node.db.read, relay.node.workers.go_on
     reading: list[Any] = []
     joined: list[bool] = []
 
@@ -290,14 +294,92 @@ def test_no_transaction_is_open_while_texts_are_joined(
     for job in (branches.TRIALS, versions.JOB):
         monkeypatch.setitem(relay.node.jobs._handlers, job, idle)
     mine, theirs = (f"{side} {way} {repo.id}".encode() for side in ("mine", "theirs"))  # joined nowhere yet
-    n = apart(repo, {"page": put(2, mine)}, {"page": put(8, theirs)})
+    n = apart(repo, {"page": put(2, mine)}, {"page": put(8, theirs)}, {"page": put(5, theirs)})
     monkeypatch.setattr(relay.node.db, "read", counted)
-    monkeypatch.setattr(relay.node.workers, "run", watched)
+    monkeypatch.setattr(relay.node.workers, "go_on", watched)
     if way is None:
         assert stands(repo, n) == ("behind", [])
     else:
         assert ok(prepare(repo, n, way))["merged"] == ["page"]
-    assert joined == [False]
+    assert joined == [False] * (2 if way == "rebase" else 1)
+
+
+def test_a_rebase_of_joined_texts_keeps_each_seal(repo: Repository) -> None:
+    first = {"page": put(8, b"theirs"), "new": b"1\n"}
+    second = {"page": put(8, b"theirs", put(5, b"again")), "new": b"2\n"}
+    n = apart(repo, {"page": put(2, b"mine"), "other": b"1\n"}, first, second)
+    made = ok(prepare(repo, n, "rebase"))
+    assert made["merged"] == ["page"]
+    assert [seal["message"] for seal in made["seals"]] == ["topic 1", "topic 2"]
+    done = ok(finalize(repo, n, made))
+    page = repo.http.get(f"{repo.url}/raw/{done['merged_seal']}/page").content
+    assert page == put(2, b"mine", put(5, b"again", put(8, b"theirs")))
+
+
+def test_a_rebase_stops_at_the_first_seal_that_conflicts(repo: Repository) -> None:
+    n = apart(
+        repo,
+        {"page": put(5, b"mine")},
+        {"page": put(8, b"theirs")},
+        {"page": put(8, b"theirs", put(5, b"theirs too"))},
+        {"page": put(8, b"later", put(5, b"theirs too"))},
+    )
+    assert refused(prepare(repo, n, "rebase"), 409, "merge_conflict")["files"] == ["page"]
+
+
+async def test_branches_that_move_for_ever_end_a_merge() -> None:
+    """A merge that lacks another outcome each time is refused, and not tried without an end."""
+    lacking = iter(range(1000))
+
+    class Always(Outcomes):
+        def get(self, key: Any) -> Any:
+            return Outcome(Merged({}, {}, [], []), {})
+
+    async def attempt(ready: Any) -> None:
+        raise work.ToWorkOut(("repo", (None,), b"ours", b"%d" % next(lacking), False))
+
+    node: Any = SimpleNamespace(outcomes=Always(), objects=SimpleNamespace(read_many=idle))
+    with pytest.raises(Unavailable):
+        await work.outside(node, "somebody", attempt)
+    assert next(lacking) == work.ATTEMPTS
+
+
+def test_nobody_waits_for_the_budget_of_somebody_else(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has no budget left does not keep others from working out the same merge."""
+    monkeypatch.setattr(work, "LITTLE", 0)
+    monkeypatch.setattr(workers, "LITTLE", 0)
+    for job in (branches.TRIALS, versions.JOB):
+        monkeypatch.setitem(relay.node.jobs._handlers, job, idle)
+    mine, theirs = (f"{side} {repo.id}".encode() for side in ("mine", "theirs"))  # joined nowhere yet
+    n = apart(repo, {"page": put(2, mine)}, {"page": put(8, theirs)})
+    relay.run(versions.settle(relay.node, repo.id, n))
+    order: list[str] = []
+
+    async def settle(who: str) -> None:
+        await trial.settle(relay.node, repo.id, n, who)
+        order.append(who)
+
+    async def race() -> None:
+        waits, goes_on = asyncio.Event(), asyncio.Event()
+
+        async def afford(who: str) -> None:
+            waits.set()
+            await goes_on.wait()
+
+        monkeypatch.setattr(relay.node.workers, "afford", afford)
+        monkeypatch.setattr(relay.node.workers, "owes", lambda who, size: who == "poor")
+        poor = asyncio.create_task(settle("poor"))
+        async with asyncio.timeout(PATIENCE):
+            await waits.wait()
+            await settle("rich")
+            goes_on.set()
+            await poor
+
+    relay.run(race())
+    assert order == ["rich", "poor"]
+    assert stands(repo, n) == ("behind", [])
 
 
 def test_who_asks_for_a_merge_that_is_worked_out_waits_for_it(
