@@ -192,14 +192,16 @@ def bring_along(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
         if entry.kind == row.kind == target.kind == "text":
             brought = _bring_text(copy, entry, remote, target)
         else:
-            brought = entry.kind == row.kind == target.kind == "blob" and _bring_bytes(copy, entry, row, new)
+            brought = entry.kind == row.kind == target.kind == "blob" and _bring_bytes(
+                copy, entry, remote, new
+            )
     except (NotFound, PayloadMissing, ServerMisbehaved):
         brought = False
-    if brought:
-        with copy.db.step():
-            adopt(copy, remote, row.digest)
-        copy.followed.edited.add(new)
     (copy.followed.moved if brought else copy.followed.back).append((old, new))
+    if brought:
+        copy.followed.edited.add(new)
+        if target.kind == "text":
+            settle(copy, [new])  # a failure is not hidden: the edit is recorded, and the next round writes it
     return brought
 
 
@@ -246,8 +248,8 @@ def _on_disk(copy: WorkingCopy, path: str) -> TreeEntry | None:
 
 def _bring_text(copy: WorkingCopy, entry: PathRecord, remote: Remote, target: PathRecord) -> bool:
     """Make a pending edit of the target, the file that the missing one was renamed to: what turns the last
-    text that the disk had into the branch's, joined with edits that are not confirmed. Returns False if the
-    texts conflict."""
+    text that the disk had into the branch's, joined with edits that are not confirmed. In the same step, what
+    the branch has at the old name is recorded as known. Returns False if the texts conflict."""
     assert entry.shadow is not None  # noqa: S101 - asked by `bring_along`
     base, theirs = copy.text(entry.shadow), text_of(copy, remote)
     if entry.pending:
@@ -262,21 +264,27 @@ def _bring_text(copy: WorkingCopy, entry: PathRecord, remote: Remote, target: Pa
         with copy.db.step():
             add_edit(copy, target, base, theirs)
             copy.save(target)
+            adopt(copy, remote, remote.row.digest)
     except TextsConflict:
         return False
-    settle(copy, [target.path])
     return True
 
 
-def _bring_bytes(copy: WorkingCopy, entry: PathRecord, row: Row, new: str) -> bool:
+def _bring_bytes(copy: WorkingCopy, entry: PathRecord, remote: Remote, new: str) -> bool:
+    """Write the branch's bytes, then record them at the old name as known: after a death in between, the file
+    has them already."""
+    row = remote.row
     if entry.shadow is None or copy.digest_on_disk(new) not in (entry.shadow, row.digest):
         return False
-    if copy.digest_on_disk(new) == row.digest:
-        return True
-    content = dict(copy.fetch({row.digest: row.size}, keep=False)).get(row.digest)
-    if content is None or blake3(content) != row.digest:
-        return False
-    return written(copy, new, content, entry.shadow)
+    if copy.digest_on_disk(new) != row.digest:
+        content = dict(copy.fetch({row.digest: row.size}, keep=False)).get(row.digest)
+        if content is None or blake3(content) != row.digest:
+            return False
+        if not written(copy, new, content, entry.shadow):
+            return False
+    with copy.db.step():
+        adopt(copy, remote, row.digest)
+    return True
 
 
 # --- saved under the old name after the rename came

@@ -28,6 +28,7 @@ from svc.flows.pull import pull as pull_copy
 COLUMNS = (
     Column("seal", kind="id"),
     Column("changed"),
+    Column("removed"),
     Column("live"),
     Column("conflicts"),
     Column("skipped"),
@@ -87,18 +88,20 @@ def pull(
 
 def _sentence(done: Pulled) -> str:
     at = f" at {done.seal[:12]}" if done.seal else ""
+    removed = set(done.removed)
+    names = path_list(f"{path} (removed)" if path in removed else path for path in done.changed)
     if done.dry_run:
-        listed = f": {path_list(done.changed)}" if done.changed else ""
-        return f"Would change {count(len(done.changed), 'file')}{listed}"
+        return f"Would change {count(len(done.changed), 'file')}{': ' if names else ''}{names}"
     if not done.changed:
         return f"Up to date{at}"
-    return f"Changed {count(len(done.changed), 'file')}{at}: {path_list(done.changed)}"
+    return f"Changed {count(len(done.changed), 'file')}{at}: {names}"
 
 
 def _record(done: Pulled) -> dict[str, object]:
     return {
         "seal": done.seal,
         "changed": done.changed,
+        "removed": done.removed,
         "live": done.live,
         "conflicts": [conflict_record(conflict) for conflict in done.conflicts],
         "skipped": [skipped_record(item) for item in done.skipped],

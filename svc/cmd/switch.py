@@ -8,7 +8,7 @@ import typer
 
 from localstore.core.errors import EXIT_FAILED, UsageError
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.working_copy import count, note_conflicts, note_merged, path_list
+from svc.cmd.frame.working_copy import conflict_record, count, note_conflicts, note_merged, path_list
 from svc.console import Column, answers
 from svc.flows.place.folder import copy_for_pulling
 from svc.flows.place.refs import HEADS
@@ -16,7 +16,14 @@ from svc.flows.place.target import target_of
 from svc.flows.pull import Mode
 from svc.flows.switch import switch as switch_copy
 
-COLUMNS = (Column("branch"), Column("seal", kind="id"), Column("changed"), Column("carried"), Column("trash"))
+COLUMNS = (
+    Column("branch"),
+    Column("seal", kind="id"),
+    Column("changed"),
+    Column("conflicts"),
+    Column("carried"),
+    Column("trash"),
+)
 
 
 @answers(COLUMNS)
@@ -53,6 +60,7 @@ def switch(
             "branch": branch,
             "seal": None,
             "changed": [],
+            "conflicts": [],
             "carried": [],
             "trash": None,
         }
@@ -73,6 +81,7 @@ def switch(
         "branch": target.branch if target.seal is None else None,
         "seal": done.pulled.seal,
         "changed": done.pulled.changed,
+        "conflicts": [conflict_record(conflict) for conflict in done.pulled.conflicts],
         "carried": done.carried,
         "trash": str(done.trash) if done.trash else None,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 from typing import Literal
 
@@ -39,7 +40,8 @@ class Pulled(msgspec.Struct):
     """The result of a pull or of its dry run."""
 
     seal: str | None  # the head that the folder has now; None: the branch has none
-    changed: list[str] = msgspec.field(default_factory=list)  # paths that were written or removed
+    changed: list[str] = msgspec.field(default_factory=list)  # paths that were written, merged or removed
+    removed: list[str] = msgspec.field(default_factory=list)  # those of them that are gone
     # path → handles of others with unsealed edits
     live: dict[str, list[str]] = msgspec.field(default_factory=dict)
     # path merged with edits of others → a handle, None if unknown
@@ -87,20 +89,26 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
         mark(copy, copy.entries.keys() if MANIFEST in changed else changed)
     if new is not None:
         copy.record_seal(head, new.changes, whole=new.whole, tree=new.tree)
+    merged, conflicts = merged_with(copy), conflict_copies(copy)
+    changed = sorted({*changed, *merged, *(conflict.path for conflict in conflicts)})
     return Pulled(
         seal=head,
-        changed=sorted(changed),
+        changed=changed,
+        removed=[path for path in changed if path not in copy.entries and not _is_file(copy, path)],
         live=_live_edits(copy),
-        merged=merged_with(copy),
-        conflicts=conflict_copies(copy),
+        merged=merged,
+        conflicts=conflicts,
         skipped=scan.skipped + unwritable(copy),
         trash=trash,
         given_up=given_up,
         replaced=replaced,
-        returned={
-            path: deleted[path] for path in sorted(changed) if path in deleted and path in copy.entries
-        },
+        returned={path: deleted[path] for path in changed if path in deleted and path in copy.entries},
     )
+
+
+def _is_file(copy: WorkingCopy, path: str) -> bool:
+    info = copy.files.stat(path)
+    return info is not None and stat.S_ISREG(info.st_mode)
 
 
 def _deleted_here(copy: WorkingCopy, scan: Scan) -> dict[str, str | None]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.errors import UsageError
+from localstore.core.errors import EXIT_FAILED, UsageError
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.working_copy import count, note_conflicts, note_skipped
 from svc.console import Column, answers
@@ -42,7 +42,8 @@ def clone(
 
     The last seal of the branch, every seal and file verified; with -b TAG or -b SEAL that one, to be read
     only. Of a large file only what no other one here holds is fetched. An interrupted clone goes on where it
-    stopped. Public repositories need no session. The address that git clone takes names the repository too.
+    stopped; it exits 1 if a file of yours was in the way, and svc resolve ends such a conflict. Public
+    repositories need no session. The address that git clone takes names the repository too.
 
     Examples:
     svc repo clone alice/notes
@@ -79,3 +80,5 @@ def clone(
     if done.reused:
         what += f"; {size(done.reused)} of them were on this machine and not fetched"
     ctx.out.done(f"Cloned {repo.full_name} into {target}: {what}", record, COLUMNS, value=str(target))
+    if done.conflicts:
+        ctx.exit(EXIT_FAILED)

@@ -16,6 +16,8 @@ from localstore.sync.remote import read_remote
 from localstore.sync.transfer.send import batch_of
 from localstore.sync.working_copy import WorkingCopy
 from svc.cmd.watch import sentence_of
+from tests.localstore.histories import Killed
+from tests.localstore.life import Life
 from tests.localstore.live.test_rest import Device, require_rest
 from tests.localstore.model_relay import ModelRelay
 
@@ -194,6 +196,50 @@ def test_an_edit_that_came_and_was_not_written_when_the_agent_was_killed(
     require_rest(relay, ann, bob)
     tree = relay.tree("main")
     assert (b"by bob" in tree["b.txt"], b"more" in tree["b.txt"], "a.txt" in tree) == (True, more, False)
+
+
+def test_an_edit_lands_once_in_the_renamed_text_wherever_the_agent_was_killed(tmp_path: Path) -> None:
+    for end in range(1, 1000, 2):
+        root, relay = tmp_path / str(end), ModelRelay()
+        root.mkdir()
+        ann, bob = Device(root, relay, "ann"), Device(root, relay, "bob")
+        ann.place.write("a.txt", "a.txt\n" + TEXT)
+        ann.place.push()
+        bob.place.pull()
+        for device in (ann, bob):
+            device.turn()
+        edit(bob, "a.txt", "line 3", "by bob")
+        bob.capture()
+        finish(bob)
+        rename(ann, "a.txt", "b.txt")
+        ann.capture()
+        life, killed = Life(end), False
+        try:
+            ann.round(lambda copy, dying=life, device=ann: _bring_dying(copy, device, dying))  # type: ignore[misc]
+        except Killed:
+            killed = True
+        ann.rounds.close()
+        ann.rounds = Rounds()
+        ann.saves = ["a.txt", "b.txt"]  # an agent that begins walks the folder
+        if b"by bob" in ann.place.read("b.txt"):
+            edit(ann, "b.txt", "by bob", "by bob and ann")
+        require_rest(relay, ann, bob)
+        tree = relay.tree("main")
+        assert (sorted(tree), tree["b.txt"].count(b"by bob")) == (["b.txt"], 1), end
+        for device in (ann, bob):
+            device.rounds.close()
+        if not killed:
+            assert end > 10
+            return
+
+
+def _bring_dying(copy: WorkingCopy, device: Device, life: Life) -> None:
+    device.rounds.bootstrap(copy)
+    updates = device.rounds.outgoing(copy)
+    answers = copy.transport.updates(batch_of(copy, updates))
+    device.rounds.answered(copy, updates, answers)
+    with life.over(copy):
+        device.rounds.bring(copy)
 
 
 def test_both_rename_it(relay: ModelRelay, pair: tuple[Device, Device]) -> None:

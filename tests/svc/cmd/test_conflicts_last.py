@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from localstore.folder import link
+from localstore.folder.identity import prepare_link
 from tests.svc.cmd.test_resolve import handle
 from tests.svc.conftest import Svc
 
@@ -220,3 +222,55 @@ def test_switch(alice: Svc, apart: Callable[[Files, Files], None]) -> None:
     kept = {one["path"]: copy_of(one["kept_as"]) for one in listed}
     assert (kept["page"], Path("gone.txt").read_text()) == ("mine\n", "mine\n")
     assert alice("push", "-m", "Mine").code == 1
+
+
+def test_a_pull_says_what_it_merged_and_removed(
+    alice: Svc, apart: Callable[[Files, Files], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that was renamed here and edited there, and one that is gone."""
+    lines = [f"line {number}\n" for number in range(20)]
+    apart({}, {"long.txt": "".join(lines), "page": None})
+    assert alice("push", "-m", "Long").code == 0
+    here = Path.cwd()
+    monkeypatch.chdir(tmp_path / "other")
+    assert alice("pull").err.endswith(": long.txt, page (removed)\n")
+    apply({"long.txt": "".join(["theirs\n", *lines[1:]]), "both": None})
+    assert alice("push", "-m", "Theirs").code == 0
+    monkeypatch.chdir(here)
+    Path("long.txt").rename("renamed.txt")
+    rehearsed = alice("pull", "--merge", "--dry-run")
+    assert "Would change 2 files: both (removed), renamed.txt\n" in rehearsed.out, rehearsed
+    told = alice("pull", "--merge", "--json", "changed,removed")
+    assert json.loads(told.out) == {"changed": ["both", "renamed.txt"], "removed": ["both"]}
+    assert Path("renamed.txt").read_text() == "".join(["theirs\n", *lines[1:]])
+
+
+def test_a_pull_that_only_kept_a_copy_is_not_up_to_date(
+    alice: Svc, apart: Callable[[Files, Files], None]
+) -> None:
+    theirs, mine, _ = KINDS["gone"]
+    apart(theirs, mine)
+    told = alice("pull", "--merge")
+    assert (told.code, "Up to date" in told.err) == (1, False), told
+    assert told.err.endswith(": gone.txt (removed)\n")
+
+
+def test_a_clone_goes_on_beside_a_file_of_the_user(
+    alice: Svc, apart: Callable[[Files, Files], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apart({}, {})
+    folder = tmp_path / "begun"
+    folder.mkdir()
+    prepare_link(folder)
+    link.write_repo(folder, link.read_repo(Path.cwd()))
+    (folder / "page").write_text("mine\n")
+    told = alice("repo", "clone", f"{handle()}/app", str(folder))
+    assert told.code == 1, told
+    monkeypatch.chdir(folder)
+    [conflict] = json.loads(alice("conflicts", "--json").out)
+    assert (conflict["path"], copy_of(conflict["kept_as"])) == ("page", "mine\n")
+    refused = alice("push", "-m", "Mine")
+    assert (refused.code, "svc resolve page" in refused.err) == (1, True), refused
+    assert alice("resolve", "page", "--mine").code == 0
+    assert (Path("page").read_text(), alice("conflicts").code) == ("mine\n", 0)
+    assert alice("push", "-m", "Mine").code == 0

@@ -3,19 +3,15 @@ file aside was killed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from localstore.folder.files import Files
 from localstore.record.conflicts import RecordedConflict
 from svc.flows.merge.resolve import conflicts
 from svc.flows.pull import pull
-from tests.localstore.folder.test_writer import STEPS
 from tests.localstore.histories import Killed
+from tests.localstore.life import Life
 from tests.localstore.live.test_rounds import Side
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place
@@ -82,46 +78,9 @@ def content(place: Place, conflict: RecordedConflict) -> bytes:
     return (next(kept.iterdir()) if kept.is_dir() else kept).read_bytes()
 
 
-class Life:
-    """A process that is killed at its step number `end`: an operation on a file, or the begin or the end of a
-    step of the record."""
-
-    def __init__(self, end: int) -> None:
-        self.end, self.steps = end, 0
-
-    def count(self) -> None:
-        self.steps += 1
-        if self.steps == self.end:
-            raise Killed
-
-    def pull(self, place: Place) -> None:
-        with place.device() as device:
-            device.files.close()
-            device.files = MortalFiles(place.folder, self)
-            step = device.db.step
-
-            @contextmanager
-            def mortal() -> Iterator[None]:
-                self.count()
-                with step():
-                    yield
-                self.count()
-
-            device.db.step = mortal  # type: ignore[method-assign]
-            pull(device, "merge")
-
-
-class MortalFiles(Files):
-    """Counts each operation as a step of the life."""
-
-    def __init__(self, root: Path, life: Life) -> None:
-        super().__init__(root)
-        self._life = life
-
-    def __getattribute__(self, name: str) -> Any:
-        if name in STEPS:
-            self._life.count()
-        return super().__getattribute__(name)
+def pull_dying(place: Place, life: Life) -> None:
+    with place.device() as device, life.over(device):
+        pull(device, "merge")
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -132,7 +91,7 @@ def test_no_kill_makes_a_conflict_forgotten(tmp_path: Path, part: int) -> None:
         ann.push()
         change_mine(bob)
         try:
-            Life(end).pull(bob)
+            pull_dying(bob, Life(end))
             assert end > 40
             break
         except Killed:
@@ -148,7 +107,7 @@ def test_kills_one_after_the_other_make_no_conflict_forgotten(tmp_path: Path) ->
     change_mine(bob)
     for end in range(1, 1000):
         try:
-            Life(end).pull(bob)
+            pull_dying(bob, Life(end))
             break
         except Killed:
             continue
