@@ -113,6 +113,9 @@ SCREENS = {
     "new": "\r3aStalls\r",
     "merge": "\r3p\rM",
     "inbox": "i",
+    "sync": "s",
+    "security": "\r6",
+    "insights": "\r7",
 }
 
 

@@ -51,6 +51,7 @@ SEAL = "seal"
 SHOWN = frozenset({"run", "version", "advisory", "report", "webhook"})  # parameters that screens know by name
 TICK = 10.0  # seconds between two looks at what times say by now
 QUEUE_EVERY = 30.0  # seconds between attempts to send what waits
+QUEUE_AGAIN = 3.0  # seconds after which the outbox is read again that another process was sending
 
 
 class SvcApp(KeysInOrder, inherit_bindings=False):
@@ -220,6 +221,20 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         if sending is not None:
             self._on_queue(lambda: sending.retry(again) if again else None)
 
+    def look_at_outbox(self) -> None:
+        """Show what is in the outbox by now: the agent and commands send it as well."""
+        sending, screen = self.sending, self.screen
+        if sending is None:
+            return
+
+        def work() -> None:
+            with suppress(SvcError):
+                entries = sending.entries()
+                if entries != self.entries:
+                    self.call_from_thread(self._show_queue, screen, entries)
+
+        self.run_worker(work, thread=True, group="look", exclusive=True, exit_on_error=False)
+
     def drop_entry(self, entry: QueuedAction) -> None:
         sending = self.sending
         if sending is not None:
@@ -247,6 +262,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
                 report = sending.send() if send else Report()
             except SvcError as error:
                 self.call_from_thread(self._queue_refused, screen, error)
+                self.call_from_thread(self.set_timer, QUEUE_AGAIN, self.look_at_outbox)
                 return
             self.call_from_thread(self._queue_sent, screen, sending.entries(), report)
 

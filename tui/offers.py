@@ -31,7 +31,6 @@ _RIGHTS: dict[str, tuple[str, ...]] = {
     "label.delete": ("label delete",),
     "label.clone": ("label clone",),
     # --- proposals
-    "proposal.create": ("pr create",),
     "proposal.get": ("pr view",),
     "proposal.versions": ("pr versions", "pr range-diff"),
     "proposal.update_branch": ("pr update-branch",),

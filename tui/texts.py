@@ -125,6 +125,11 @@ def timed(work: Callable[[], T]) -> tuple[T | None, bool]:
     return within(SECONDS, whole), not done
 
 
+def beginning(text: str, lines: int, size: int) -> str:
+    """The first lines of a text, at most so many and so many characters."""
+    return "\n".join(text[:size].split("\n", lines)[:lines])
+
+
 def first_words(text: str) -> str:
     """The first line of a Markdown text without Markdown signs, for a row."""
     first = text.strip().partition("\n")[0]

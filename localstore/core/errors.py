@@ -226,7 +226,7 @@ class ConfirmationNeeded(UsageError):
     code = "confirmation_needed"
 
     def __init__(self, action: str) -> None:
-        super().__init__(f"{action} needs a yes and there is no terminal to ask on; add --yes")
+        super().__init__(f"{action}: there is no terminal to ask on; add --yes to confirm")
 
 
 class ServerUnreachable(ClientError):

@@ -31,6 +31,9 @@ def tui(
         str, typer.Option("--images", help="auto, kitty, iterm2, sixel or blocks: how pictures are drawn")
     ] = "auto",
     plain: Annotated[bool, typer.Option("--plain", help="Numbered lines instead of a drawn screen")] = False,
+    no_mouse: Annotated[
+        bool, typer.Option("--no-mouse", help="Leave clicks and selecting to the terminal")
+    ] = False,
     web: Annotated[bool, typer.Option("--web", help="In a browser of this machine")] = False,
     port: Annotated[int, typer.Option("--port", help="With --web: the port; 0 takes a free one")] = 0,
     no_browser: Annotated[
@@ -62,7 +65,8 @@ def tui(
             "the app needs a terminal, and ssh gives a command none: ssh -t HOST; or read numbered lines: "
             "ssh HOST tui --plain"
         )
-    _open(ctx.obj, theme, images, plain or not (ctx.obj.draws or _in_page(ctx.obj.environment)))
+    plain = plain or not (ctx.obj.draws or _in_page(ctx.obj.environment))
+    _open(ctx.obj, theme, images, plain, mouse=not no_mouse)
 
 
 def _in_page(environment: Mapping[str, str]) -> bool:
@@ -105,7 +109,7 @@ def _serve(ctx: Ctx, theme: str, images: str, plain: bool, port: int, no_browser
     serve(Serving(words, theme, urlsplit(server).netloc), listen(port), ready, ctx.out.note)
 
 
-def _open(run: Run, theme: str, images: str, plain: bool) -> None:
+def _open(run: Run, theme: str, images: str, plain: bool, *, mouse: bool) -> None:
     from localstore import known
     from tui.client import Client
 
@@ -154,7 +158,7 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
         notice="" if ssh is None else SIGNS if ssh.agent else READS_AND_TALKS,
     )
     settle()
-    app.run()
+    app.run(mouse=mouse)
     if app.ended_by:
         from tui.display.driver import die_of
 

@@ -18,6 +18,7 @@ from tui.screens.code.overview import Overview
 from tui.screens.home import Home
 from tui.screens.lists.inbox import Inbox
 from tui.screens.lists.insights import Insights
+from tui.screens.lists.new_release import NewRelease
 from tui.screens.lists.releases import Releases, ReleaseScreen
 from tui.screens.lists.runs import RunScreen, Workflows
 from tui.screens.lists.security import Security
@@ -33,6 +34,7 @@ from tui.screens.tables import PLACES, actions_in, require_keys
 from tui.screens.talk.issue import IssueScreen
 from tui.screens.talk.issues import Issues
 from tui.screens.talk.new_issue import NewIssue
+from tui.screens.talk.new_proposal import NewProposal
 
 PLACED = [(place, action) for place in PLACES for action in actions_in(place)]
 FORBIDDEN = ("ctrl+", "alt+")
@@ -44,6 +46,8 @@ OWNERS = {
     "edit": (Edit, SvcApp),
     "issues": (Issues, RepoScreen, SvcApp),
     "new issue": (NewIssue, SvcApp),
+    "new proposal": (NewProposal, SvcApp),
+    "new release": (NewRelease, SvcApp),
     "issue": (IssueScreen, SvcApp),
     "releases": (Releases, RepoScreen, SvcApp),
     "release": (ReleaseScreen, SvcApp),

@@ -121,7 +121,7 @@ async def test_a_file_opens_with_its_blame_and_history(project: str, open_app: O
         assert "First" in text
         text = await press(pilot, "enter")
         assert "+    return 2" in text
-        assert "seal" in text and "  Second" in text and "✓ signed  1 file\n" in text
+        assert "seal" in text and "  Second" in text and "✓ signed  1 file " in text
         assert "Second" in await press(pilot, "escape")
         assert "return 2" in await press(pilot, "escape")
         assert "return 1" in await press(pilot, "left_square_bracket")
@@ -310,9 +310,20 @@ async def test_a_click_chooses_a_row_and_another_one_opens_it(project: str, open
         rows = shown(pilot.app).splitlines()  # type: ignore[arg-type]
         at = (4, next(place for place, row in enumerate(rows) if "README.md" in row))
         await pilot.click(offset=at)
-        assert "▌README.md" in await settle(pilot)
+        assert "▌  README.md" in await settle(pilot)
         await pilot.click(offset=at)
         assert "Read me." in await settle(pilot)
+
+
+async def test_a_click_on_a_tab_or_a_key_of_the_footer(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(99, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        row = (await sees(pilot, "3 Issues", "README.md")).splitlines()[1]
+        await pilot.click(offset=(row.index("3 Issues") + 3, 1))
+        text = await sees(pilot, "Issues, open 0")
+        await pilot.click(offset=(text.splitlines()[-1].index("new"), 23))
+        await sees(pilot, "title of the issue", "needed")
 
 
 def test_the_wheel_scrolls_and_takes_the_cursor_along() -> None:

@@ -123,17 +123,17 @@ async def test_the_form_of_an_issue_takes_a_template_a_text_labels_and_people(
         await press(pilot, "n")
         await sees(pilot, "two")
         await press(pilot, "G", "g", "j", "j", "j", "j", "enter", "enter")
-        await sees(pilot, f"people    @{me}")
+        await sees(pilot, f"people    @{me[:20]}")
         await press(pilot, "escape")
         assert "Stalls" not in await settle(pilot)
     async with open_app().run_test(size=(120, 40)) as pilot:  # the draft is there again
         await settle(pilot)
         await press(pilot, "enter", "3", "a")
-        await sees(pilot, "title     Stalls", "● bug", "two", f"people    @{me}")
+        await sees(pilot, "title     Stalls", "● bug", "two", f"people    @{me[:20]}")
         await press(pilot, "S")
         await sees(pilot, "#2 Stalls")
         await press(pilot, "a", "escape")
-        text = await sees(pilot, "title     none")
+        text = await sees(pilot, "title     needed")
         assert "bug" not in text and "two" not in text
         assert "needs a title" in await press(pilot, "S")
     found = api(alice, "repos/{id}/issues/2")
@@ -206,6 +206,62 @@ async def test_a_comment_is_written_in_the_editor(
         text = await press(pilot, "E")
         assert "two" in text
         assert list(drafts.iterdir()) == []
+
+
+async def test_the_text_of_a_new_issue_from_the_editor_leaves_no_draft(
+    issue: str, alice: Svc, open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\necho by night >> $1\n")
+    editor.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(editor))
+    monkeypatch.delenv("VISUAL", raising=False)
+    drafts = Path(os.environ["SVC_HOME"]) / "drafts"
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        monkeypatch.setattr(type(pilot.app), "suspend", lambda self: _Nothing())
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        await press(pilot, "a")
+        await press(pilot, *"Hangs", "enter")
+        assert "by night" in await press(pilot, "E")
+        await press(pilot, "S")
+        await sees(pilot, "#2 Hangs")
+        await settle(pilot)
+        assert list(drafts.iterdir()) == []
+
+
+async def test_a_release_is_written_in_a_form(project: str, alice: Svc, open_app: Open) -> None:
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "5", "a")
+        await sees(pilot, "version of the release")
+        await press(pilot, *"v2", "enter")
+        await press(pilot, "enter")
+        await press(pilot, *"**Good**", "escape", "enter")
+        await sees(pilot, "─ New release ─", "as others will see it", "Good", "of main")
+        await press(pilot, "j", "enter")
+        await press(pilot, *"data.bin", "enter", "S")
+        await sees(pilot, "Created release v2")
+        await press(pilot, "escape", "a")
+        await sees(pilot, "version   needed")
+    release = json.loads(alice("repo", "release", "view", "v2", "--json", "notes,assets").out)
+    assert release["notes"] == "**Good**"
+    assert [asset["name"] for asset in release["assets"]] == ["data.bin"]
+
+
+async def test_what_another_program_sent_waits_no_more_on_the_screen_of_the_queue(
+    issue: str, alice: Svc, open_app: Open
+) -> None:
+    async with open_app(NOWHERE).run_test(size=(80, 24)) as pilot:
+        app = pilot.app
+        assert isinstance(app, SvcApp)
+        assert alice("issue", "comment", "1", "-b", "Later", "--queue").code == 0
+        await press(pilot, "s")
+        await sees(pilot, "⋯ queued  comment on #1")
+        assert alice("queue", "retry").code == 0
+        await sees(pilot, "nothing waits")
+    assert waiting(alice) == []
 
 
 class _Nothing:

@@ -31,6 +31,16 @@ def test_bare_svc_opens_the_app_and_ends_clean(project: str, monkeypatch: pytest
     terminal.close()
 
 
+def test_the_mouse_is_left_to_the_terminal(project: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    terminal = Terminal([*SVC, "tui", "--no-mouse"], Path.cwd(), 80, 24)
+    try:
+        assert terminal.shows(project), terminal.text
+        assert 1000 not in left_on(terminal)
+    finally:
+        terminal.close()
+
+
 def test_bare_svc_without_a_server_prints_help(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("SVC_")]:
         monkeypatch.delenv(name)

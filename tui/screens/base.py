@@ -113,6 +113,17 @@ class Base(Screen[None], inherit_bindings=False):
                 ]
             )
 
+    def on_hints_clicked(self, event: Hints.Clicked) -> None:
+        """A click on a hint is its key. Those of a prompt are about what is typed there."""
+        event.stop()
+        if self._prompt is not None:
+            return
+        self._said = None
+        for action in self.svc.actions():
+            if action.keys and (spoken(action.keys[0]), action.label) == (event.key, event.label):
+                self.svc.press(action.keys[0])
+                return
+
     @property
     def opens(self) -> bool:
         """Whether enter on a row does something."""

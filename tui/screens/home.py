@@ -26,7 +26,8 @@ class Home(SplitScreen):
     ACTIONS = (
         Action("open", ("enter",), "open", "svc repo view {repo}", footer=True),
         Action("account", ("a",), "account", "svc auth status", footer=True),
-        Action("back", ("q", "escape"), "quit", footer=True),
+        Action("back", ("q",), "quit", footer=True),
+        Action("leave", ("escape",), "leave the filter, or the preview"),
         *SPLIT_ACTIONS,
     )
 
@@ -70,6 +71,7 @@ class Home(SplitScreen):
         self.svc.load(self.svc.repos, self._paint_repos, self._not_answered)
         if self.svc.client.account:
             self.svc.load(reads.inbox(), self._paint_inbox)
+        self.renew()
 
     def about(self) -> list[str]:
         mine = self.svc.place.repo_id
@@ -145,15 +147,13 @@ class Home(SplitScreen):
         return Item(repo.id, left, ((f"{ago(repo.updated_at, now)} ", "dim"),), repo.full_name)
 
     def do_back(self) -> None:
-        """Quit. Esc only shows how, because it is often pressed several times to close what is open."""
-        if self.leave_filter() or self.leave_preview():
-            return
-        if self.svc.pressed == "escape":
+        self.svc.exit()
+
+    def do_leave(self) -> None:
+        """Say how to quit where nothing is left: esc is pressed several times to leave what is open."""
+        if not self.leave_filter() and not self.leave_preview():
             keys = next(action.keys for action in self.svc.actions() if action.id == "back")
-            other = next((key for key in keys if key != "escape"), "ctrl+c")
-            self.say(f"{spoken(other)} quits", "dim")
-        else:
-            self.svc.exit()
+            self.say(f"{spoken(keys[0] if keys else 'ctrl+c')} quits", "dim")
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         from tui.screens.repo import RepoScreen

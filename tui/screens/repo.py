@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.events import Click
+from textual.message import Message
 from textual.widget import Widget
 
 from localstore.core.model.ref import Ref
@@ -50,6 +53,27 @@ SHORT = {  # names of tabs on a narrow screen
 SOON = 0.02  # seconds
 
 
+class Tabs(Line):
+    """The names of the tabs. A click chooses one."""
+
+    class Chosen(Message):
+        """`place`: of the tab, from 1."""
+
+        def __init__(self, place: int) -> None:
+            super().__init__()
+            self.place = place
+
+    def on_click(self, event: Click) -> None:
+        event.stop()
+        end = place = 0
+        for text, role in self.left:
+            begin, end = end, end + cell_len(text)
+            place += role in ("tab", "text") and bool(text.strip())
+            if begin <= event.x < end and role in ("tab", "text"):
+                self.post_message(self.Chosen(place))
+                return
+
+
 class RepoScreen(RepoPage):
     """`view`: the current tab."""
 
@@ -87,7 +111,7 @@ class RepoScreen(RepoPage):
         return {**seal, **(self.view.facts() if self.view is not None and self.view.is_mounted else {})}
 
     def content(self) -> ComposeResult:
-        yield Line(id="tabs")
+        yield Tabs(id="tabs")
         yield Vertical(id="body", classes="row")
 
     def title_parts(self) -> Sequence[Part]:
@@ -117,6 +141,10 @@ class RepoScreen(RepoPage):
         self.do_refresh()
         if self.view is not None and self.view.is_mounted and type(self.view).do_refresh != View.do_refresh:
             self.view.do_refresh()
+
+    def on_tabs_chosen(self, event: Tabs.Chosen) -> None:
+        event.stop()
+        self.svc.press(str(event.place))
 
     def on_screen_suspend(self) -> None:
         self._left = True

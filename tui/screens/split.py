@@ -14,7 +14,7 @@ from tui.actions import Action
 from tui.screens.base import THREE_PANES, TWO_PANES, Base
 from tui.screens.view import View
 from tui.text import Part
-from tui.texts import Texts, item
+from tui.texts import Texts, beginning, item
 from tui.theme import css_colour
 from tui.widgets.lines import Lines, sequence
 
@@ -32,6 +32,9 @@ REST = 0.12  # seconds that the cursor rests before a preview is asked for
 SHARE, LEAST, MOST, STEP = 42, 25, 75, 8  # hundredths of the width that the list takes
 HEADINGS = 200  # rows among which there may be headings
 NARROW = 60  # columns below which a row has what matters most only
+
+LINES, SIZE = 100, 4 * 1024  # lines and characters of a text that are previewed
+CUT: tuple[Part, ...] = (("… the rest: enter", "dim"),)
 
 SPLIT_ACTIONS = (
     Action("preview", ("P",), "hide or show the preview"),
@@ -60,6 +63,7 @@ class Panes(Mixed):
     WAITING = ""  # the same, until the first answer
 
     _hides = _zooms = False
+    _stale = False  # whether what is previewed may have changed
     _timer: Timer | None = None
     _previewed: Hashable | None = None
     texts: Texts | None
@@ -194,7 +198,7 @@ class Panes(Mixed):
             self._timer.stop()
             self._timer = None
         self._say_where()
-        if self.previews and self.listed.key != self._previewed:
+        if self.previews and (self._stale or self.listed.key != self._previewed):
             self._timer = self.set_timer(REST, self._again)
 
     def _again(self) -> None:
@@ -205,13 +209,19 @@ class Panes(Mixed):
             or self._svc.screen is not self.front
         ):
             return
-        key = self.listed.key
+        key, self._stale = self.listed.key, False
         if key is None:
             self._previewed = None
             self.preview.border_title = None
             self.preview.show(())
         else:
             self.preview_of(key)
+
+    def renew(self) -> None:
+        """Ask again for what is previewed: it may have changed."""
+        self._stale = True
+        if self.query("#preview"):
+            self.rest()
 
     def show_preview(self, key: Hashable, title: str, rows: Sequence[Row | tuple[Part, ...]]) -> None:
         """Show these rows, if the cursor is still on the row with this key."""
@@ -224,9 +234,17 @@ class Panes(Mixed):
         if fresh:
             preview.go(0, -1)
 
-    def text_rows(self, text: str) -> Sequence[Row]:
-        """The rows of a text in the preview."""
-        return self.texts.rows(text, self.preview_width) if self.texts is not None else ()
+    def text_rows(self, text: str, lines: int = LINES, size: int = SIZE) -> Sequence[Row]:
+        """The rows of the beginning of a text in the preview: they are made between two keys."""
+        if self.texts is None:
+            return ()
+        begun = beginning(text, lines, size)
+        rows = self.texts.rows(begun, self.preview_width)
+        if len(begun) == len(text):
+            return rows
+        from tui.markdown.words import Row
+
+        return [*rows, Row(CUT)]
 
     @property
     def preview_width(self) -> int:

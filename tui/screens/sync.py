@@ -56,6 +56,8 @@ class Sync(Base):
             self.paint()
 
     def _ask_agent(self) -> None:
+        """Ask the agent for the folders, and look what is left in the outbox, which others send as well."""
+        self.svc.look_at_outbox()
         machine = self.svc.machine
         if machine is not None:
             self._at_agent(machine.status)
@@ -100,25 +102,27 @@ class Sync(Base):
         now = self.svc.clock()
         entries = self.svc.entries
         waiting = [entry for entry in entries if entry.state != "refused"]
-        facts: list[tuple[Part, ...]] = [
-            (("state    ", "dim"), *LIGHTS[self.svc.news.state]),
-            (("since    ", "dim"), (ago(self.svc.news.since, now), "text")),
-            (("waiting  ", "dim"), (str(len(waiting)), "text")),
+        since = f"since {ago(self.svc.news.since, now)}"
+        rows = [
+            _heading("Connection"),
+            Item(None, (("  ", "text"), *LIGHTS[self.svc.news.state]), ((f"{since} ", "dim"),)),
+            Item(None, (("", "text"),)),
         ]
-        if waiting:
-            facts.append((("oldest   ", "dim"), (ago(waiting[0].created_at, now), "text")))
-        rows = [Item(None, parts) for parts in facts] + [Item(None, (("", "text"),))]
+        if self._folders:
+            rows.append(_heading("Folders", len(self._folders)))
         for folder in self._folders:
             rows.append(self._folder(folder))
             rows += [Item(None, person) for person in map(_person, folder.people)]
         if self._folders:
             rows.append(Item(None, (("", "text"),)))
+        oldest = f"the oldest {ago(waiting[0].created_at, now)} " if waiting else ""
+        rows.append(_heading("Queue", len(waiting), oldest))
         for entry in entries:
             rows.append(self._row(entry))
             if entry.reason:
-                rows.append(Item(None, ((f"          {safe(entry.reason)}", "bad"),)))
+                rows.append(Item(None, ((f"            {safe(entry.reason)}", "bad"),)))
         if not entries:
-            rows.append(Item(None, (("nothing waits", "dim"),)))
+            rows.append(Item(None, (("  nothing waits ✓", "dim"),)))
         self.query_one("#sync", Lines).show(rows)
 
     def _folder(self, one: Folder) -> Item:
@@ -126,6 +130,7 @@ class Sync(Base):
         waiting = f" {one.queued} queued" if one.queued else ""
         why = f"  {safe(one.why)}" if one.why and one.light != "live" else ""
         left: tuple[Part, ...] = (
+            ("  ", "text"),
             *LIGHTS[one.light],
             (f"{waiting}  {safe(one.folder)}", "text"),
             (f"  {safe(one.repo)} {safe(one.branch)}{why}", "dim"),
@@ -135,6 +140,7 @@ class Sync(Base):
     def _row(self, entry: QueuedAction) -> Item:
         sign: Part = ("✗ refused ", "bad") if entry.state == "refused" else ("⋯ queued  ", "warn")
         left: tuple[Part, ...] = (
+            ("  ", "text"),
             sign,
             (safe(described(entry)), "text"),
             (f"  {safe(entry.about)}", "dim"),
@@ -159,6 +165,10 @@ class Sync(Base):
 
         question = f"drop «{described(entry)}» without sending it?"
         self.confirm(question, lambda: self.svc.drop_entry(entry))
+
+
+def _heading(name: str, count: int = 0, right: str = "") -> Item:
+    return Item(None, ((f"{name} ", "title"), (str(count or ""), "dim")), ((right, "dim"),) if right else ())
 
 
 def _person(one: Person) -> tuple[Part, ...]:

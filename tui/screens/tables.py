@@ -13,6 +13,7 @@ from tui.screens.code.overview import Overview
 from tui.screens.home import Home
 from tui.screens.lists.inbox import Inbox
 from tui.screens.lists.insights import Insights
+from tui.screens.lists.new_release import NewRelease
 from tui.screens.lists.releases import Releases, ReleaseScreen
 from tui.screens.lists.runs import RunScreen, Workflows
 from tui.screens.lists.security import Security
@@ -27,6 +28,7 @@ from tui.screens.sync import Sync
 from tui.screens.talk.issue import IssueScreen
 from tui.screens.talk.issues import Issues
 from tui.screens.talk.new_issue import NewIssue
+from tui.screens.talk.new_proposal import NewProposal
 
 PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
     "home": (Home.ACTIONS, EVERYWHERE),
@@ -35,6 +37,8 @@ PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
     "edit": (EDIT_ACTIONS,),
     "issues": (Issues.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
     "new issue": (NewIssue.ACTIONS, EVERYWHERE),
+    "new proposal": (NewProposal.ACTIONS, EVERYWHERE),
+    "new release": (NewRelease.ACTIONS, EVERYWHERE),
     "issue": (IssueScreen.ACTIONS, EVERYWHERE),
     "releases": (Releases.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
     "release": (ReleaseScreen.ACTIONS, EVERYWHERE),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from rich.cells import cell_len
-from textual.events import Key
+from textual.events import Click, Key
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
@@ -44,6 +44,11 @@ class Line(Widget):
         self._left: tuple[Part, ...] = ()
         self._right: tuple[Part, ...] = ()
 
+    @property
+    def left(self) -> tuple[Part, ...]:
+        """The parts at the left."""
+        return self._left
+
     def put(self, left: Sequence[Part], right: Sequence[Part] = ()) -> None:
         content = (tuple(left), tuple(right))
         if content != (self._left, self._right):
@@ -59,9 +64,24 @@ class Line(Widget):
 class Hints(Line):
     """The keys of a screen: as many whole ones as there is room for, and always the last, which lists all."""
 
+    class Clicked(Message):
+        """Somebody clicked on a hint. `key` and `label`: as it was offered."""
+
+        def __init__(self, key: str, label: str) -> None:
+            super().__init__()
+            self.key, self.label = key, label
+
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
         self._hints: tuple[tuple[str, str], ...] = ()
+
+    def on_click(self, event: Click) -> None:
+        event.stop()
+        end = 1
+        for key, label in self._kept() if self._hints else ():
+            begin, end = end, end + cell_len(f"{key} {label}  ")
+            if begin <= event.x < end - 2:
+                self.post_message(self.Clicked(key, label))
 
     def offer(self, hints: Sequence[tuple[str, str]]) -> None:
         """Show keys, each with what it does."""
@@ -77,13 +97,17 @@ class Hints(Line):
         self._hints = ()
         self.put(((" ", "text"), words))
 
-    def _fitting(self) -> list[Part]:
+    def _kept(self) -> list[tuple[str, str]]:
+        """The hints that there is room for."""
         hints = list(self._hints)
         width = sum(cell_len(f"{key} {label}  ") for key, label in hints) - 1  # one blank before, two behind
         while len(hints) > 1 and width > self.size.width > 0:
             width -= cell_len("{} {}  ".format(*hints.pop(-2)))
+        return hints
+
+    def _fitting(self) -> list[Part]:
         parts: list[Part] = [(" ", "text")]
-        for key, label in hints:
+        for key, label in self._kept():
             parts += [(key, "accent"), (f" {label}  ", "dim")]
         return [*parts[:-1], (parts[-1][0].rstrip(), parts[-1][1])]
 

@@ -131,10 +131,10 @@ def _marks(body: InboxState) -> dict[str, bool]:
 
 
 def _to_wire(row: Row) -> InboxItem:
-    repo_id, number, reason, unread, done, updated, owner, name, kind, title, event, *who = row
+    repo_id, number, reason, unread, done, updated, owner, name, kind, title, state, event, *who = row
     full_name = f"{owner}/{name}"
     subject = (
-        InboxSubject(kind=kind, number=number, title=title)
+        InboxSubject(kind=kind, number=number, title=title, state=state)
         if number
         else InboxSubject(kind="repository", number=None, title=full_name)
     )

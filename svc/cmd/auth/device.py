@@ -124,7 +124,7 @@ def revoke(
     """
     key = _find_own_key(ctx, id)
     note = " (this machine)" if key.id == ctx.obj.sessions.identity.device.id else ""
-    ctx.confirm(f"Revoke the key {key.id[:12]} of {key.name or 'a device without a name'}{note}")
+    ctx.confirm(f"Revoking the key {key.id[:12]} of {key.name or 'a device without a name'}{note}")
     ctx.api.send(auth.REVOKE_KEY, key_id=key.id)
     ctx.out.done(f"Revoked {key.id[:12]}{note}", key, COLUMNS, DeviceKey, value=key.id)
 

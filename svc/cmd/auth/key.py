@@ -103,7 +103,7 @@ def rotate(
     with _explain_missing_key(id):
         key = ctx.api.send(api_key.GET, user_id=user, key_id=id)
         if not overlap:
-            ctx.confirm(f"Rotating the API key {key.name} ends its secret for every program that uses it")
+            ctx.confirm(f"Rotating the API key {key.name} stops every program that uses its present secret")
         body = ApiKeyRotate(overlap_seconds=overlap)
         rotated = ctx.api.send(api_key.ROTATE, body, user_id=user, key_id=id)
     _print_secret(ctx, f"Rotated the API key {rotated.name}", rotated)
@@ -119,7 +119,7 @@ def revoke(ctx: Ctx, id: Key) -> None:
     user = _user(ctx)
     with _explain_missing_key(id):
         key = ctx.api.send(api_key.GET, user_id=user, key_id=id)
-        ctx.confirm(f"Revoking the API key {key.name} ends it for every program that uses it")
+        ctx.confirm(f"Revoking the API key {key.name} stops every program that uses it")
         ctx.api.send(api_key.REVOKE, user_id=user, key_id=id)
     ctx.out.done(f"Revoked the API key {key.name}", {"id": id}, (Column("id"),), value=id)
 

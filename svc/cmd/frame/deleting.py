@@ -22,6 +22,6 @@ def confirm_unheld(ctx: Ctx, repo: Repo, kind: RefType, name: str, ask: bool = T
     remember(ctx.obj.home, repo.id, reversed(alone))
     if ask:
         ctx.confirm(
-            f"Deleting {name}, which leaves {count(len(alone), 'seal')} on no branch or tag ({way_back}),"
+            f"Deleting {name}, which leaves {count(len(alone), 'seal')} on no branch or tag ({way_back})"
         )
     return way_back

@@ -99,6 +99,9 @@ def merge(
         sentence = f"{titled(done)} {was}"
         ctx.out.done(sentence, _unmerged_record(done), COLUMNS, value=str(proposal.number))
         return
+    way_back = ""
+    if delete_branch and not proposal.cross_repository and strategy in REPLACES:
+        way_back = confirm_unheld(ctx, repo, "branch", proposal.head, ask=not dry_run)
     waits = auto and (proposal.draft or bool(proposal.blocked_by))
     key = signing_key(ctx.api, ctx.obj.sessions)
     body = MergePrepareRequest(
@@ -114,9 +117,6 @@ def merge(
     signed = signatures(ctx.api, repo.id, Wanted(proposal, body.message), prepared, key)
     for name in prepared.merged:
         ctx.out.note(f"{name}: both sides changed it; joined by lines")
-    way_back = ""
-    if delete_branch and not proposal.cross_repository and prepared.strategy in REPLACES:
-        way_back = confirm_unheld(ctx, repo, "branch", proposal.head, ask=not dry_run)
     if dry_run:
         record = _record(proposal, prepared, None, False)
         if way_back:

@@ -121,7 +121,7 @@ def archive(ctx: Ctx, repository: Repository = "") -> None:
     """
     ctx.obj.set_repository(repository)
     repo = ctx.repo
-    ctx.confirm(f"Archiving {repo.full_name}, which then refuses every write,")
+    ctx.confirm(f"Archiving {repo.full_name}, which then refuses every write")
     _patch(ctx, RepoPatch(archived=True), "Archived {0}; svc repo unarchive opens it again", repo)
 
 

@@ -10,27 +10,40 @@ from localstore.core.model.ref import RefQuery, RefType
 from localstore.core.model.repo import Repo
 from svc.flows.place.where import Where
 
-OTHERS = 50  # branches and tags of each kind that are compared
+OTHERS = 50  # branches and tags of each kind that are looked at
+COMPARED = 20  # of them that are compared, one request each
 
 
 def seals_held_by(where: Where, repo: Repo, kind: RefType, name: str) -> list[str]:
     """Ids of the newest seals of the branch or tag that no other one leads to, the newest first, at most a
-    page of them. Empty for the default branch, which nobody can delete, and for one without seals. Raises
-    NotFound if there is no such branch or tag."""
+    page of them. Empty for the default branch, which nobody can delete, and for one without seals. Of more
+    than COMPARED others, those beyond may lead to a seal as well. Raises NotFound if there is no such branch
+    or tag."""
     there = where.reader.send(refs.GET, id=repo.id, type=kind, name=name)
     if there.head is None or there.default:
         return []
     heads: list[str] = []
+    default: str | None = None
     kinds: tuple[RefType, ...] = ("branch", "tag")
     for other_kind in kinds:
         for ref in where.reader.items(refs.LIST, RefQuery(type=other_kind), limit=OTHERS, id=repo.id):
             if ref.head is not None and (other_kind, ref.name) != (kind, name):
+                default = ref.head if ref.default else default
                 heads.append(ref.head)
-    alone: dict[str, None] | None = None
-    for other in dict.fromkeys(heads) or [None]:
-        query = CommitsQuery(sha=there.head, without=other)
-        only = [seal.id for seal in where.reader.items(history.COMMITS, query, limit=PAGE_MAX, id=repo.id)]
-        alone = dict.fromkeys(only if alone is None else (seal_id for seal_id in only if seal_id in alone))
+    alone = _newest(where, repo, CommitsQuery(sha=there.head, without=default))
+    if not alone:
+        return []
+    # what the default branch leads to leads to no more than it does
+    held = set(_newest(where, repo, CommitsQuery(sha=default))) if default is not None else set()
+    others = [head for head in dict.fromkeys(heads) if head != default and head not in held]
+    for other in others[:COMPARED]:
         if not alone:
             return []
-    return list(alone or ())
+        only = set(_newest(where, repo, CommitsQuery(sha=there.head, without=other)))
+        alone = [seal for seal in alone if seal in only]
+    return alone
+
+
+def _newest(where: Where, repo: Repo, query: CommitsQuery) -> list[str]:
+    """Ids of a page of seals, the newest first."""
+    return [seal.id for seal in where.reader.items(history.COMMITS, query, limit=PAGE_MAX, id=repo.id)]

@@ -359,7 +359,7 @@ def test_an_emptied_folder_is_asked_about(watched: tuple[Device, Device]) -> Non
     (first.folder / "other.txt").write_text("goes on\n")
     until(lambda: (second.folder / "other.txt").exists())
     assert sum((second.folder / name).exists() for name in names) > 100
-    assert "needs a yes" in _refused(first, "push", "-m", "Gone", code=2)
+    assert "to confirm" in _refused(first, "push", "-m", "Gone", code=2)
     first.svc("push", "-m", "Gone", "--yes")
     until(lambda: not any((second.folder / name).exists() for name in names))
     until(lambda: json.loads(first.svc("watch", "list", "--json", "queued"))[0]["queued"] == 0)

@@ -63,3 +63,13 @@ async def test_an_answer_about_ones_own_drops_no_others(project: str, strange: s
         chooser._paint_own([], 0.0)
         await pilot.pause()
         assert "-ben/abroad" in await sees(pilot, project)
+
+
+async def test_the_keys_of_home_say_what_each_does(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(99, 30)) as pilot:
+        await settle(pilot)
+        text = await press(pilot, "question_mark")
+        row = next(row for row in text.splitlines() if "quit" in row)
+        assert row.split() == ["q", "quit"]
+        await press(pilot, "escape")
+        assert "q quits" in await press(pilot, "escape")

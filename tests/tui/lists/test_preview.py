@@ -231,3 +231,30 @@ async def test_home_previews_a_repository(listed: str, alice: Svc, open_app: Ope
     assert alice("repo", "run", "create", "lint", "--conclusion", "failure").code == 0
     async with open_app().run_test(size=(120, 40)) as pilot:
         await sees(pilot, "Repositories 1", "Notes on parsing", "Second", "Read me.", "main  ✗ lint")
+
+
+async def test_a_preview_shows_what_happens_to_its_row(listed: str, alice: Svc, open_app: Open) -> None:
+    """On Home, and in a tab: what is said elsewhere comes without a key."""
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await sees(pilot, "● live", "Second")
+        Path("README.md").write_text("# Project\n\nWrite me.\n")
+        assert alice("push", "-m", "Fourth").code == 0
+        await sees(pilot, "Fourth", "Write me.")
+        await issues(pilot)
+        await sees(pilot, "─ #2 ─", "because")
+        assert alice("issue", "comment", "2", "-b", "Not here").code == 0
+        await sees(pilot, "Not here")
+
+
+async def test_a_preview_shows_the_beginning_of_what_is_long(listed: str, alice: Svc, open_app: Open) -> None:
+    words = "word " * 5000
+    assert alice("issue", "create", "-t", "Long", "-b", words).code == 0
+    for number in range(10):
+        assert alice("issue", "comment", "4", "-b", f"comment{number} {words}").code == 0
+    async with open_app().run_test(size=(120, 500)) as pilot:
+        await issues(pilot)
+        text = await sees(pilot, "─ #4 ─", "6 earlier comments: enter", "comment6", "comment9")
+        assert "comment5 " not in text
+        assert text.count("… the rest: enter") == 5
+        assert text.count("word ") < 2000

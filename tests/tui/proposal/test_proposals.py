@@ -98,14 +98,47 @@ async def test_a_proposal_is_read_changed_and_merged(proposal: str, alice: Svc, 
         assert "heart 1" in await press(pilot, "e", *"heart", "enter")
         text = await press(pilot, "M")
         assert "✓ 1/1" in text and "✓ none" in text and "☐ delete the branch topic" in text
-        assert "☑ delete the branch topic" in await press(pilot, "d")
-        text = await press(pilot, "j", "enter")
+        text = await press(pilot, "d")
+        assert "☑ delete the branch topic" in text
+        assert f"svc repo branch topic --from {seal[:12]} makes it again" in text
+        assert "its own seals are then on no branch" in await press(pilot, "j", "enter")
+        text = await press(pilot, "n")
+        assert "nothing was done" in text and "○ open" in text
+        await press(pilot, "M", "d", "j", "enter")
+        text = await press(pilot, "y")
         assert "Merged #1" in text, text
         assert "● merged" in await press(pilot, "escape")
         await press(pilot, "escape")
         assert "no open proposals" in await settle(pilot)
         assert "● #1 " in await press(pilot, "o", "o")
     assert json.loads(alice("pr", "view", "1", "--json", "state").out)["state"] == "merged"
+    assert waiting(alice) == []
+
+
+async def test_a_proposal_is_written_in_a_form(proposal: str, alice: Svc, open_app: Open) -> None:
+    """Its draft is there again after esc."""
+    assert alice("repo", "branch", "other", "--from", "topic").code == 0
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "p", "a")
+        await sees(pilot, "branch to propose")
+        await press(pilot, *"other", "enter")
+        await sees(pilot, "title of the proposal")
+        await press(pilot, *"Odd again", "enter")
+        await press(pilot, "k", "enter")
+        await sees(pilot, "branch that it is for")
+        await press(pilot, *"topic", "enter")
+        await sees(pilot, "topic  ←  other", "topic ← other", "as others will see it")
+        await press(pilot, "G", "enter", "escape")
+        await press(pilot, "a", *"other", "enter")
+        await sees(pilot, "Odd again", "✓ yes", "topic  ←  other", "◌ draft")
+        await press(pilot, "g", "j", "enter")
+        await press(pilot, *"main", "enter")
+        await sees(pilot, "main  ←  other")
+        await press(pilot, "S")
+        await sees(pilot, "#2 Odd again", "Proposals, open 2")
+    made = json.loads(alice("pr", "view", "2", "--json", "head,base,draft").out)
+    assert made == {"head": "other", "base": "main", "draft": True}
     assert waiting(alice) == []
 
 
@@ -317,7 +350,7 @@ async def test_a_branch_is_proposed_and_checked_out(project: str, alice: Svc, op
         await press(pilot, "3")
         await press(pilot, "p", "a")
         await press(pilot, "enter")
-        text = await press(pilot, *"Bring", "enter")
+        text = await press(pilot, *"Bring", "enter", "S")
         assert "○ #1 " in text
         assert "Bring" in text
         await press(pilot, "enter")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.timer import Timer
 
 from localstore.agent.talk import Person
@@ -35,7 +36,7 @@ from tui.widgets.source import Source
 if TYPE_CHECKING:
     from tui.screens.repo_page import RepoPage
 
-TREE_WIDTH = 32
+TREE_WIDTH = 34
 PREVIEWED = 256 * 1024  # bytes of a file that is previewed
 PEOPLE_EVERY = 2.0  # seconds between two questions who is where
 
@@ -117,8 +118,22 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         self.query_one("#bar").display = self.live or self._playing is not None
         tree = self.query_one("#tree_pane")
         tree.styles.width = TREE_WIDTH if self.wide else "1fr"
-        tree.styles.border_right = ("solid", css_colour(self.svc.colours, "line")) if self.wide else None
-        self.query_one("#file_pane").styles.padding = (0, 1) if self.wide else 0
+        self._frame()
+
+    def _frame(self) -> None:
+        """Frames around the panes, the brighter one around that with the focus."""
+        for name, title in (("tree", self.folder or self.of.repo.name), ("file", "")):
+            pane = self.query_one(f"#{name}_pane")
+            colour = css_colour(self.svc.colours, "accent" if pane.has_focus_within else "line")
+            pane.styles.border = ("round", colour) if self.wide else None
+            pane.styles.padding = (0, 1) if self.wide and name == "file" else 0
+            pane.border_title = Content(safe(title)) if title else None
+
+    def on_descendant_focus(self) -> None:
+        self._frame()
+
+    def on_descendant_blur(self) -> None:
+        self._frame()
 
     def _focus(self, name: str) -> None:
         self.screen.set_focus(self.query_one(f"#{name}", Lines))
@@ -148,15 +163,16 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         """Paint the entries of the folder, and the people in them."""
         sealed = {entry.path: entry.kind for entry in (self._tree.entries if self._tree is not None else ())}
         entries = {**sealed, **self.live_entries()}
-        items = [Item(("up", ""), (("../", "dim"),))] if self.folder else []
+        items = [Item(("up", ""), (("  ../", "dim"),))] if self.folder else []
         for path, kind in sorted(entries.items(), key=lambda entry: (entry[1] != "dir", entry[0])):
             name = safe(path.rsplit("/", 1)[-1])
             marks = (*self.live_entry(path), *who_is_in(self._people, path))
             if kind == "dir":
-                items.append(Item(("dir", path), ((f"{name}/", "name"),), marks))
+                items.append(Item(("dir", path), (("▸ ", "dim"), (f"{name}/", "accent")), marks))
             else:
-                items.append(Item(("file", path), ((name, "text"),), marks))
+                items.append(Item(("file", path), ((f"  {name}", "text"),), marks))
         self.query_one("#tree", Lines).show(sequence(items), cursor)
+        self._frame()
         self._rest()
 
     def _look_for_people(self) -> None:

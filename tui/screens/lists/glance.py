@@ -13,7 +13,7 @@ from tui.reads import Read
 from tui.screens.code.overview import READMES
 from tui.screens.proposal.words import checks_of
 from tui.text import Part, brief, folded, safe
-from tui.texts import is_markdown
+from tui.texts import beginning, is_markdown
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Line = tuple[Part, ...]
 T = TypeVar("T")
 SEALS = 5  # that are previewed
-TOP = 200  # lines of a README that are previewed
+TOP, SIZE = 100, 4 * 1024  # lines and characters of a README that are previewed
 
 
 def seal_line(seal: SealSummary, now: float) -> Line:
@@ -109,7 +109,7 @@ class Glance:
         readme, texts = self._readme, self._panes.texts
         if readme is None or readme.encoding != "utf-8" or not readme.content or texts is None:
             return []
-        text = "\n".join(readme.content.split("\n", TOP)[:TOP])
+        text = beginning(readme.content, TOP, SIZE)
         rows: list[Row | Line] = [(("", "text"),)]
         if is_markdown(readme.path):
             return [*rows, *texts.rows(text, width, breaks=False)]

@@ -64,7 +64,7 @@ ROOMY = Space()
 
 def row(item: InboxItem, now: float, space: Space = ROOMY) -> Item:
     """One row of the inbox; its key is the id."""
-    word, role = REASONS[item.reason]
+    word, role = ("closed", "dim") if is_over(item) else REASONS[item.reason]
     number = f"#{item.subject.number}" if item.subject.number else ""
     full = _about(item)
     name = full.rpartition("/")[2] if space.narrow or space.two_lines else full
@@ -85,11 +85,16 @@ def row(item: InboxItem, now: float, space: Space = ROOMY) -> Item:
     return Item(item.id, parts, ((f"{ago(item.updated_at, now)} ", "dim"),), text)
 
 
+def is_over(item: InboxItem) -> bool:
+    """Whether it asked something of the account that nobody waits for any more: it was closed or merged."""
+    return item.reason in NEEDS_ME and item.subject.state == "closed"
+
+
 def section_of(item: InboxItem) -> str:
     """The section of a row: it waits for the account, is about the account's own work, or is only watched."""
-    if item.reason in NEEDS_ME:
+    if item.reason in NEEDS_ME and not is_over(item):
         return "Needs me"
-    return "Watching" if item.reason in WATCHED else "Mine"
+    return "Watching" if item.reason in WATCHED or is_over(item) else "Mine"
 
 
 def sections(
@@ -188,6 +193,7 @@ class Inbox(SplitScreen):
 
     def do_refresh(self) -> None:
         self.svc.load(reads.inbox(), self._paint)
+        self.renew()
 
     def about(self) -> list[str]:
         cached = self.svc.client.known(self.svc.repos)
@@ -224,7 +230,7 @@ class Inbox(SplitScreen):
 
     def do_all_done(self) -> None:
         """Mark all listed rows as done, after a question, except those that wait for the user."""
-        chosen = [item for item in self._items if item.reason not in NEEDS_ME]
+        chosen = [item for item in self._items if section_of(item) != "Needs me"]
         stays = len(self._items) - len(chosen)
         staying = f"; {stays} that need{'s' if stays == 1 else ''} you stay{'s' if stays == 1 else ''}"
         if not chosen:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING
-
-from textual.app import ComposeResult
 
 from localstore.core.model.catalog.dependency import Dependencies, Dependency, Dependent
 from tui import contents
 from tui.actions import Action
-from tui.screens.view import View
+from tui.screens.split import SPLIT_ACTIONS, Split
 from tui.text import Part, safe
 from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
+    from tui.markdown.words import Row
     from tui.screens.repo_page import RepoPage
 
 
-class Insights(View):
-    ACTIONS = (Action("open", ("enter",), "open", "svc repo view {repo}", footer=True),)
+class Insights(Split):
+    LIST = "insights"
+    WAITING = "…"
+    ACTIONS = (
+        Action("open", ("enter",), "open", "svc repo view {repo}", footer=True),
+        *SPLIT_ACTIONS,
+    )
 
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
@@ -26,8 +31,8 @@ class Insights(View):
         self._dependents: list[Dependent] | None = None
         self._repos: dict[str, str] = {}
 
-    def compose(self) -> ComposeResult:
-        yield Lines(id="insights")
+    def titled(self) -> tuple[Part, ...]:
+        return (("Insights", "title"),)
 
     def shown(self) -> None:
         self.do_refresh()
@@ -36,6 +41,7 @@ class Insights(View):
         self.do_refresh()
 
     def do_refresh(self) -> None:
+        self.renew()
         repo = self.of.repo.id
         if self.of.seal is not None:
             self.svc.load(contents.dependencies(repo, self.of.seal), self._depends)
@@ -44,13 +50,13 @@ class Insights(View):
     def _depends(self, dependencies: Dependencies, at: float) -> None:
         if dependencies.seal_id == self.of.seal:
             self._found = dependencies
-            self._paint()
+            self.paint()
 
     def _needed(self, dependents: list[Dependent], at: float) -> None:
         self._dependents = dependents
-        self._paint()
+        self.paint()
 
-    def _paint(self) -> None:
+    def paint(self) -> None:
         rows: list[Item] = []
         self._repos = {}
         if self._found is not None:
@@ -74,7 +80,19 @@ class Insights(View):
             rows += [self._dependent(dependent) for dependent in self._dependents]
             if not self._dependents:
                 rows.append(Item(None, (("nothing that you see depends on it", "dim"),)))
-        self.query_one("#insights", Lines).show(sequence(rows))
+        self.listed.show(sequence(rows))
+        self.rest()
+
+    def preview_of(self, key: Hashable) -> None:
+        """The facts of a dependency; a glance at a repository that depends on this one."""
+        from tui.screens.lists.glance import Glance
+
+        for dependent in self._dependents or ():
+            if f"dependent {dependent.id}" == key:
+                Glance(self, key, dependent.id).begin()
+        for number, dependency in enumerate(self._found.items if self._found is not None else ()):
+            if f"dependency {number}" == key:
+                self.show_preview(key, safe(dependency.name), _facts_of(dependency))
 
     def _row(self, number: int, dependency: Dependency) -> Item:
         key = f"dependency {number}"
@@ -104,6 +122,25 @@ class Insights(View):
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         if (name := self._repos.get(str(event.key))) is not None:
             self.svc.run_words(["repo", "view", name])
+
+
+def _facts_of(dependency: Dependency) -> list[Row | tuple[Part, ...]]:
+    facts = (
+        ("versions  ", dependency.requirement or "any", "text"),
+        ("exactly   ", dependency.version or "", "text"),
+        ("from      ", dependency.ecosystem, "text"),
+        ("declared  ", dependency.path, "text"),
+        ("for       ", "development" if dependency.development else "", "text"),
+        ("here      ", dependency.repo.full_name if dependency.repo is not None else "", "accent"),
+    )
+    rows: list[Row | tuple[Part, ...]] = [((safe(dependency.name), "title"),), (("", "text"),)]
+    rows += [((name, "dim"), (safe(value), role)) for name, value, role in facts if value]
+    if dependency.advisories:
+        rows += [(("", "text"),), (("Advisories ", "title"), (str(len(dependency.advisories)), "dim"))]
+    for hit in dependency.advisories:
+        sure: Part = ("✗ ", "bad") if hit.certain else ("? ", "warn")
+        rows.append((sure, (safe(hit.id), "accent"), (f"  {safe(hit.summary)}", "text")))
+    return rows
 
 
 def _heading(name: str, count: int) -> Item:

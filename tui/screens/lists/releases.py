@@ -49,6 +49,7 @@ class Releases(Split):
         self.do_refresh()
 
     def do_refresh(self) -> None:
+        self.renew()
         self.svc.load(contents.releases(self.of.repo.id), self._paint)
 
     def _paint(self, releases: list[Release], at: float) -> None:
@@ -106,7 +107,9 @@ class Releases(Split):
         return Item(release.version, left, right, f"{release.version} {release.notes}")
 
     def do_add(self) -> None:
-        self.svc.open_form("repo release create")
+        from tui.screens.lists.new_release import NewRelease
+
+        self.app.push_screen(NewRelease(self.of.repo, self.of.refs, list(self._releases or ())))
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         release = (self._releases or {}).get(str(self.listed.key))

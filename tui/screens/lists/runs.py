@@ -109,6 +109,7 @@ class Workflows(Split):
         self.do_refresh()
 
     def do_refresh(self) -> None:
+        self.renew()
         repo, seal = self.of.repo, self.of.seal
         self.svc.load(contents.runs(repo.id), self._paint_runs)
         if seal is not None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING
-
-from textual.app import ComposeResult
 
 from localstore.core.model.catalog.advisory import Advisory
 from localstore.core.model.collaboration.protection import Protection
 from tui import contents
 from tui.actions import Action
-from tui.screens.view import View
-from tui.text import Part, ago, safe
+from tui.screens.split import SPLIT_ACTIONS, Split
+from tui.text import Part, ago, folded, safe
 from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
+    from tui.markdown.words import Row
     from tui.screens.repo_page import RepoPage
 
 _FLAGS = (
@@ -29,33 +29,43 @@ FRANKING = "not in this version of svc"
 _ROLES = {"critical": "bad", "high": "bad", "medium": "warn", "low": "text"}
 
 
-class Security(View):
-    ACTIONS = (Action("open", ("enter",), "open", "svc advisories {advisory}", footer=True),)
+class Security(Split):
+    LIST = "security"
+    WAITING = "…"
+    ACTIONS = (
+        Action("open", ("enter",), "open", "svc advisories {advisory}", footer=True),
+        *SPLIT_ACTIONS,
+    )
 
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
         self._advisories: list[Advisory] | None = None
         self._rules: list[Protection] | None = None
 
-    def compose(self) -> ComposeResult:
-        yield Lines(id="security")
+    def titled(self) -> tuple[Part, ...]:
+        return (("Security", "title"),)
+
+    def count(self) -> str:
+        return str(len(self._advisories)) if self._advisories else ""
 
     def shown(self) -> None:
         self.do_refresh()
 
     def do_refresh(self) -> None:
+        self.renew()
         self.svc.load(contents.advisories(self.of.repo.full_name), self._advised)
         self.svc.load(contents.protections(self.of.repo.id), self._protected)
 
     def _advised(self, advisories: list[Advisory], at: float) -> None:
         self._advisories = advisories
-        self._paint()
+        self.paint()
+        self.of.show_frame()
 
     def _protected(self, rules: list[Protection], at: float) -> None:
         self._rules = rules
-        self._paint()
+        self.paint()
 
-    def _paint(self) -> None:
+    def paint(self) -> None:
         rows: list[Item] = []
         if self._advisories is not None:
             rows.append(_heading("Advisories", len(self._advisories)))
@@ -69,7 +79,28 @@ class Security(View):
             rows += [_rule(rule) for rule in self._rules]
             if not self._rules:
                 rows.append(Item(None, (("no rules; 8 opens Settings, where Checks makes one", "dim"),)))
-        self.query_one("#security", Lines).show(sequence(rows))
+        self.listed.show(sequence(rows))
+        self.rest()
+
+    def preview_of(self, key: Hashable) -> None:
+        for advisory in self._advisories or ():
+            if advisory.id == key:
+                self.show_preview(key, safe(advisory.id), self._advisory_rows(advisory))
+        for rule in self._rules or ():
+            if f"rule {rule.pattern}" == key:
+                self.show_preview(key, safe(rule.pattern), _rule_rows(rule))
+
+    def _advisory_rows(self, advisory: Advisory) -> list[Row | tuple[Part, ...]]:
+        """Summary, severity, other names and text of an advisory."""
+        severity, now = advisory.database_specific.severity, self.svc.clock()
+        rows: list[Row | tuple[Part, ...]] = list(
+            folded([(safe(advisory.summary), "title")], self.preview_width)
+        )
+        when = f"  {ago(advisory.published, now)}"
+        rows.append(((severity, _ROLES.get(severity, "text")), (when, "dim")))
+        if advisory.aliases:
+            rows.append((("also  ", "dim"), (safe(", ".join(advisory.aliases)), "text")))
+        return [*rows, (("", "text"),), *self.text_rows(advisory.details or "no text")]
 
     def _advisory(self, advisory: Advisory) -> Item:
         severity = advisory.database_specific.severity
@@ -89,13 +120,33 @@ def _heading(name: str, count: int) -> Item:
     return Item(None, ((f"{name} ", "title"), (str(count), "dim")))
 
 
-def _rule(rule: Protection) -> Item:
+def _demands(rule: Protection) -> list[str]:
+    """What a rule asks for, in words."""
     demands = [words for flag, words in _FLAGS if getattr(rule, flag)]
     if rule.required_approvals:
         demands.append(f"{rule.required_approvals} approval{'' if rule.required_approvals == 1 else 's'}")
+    return demands
+
+
+def _rule_rows(rule: Protection) -> list[Row | tuple[Part, ...]]:
+    """What a rule asks for, a row each."""
+    head: tuple[Part, ...] = (("branches  ", "dim"), (safe(rule.pattern), "accent"))
+    demands: list[Row | tuple[Part, ...]] = [(("✓ ", "good"), (words, "text")) for words in _demands(rule)]
+    kept: tuple[Part, ...] = (("✓ ", "good"), ("kept from deletion", "text"))
+    return [
+        head,
+        (("", "text"),),
+        kept,
+        *demands,
+        (("", "text"),),
+        (("8 opens Settings, where it is changed", "dim"),),
+    ]
+
+
+def _rule(rule: Protection) -> Item:
     pattern = safe(rule.pattern)
     parts: tuple[Part, ...] = (
         (f"{pattern:<24} ", "accent"),
-        (", ".join(demands) or "kept from deletion", "text"),
+        (", ".join(_demands(rule)) or "kept from deletion", "text"),
     )
     return Item(f"rule {rule.pattern}", parts, (), rule.pattern)

@@ -21,6 +21,7 @@ WAYS = (
     ("--rebase", "rebase", "its seals again, on the base"),
     ("--merge", "merge", "a seal with two parents"),
 )
+REPLACING = ("--squash", "--rebase")  # ways that make other seals: the base does not lead to the branch's
 NAME = 14  # columns of the name of a fact or a way
 
 
@@ -74,6 +75,12 @@ class Merge(Over):
             Item(None, (("", "text"),)),
             Item(None, ((f"{box} delete the branch {safe(one.head)} afterwards", "text"), ("  d", "accent"))),
         ]
+        if self._deletes and not one.cross_repository:
+            back = f"svc repo branch {safe(one.head)} --from {one.head_seal[:12]}"
+            rows += [
+                Item(None, (("  after squash or rebase no branch leads to its own seals;", "warn"),)),
+                Item(None, ((f"  {back}", "text"), (" makes it again", "warn"))),
+            ]
         self.query_one("#merge", Lines).show(sequence(rows))
 
     def do_branch(self) -> None:
@@ -86,6 +93,11 @@ class Merge(Over):
 
     def do_back(self) -> None:
         self.app.pop_screen()
+
+
+def lost_with(one: Proposal) -> str:
+    """What is lost with the branch when the base does not lead to its seals, as a question."""
+    return f"delete {safe(one.head)} too? its own seals are then on no branch."
 
 
 def _fact(name: str, *parts: Part) -> Item:

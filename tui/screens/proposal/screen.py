@@ -299,8 +299,18 @@ class ProposalScreen(Reviewing, Talk):
         self.app.push_screen(Merge(one, checks, self._merge_by))
 
     def _merge_by(self, way: str, deletes: bool) -> None:
-        words = ["pr", "merge", str(self.number), *([way] if way else [])]
-        self._run(*words, *(["--delete-branch", "--yes"] if deletes else []))
+        from tui.screens.proposal.merge import REPLACING, lost_with
+
+        one, words = self.one, ["pr", "merge", str(self.number), *([way] if way else [])]
+        if not deletes or one is None:
+            self._run(*words)
+            return
+        words += ["--delete-branch", "--yes"]
+        if way in REPLACING and not one.cross_repository:
+            # the command would ask, and it has no terminal to ask on
+            self.confirm(lost_with(one), lambda: self._run(*words))
+        else:
+            self._run(*words)
 
     def do_checkout(self) -> None:
         if self.svc.place.repo_id != self.repo.id:

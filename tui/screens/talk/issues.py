@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from localstore.core.endpoint import Endpoint
 from localstore.core.errors import UsageError
-from localstore.core.model.collaboration import proposal as proposals
 from localstore.core.model.collaboration.issue import IssueQuery
 from localstore.core.model.collaboration.label import Label
-from localstore.core.model.collaboration.proposal import ProposalCreate
 from tui import contents
 from tui.actions import Action
-from tui.drafts import named
 from tui.filters import STATES, Kind, complete, parse
 from tui.listed import ListedIssue, ListedProposal
 from tui.screens.proposal.words import checks_of, state_of, verdicts_of
@@ -90,6 +86,7 @@ class Issues(Split):
             self.listed.refresh()
 
     def do_refresh(self) -> None:
+        self.renew()
         repo_id, asked = self.of.repo.id, self._filter
 
         def paint(found: list[ListedIssue] | list[ListedProposal], at: float) -> None:
@@ -265,7 +262,7 @@ class Issues(Split):
         self.app.push_screen(NewIssue(self.of.repo, self.of.head, self._values("author")))
 
     def _propose(self) -> None:
-        """Open a proposal: choose a branch, then type a title."""
+        """Choose a branch, and write the proposal in a form."""
         from tui.screens.choose import Choose
 
         base = self.of.repo.default_branch
@@ -275,19 +272,13 @@ class Issues(Split):
             return
 
         def chosen(head: str) -> None:
-            def done(title: str) -> None:
-                if title.strip():
-                    self._act(proposals.CREATE, ProposalCreate(head=head, base=base, title=title.strip()))
+            from tui.screens.talk.new_proposal import NewProposal
 
-            words = f"title of the proposal of {head} for {base}"
-            self.of.write(words, done, named(self.of.repo.id, 0, "proposal", head))
+            people = self._values("author")
+            self.app.push_screen(NewProposal(self.of.repo, head, [base, *branches], people))
 
         items = [Item(name, ((safe(name), "text"),)) for name in branches]
         self.app.push_screen(Choose("branch to propose", items, chosen))
-
-    def _act(self, endpoint: Endpoint[Any], body: Any) -> None:
-        repo = self.of.repo
-        self.svc.act(endpoint, body, about=repo.full_name, id=repo.id)
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         from tui.screens.proposal.screen import ProposalScreen

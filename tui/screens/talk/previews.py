@@ -25,6 +25,8 @@ SIGNS: dict[str, Part] = {
 }
 
 
+COMMENTS = 4  # that are previewed, the newest
+COMMENT_LINES, COMMENT_SIZE = 30, 1024  # lines and characters of one
 Colours = Mapping[str, str]  # label → its colour, six hex digits
 
 
@@ -81,15 +83,19 @@ def talk_rows(
     width: int,
     now: float,
 ) -> list[Row | Line]:
-    """Head, text and comments."""
+    """Head, text and the newest comments."""
     rows: list[Row | Line] = []
     if isinstance(one, Issue):
         rows += head_of_issue(one, width, now, colours)
     else:
         rows += head_of_proposal(one, width, now, colours)
     rows += panes.text_rows(one.body) if one.body.strip() else [(("no text", "dim"),)]
-    for comment in comments:
-        rows += said(comment, panes.text_rows(comment.body), now)
+    earlier = len(comments) - COMMENTS
+    if earlier > 0:
+        words = f"{earlier} earlier comment{'' if earlier == 1 else 's'}: enter"
+        rows += [(("", "text"),), ((words, "dim"),)]
+    for comment in comments[-COMMENTS:]:
+        rows += said(comment, panes.text_rows(comment.body, COMMENT_LINES, COMMENT_SIZE), now)
     return rows
 
 

@@ -37,11 +37,12 @@ class InboxRepo(Model, frozen=True):
 
 class InboxSubject(Model, frozen=True):
     """What a row of the inbox is about. `number` None: the repository itself, or an organisation that the
-    caller is invited to."""
+    caller is invited to. `state`: of an issue or a proposal; one that was merged is closed."""
 
     kind: Literal["issue", "proposal", "repository", "organisation"]
     number: int | None
     title: str
+    state: Literal["open", "closed"] | None = None
 
 
 class InboxItem(Model, frozen=True):

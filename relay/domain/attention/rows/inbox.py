@@ -79,6 +79,7 @@ _ROWS = (
         repo.c.name,
         subject.c.kind,
         subject.c.title,
+        subject.c.state,
         event.c.kind.label("event_kind"),
         _ACTOR.c.id.label("actor_id"),
         _ACTOR.c.handle.label("actor_handle"),

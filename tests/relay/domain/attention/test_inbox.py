@@ -100,6 +100,16 @@ def test_a_row_says_what_happened_last_and_who_did_it(world: Tracker) -> None:
     assert last(a) == last(b) == ("issue.close", world.who.id)
 
 
+def test_a_row_says_whether_its_subject_is_open(world: Tracker) -> None:
+    (bob, b) = world.member("read")
+    world.open(world.http, title="first", body=f"see @{handle(world, bob)}.")
+    for state in ("open", "closed", "open"):
+        ok(world.http.patch(f"{world.issues}/1", json={"state": state}))
+        settle(world)
+        (row,) = ok(b.get(URL))["items"]
+        assert (row["reason"], row["subject"]["state"]) == ("mention", state)
+
+
 def test_done_until_something_new_happens(world: Tracker) -> None:
     _, a = world.member("write")
     for title in ("one", "two"):

@@ -1,0 +1,91 @@
+"""The form of a new release: version, what it is of, files and notes."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+
+from localstore.core.model.ref import Ref
+from localstore.core.model.repo import Repo
+from tui.actions import Action
+from tui.screens.split import SPLIT_ACTIONS
+from tui.screens.talk.composing import NONE, Composing
+from tui.text import Part, safe
+from tui.widgets.lines import Item
+
+
+class NewRelease(Composing):
+    """`refs`: the branches and tags that it can be of; `taken`: versions that are released. The command makes
+    it, since files are read and signed on this machine; its draft goes once the version is released."""
+
+    ACTIONS = (
+        Action("open", ("enter",), "change", "svc repo release create", "signed_in", footer=True),
+        Action(
+            "send",
+            ("S", "ctrl+s"),
+            "publish",
+            "svc repo release create {version}",
+            "signed_in",
+            True,
+            "release.create",
+        ),
+        Action("write", ("E",), "notes in $EDITOR", "svc repo release create", "signed_in"),
+        Action("discard", ("D",), "discard", footer=True),
+        *SPLIT_ACTIONS,
+    )
+    NOUN = FORM = "release"
+    TITLE, BODY, TEXT = "version", "notes", "notes"
+
+    def __init__(self, repo: Repo, refs: Sequence[Ref], taken: Sequence[str]) -> None:
+        super().__init__(repo)
+        self._taken = frozenset(taken)
+        self._refs = [ref.name for ref in refs if ref.head is not None]
+
+    def begin(self) -> None:
+        if self.value("version") in self._taken:
+            self._values = {}
+            self.forget()
+
+    @property
+    def _ref(self) -> str:
+        return self.value("ref") or self.repo.default_branch
+
+    def fields(self) -> list[tuple[str, tuple[Part, ...], Callable[[], None]]]:
+        files = self.value("files")
+        signed: Part = ("✓ yes", "good") if self._values.get("sign") else ("no", "dim")
+        return [
+            self.title_field(),
+            ("of", ((safe(self._ref), "accent"),), self._choose_ref),
+            self.text_field(),
+            ("files", ((safe(files), "text") if files else NONE,), self._ask_files),
+            ("signed", (signed,), lambda: self.put("sign", not self._values.get("sign"))),
+        ]
+
+    def facts_of(self) -> list[Part]:
+        return [("of ", "dim"), (safe(self._ref), "accent"), *self.author_parts()]
+
+    def _choose_ref(self) -> None:
+        from tui.screens.choose import Choose
+
+        items = [Item(name, ((safe(name), "text"),)) for name in self._refs]
+        self.app.push_screen(Choose("branch or tag that it is of", items, lambda name: self.put("ref", name)))
+
+    def _ask_files(self) -> None:
+        words = "files to upload, with blanks between them"
+        self.ask(words, lambda text: self.put("files", text.strip()), value=self.value("files"))
+
+    def do_send(self) -> None:
+        version = self.value("version").strip()
+        try:
+            files = shlex.split(self.value("files"))
+        except ValueError:
+            self.say("a quote is open in the files", "bad")
+            return
+        if not version or (self._values.get("sign") and not files):
+            self.say("a release needs a version" if not version else "--sign signs files: name some", "warn")
+            return
+        words = ["repo", "release", "create", "-R", self.repo.full_name, f"--from={self._ref}"]
+        words += [f"--notes={self.value('notes')}"] if self.value("notes").strip() else []
+        words += ["--sign"] if self._values.get("sign") else []
+        self.app.pop_screen()
+        self.svc.run_words([*words, "--", version, *files])

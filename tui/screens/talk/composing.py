@@ -1,0 +1,236 @@
+"""Forms in which something new is written: a row for each field, and beside them what others will see.
+
+What is typed is a draft at once, and the draft goes when it is sent or discarded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from localstore.core.model.collaboration.label import Label
+from localstore.core.model.repo import Repo
+from svc.flows.place.rights import refusal
+from tui import contents
+from tui.drafts import named
+from tui.screens.settings.form import Kept
+from tui.screens.split import SplitScreen
+from tui.screens.talk.previews import colours_of, label_parts
+from tui.text import Part, folded, safe
+from tui.texts import Texts, item
+from tui.widgets.lines import Item, Lines, sequence
+
+if TYPE_CHECKING:
+    from tui.markdown.words import Row
+
+NAME = 10  # columns of the name of a field
+NONE: Part = ("none", "dim")
+
+
+class Composing(SplitScreen):
+    """Enter changes the row under the cursor, S sends all, esc keeps it for later. Subclasses name what is
+    written (`NOUN`), its draft (`FORM`), the members with its title and text, and give `fields`, `facts_of`
+    and `do_send`. `people`: handles that are offered."""
+
+    LIST = "form"
+    NOUN = FORM = ""
+    TITLE, BODY = "title", "body"
+    MORE = ""  # behind the names of drafts: what they are about
+    TEXT = "text"  # the name of the row of the text
+
+    def __init__(self, repo: Repo, people: Sequence[str] = ()) -> None:
+        super().__init__()
+        self.repo, self._people = repo, people
+        self._values: dict[str, Any] = {}
+        self._kept = Kept()
+        self._labels: list[Label] = []
+        self._page = Texts(self, self.paint)  # the text below the form, where there is no preview
+
+    # --- what a subclass gives
+
+    def fields(self) -> list[tuple[str, tuple[Part, ...], Callable[[], None]]]:
+        """The rows: name, value, and what changes it."""
+        raise NotImplementedError
+
+    def facts_of(self) -> list[Part]:
+        """What the preview says below the title."""
+        raise NotImplementedError
+
+    def begin(self) -> None:
+        """Called when the draft is read, before the title is asked for."""
+
+    # --- the screen
+
+    def subject(self) -> tuple[Repo | None, bool]:
+        return self.repo, False
+
+    def titled(self) -> tuple[Part, ...]:
+        return ((f"New {self.NOUN}", "title"),)
+
+    def title_parts(self) -> Sequence[Part]:
+        return ((f" {safe(self.repo.full_name)}", "title"), (f"  new {self.NOUN}", "text"))
+
+    @property
+    def texts_shown(self) -> Texts | None:
+        return self.texts if self.previews else self._page
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        words = (self.FORM, self.MORE) if self.MORE else (self.FORM,)
+        self._kept = Kept(self.svc.drafts, f"{named(self.repo.id, 0, *words)}-form")
+        self._values = self._kept.of(self.FORM)
+        self.begin()
+        self.paint()
+        self.svc.load(contents.labels(self.repo.id), self._paint_labels)
+        if not self.value(self.TITLE):
+            self.open_prompt(self.ask_title)
+
+    def _paint_labels(self, labels: list[Label], at: float) -> None:
+        self._labels = labels
+        self.paint()
+
+    def paint(self) -> None:
+        rows = [Item(name, ((f"{name:<{NAME}}", "dim"), *value)) for name, value, _ in self.fields()]
+        body = self.value(self.BODY)
+        if not self.previews and body:
+            rows.append(Item(None, (("", "text"),)))
+            page = self._page.rows(body, max(20, self.size.width - 3))
+            rows += [item(("page", place), row) for place, row in enumerate(page)]
+        self.listed.linked = not self.previews
+        self.listed.show(sequence(rows))
+        self.renew()
+
+    def preview_of(self, key: Hashable) -> None:
+        """It as others will see it."""
+        title, body, width = self.value(self.TITLE), self.value(self.BODY), self.preview_width
+        rows: list[Row | tuple[Part, ...]] = []
+        rows += folded([(safe(title), "title") if title else (f"no {self.TITLE} yet", "dim")], width)
+        rows += [*folded(self.facts_of(), width), (("", "text"),)]
+        rows += self.text_rows(body) if body.strip() else [(("no text", "dim"),)]
+        self.show_preview(key, "as others will see it", rows)
+
+    # --- values
+
+    def value(self, name: str) -> str:
+        return str(self._values.get(name, ""))
+
+    def names(self, name: str) -> list[str]:
+        return [str(value) for value in self._values.get(name, [])]
+
+    def put(self, name: str, value: Any) -> None:
+        """Take a value, and keep it in the draft."""
+        self._values = {**self._values, name: value}
+        self._kept.put(self.FORM, self.written())
+        self.paint()
+
+    def written(self) -> dict[str, Any]:
+        """The values that are there."""
+        return {name: value for name, value in self._values.items() if value}
+
+    def forget(self) -> None:
+        """Drop the draft: it is sent."""
+        self._kept.put(self.FORM, {})
+
+    # --- rows that several forms have
+
+    def title_field(self) -> tuple[str, tuple[Part, ...], Callable[[], None]]:
+        title = self.value(self.TITLE)
+        value: Part = (safe(title), "title") if title else ("needed", "warn")
+        return self.TITLE, (value,), self.ask_title
+
+    def text_field(self) -> tuple[str, tuple[Part, ...], Callable[[], None]]:
+        count = len(self.value(self.BODY).splitlines())
+        lines: Part = (f"{count} line{'' if count == 1 else 's'}", "text")
+        return self.TEXT, (lines if count else ("none; E: your editor", "dim"),), self._write
+
+    def labels_field(self) -> tuple[str, tuple[Part, ...], Callable[[], None]]:
+        return "labels", tuple(self.label_dots() or [NONE]), self._choose_labels
+
+    def people_field(
+        self, name: str, member: str, operation: str
+    ) -> tuple[str, tuple[Part, ...], Callable[[], None]]:
+        """A row of handles, which are the member of this name. `operation`: whose right they need."""
+        handles = "  ".join(f"@{safe(handle)}" for handle in self.names(member))
+        value: Part = (handles, "person") if handles else NONE
+        return name, (value,), lambda: self._choose_people(member, operation)
+
+    def label_dots(self) -> list[Part]:
+        labels = label_parts(self.names("labels"), colours_of(self._labels))
+        return [(labels[0][0].lstrip(), labels[0][1]), *labels[1:]] if labels else []
+
+    def author_parts(self) -> list[Part]:
+        """Who writes it, its labels, and for whom it is."""
+        dots = self.label_dots()
+        labels: list[Part] = [("  ", "text"), *dots] if dots else []
+        people: list[Part] = [(f"  → @{safe(handle)}", "person") for handle in self.names("assignees")]
+        return [(f"  @{safe(self.svc.client.account or '?')}", "person"), *labels, *people]
+
+    # --- what one can do
+
+    def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        for name, _, change in self.fields():
+            if name == event.key:
+                change()
+
+    def ask_title(self) -> None:
+        def done(text: str) -> None:
+            self.put(self.TITLE, text.strip())
+            self.listed.go_to(self.TEXT)
+
+        words = f"{self.TITLE} of the {self.NOUN}"
+        self.ask(words, done, lambda text: self.put(self.TITLE, text), self.value(self.TITLE))
+
+    def _write(self) -> None:
+        def written(text: str) -> None:
+            self.put(self.BODY, text)
+
+        self.svc.write_text(f"{self.TEXT} of the {self.NOUN}", self.value(self.BODY), written, written)
+
+    def do_write(self) -> None:
+        draft, drafts = named(self.repo.id, 0, self.FORM, "body"), self.svc.drafts
+
+        def written(text: str) -> None:
+            self.put(self.BODY, text)
+            if drafts is not None:
+                drafts.keep(draft, "")  # the form's own draft has it
+
+        if drafts is not None:
+            drafts.keep(draft, self.value(self.BODY))
+        self.svc.compose_text(draft, written)
+
+    def _choose_labels(self) -> None:
+        self._toggle("labels", [label.name for label in self._labels], "issue.label")
+
+    def _choose_people(self, member: str, operation: str) -> None:
+        mine = self.svc.client.account
+        handles = dict.fromkeys([*([mine] if mine else []), *self._people])
+        self._toggle(member, list(handles), operation)
+
+    def _toggle(self, name: str, offered: Sequence[str], operation: str) -> None:
+        """Add one of the names that are offered to a list, or take it away."""
+        from tui.screens.choose import Choose
+
+        why = refusal(operation, self.repo)
+        if why:
+            self.say(why, "warn")
+            return
+        now = self.names(name)
+
+        def chosen(choice: str) -> None:
+            without = [other for other in now if other != choice]
+            self.put(name, without if choice in now else [*now, choice])
+
+        choices = [*now, *(choice for choice in offered if choice not in now)]
+        items = [
+            Item(choice, (("✓ " if choice in now else "  ", "good"), (safe(choice), "text")))
+            for choice in choices
+        ]
+        self.app.push_screen(Choose("labels" if name == "labels" else "people", items, chosen))
+
+    def do_discard(self) -> None:
+        def discard() -> None:
+            self._values = {}
+            self.forget()
+            self.app.pop_screen()
+
+        self.confirm("discard what is written?", discard)
