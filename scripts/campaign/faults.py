@@ -62,7 +62,7 @@ FAULTS = (
         "relay-keyset",
         "relay/db/engine/keyset.py",
         "return columns < there if descending else columns > there",
-        "return columns <= there if descending else columns >= there",
+        "return columns > there if descending else columns < there",
     ),
     Fault(
         "localstore-removals",

@@ -126,6 +126,9 @@ def test_a_prompt_over_the_context_is_refused_or_cut(kept: Kept) -> None:
         "/api/chat", {"model": "tiny", "messages": [*old, *HI], "stream": False, "truncate": True}
     )
     assert chat["message"]["content"] == SENTENCE
+    beside = {"model": "tiny", "messages": [{"role": "user", "content": long}, *HI], "stream": False}
+    newest = kept.talk.post("/api/chat", {**beside, "truncate": True})
+    assert newest["truncated"]["kept_tokens"] < 100  # the last message alone, which is short
     raised = {"model": "loop", "prompt": long, "stream": False, "options": {"num_ctx": 512}}
     with pytest.raises(ServerFailed, match=r"raise it with options.num_ctx \(at most 4096\)"):
         kept.talk.post("/api/generate", raised)
