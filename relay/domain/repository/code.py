@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import Literal
+from urllib.parse import quote
 
 from localstore.core.errors import NotFound, PathInvalid
 from localstore.core.limits import BLOB_INLINE
@@ -13,7 +14,7 @@ from localstore.core.model.ref import Ref
 from relay.domain.history import history, sealed
 from relay.domain.repository import ref as refs
 from relay.domain.repository.place import Place
-from relay.render.plain import plain_lines
+from relay.render.plain import numbered, plain_lines
 
 BRANCHES = 100  # that the choice of a branch offers
 SEALS = 30  # of a page of history
@@ -61,6 +62,21 @@ class File:
     html: str = ""
     marked: range = range(0)
 
+    @property
+    def rows(self) -> str:
+        """The lines as HTML, with their numbers."""
+        return numbered(self.lines, self.marked)
+
+
+@dataclass(slots=True)
+class Row:
+    """An entry of a folder as its page lists it."""
+
+    name: str
+    address: str
+    is_folder: bool
+    size: str
+
 
 async def position(place: Place, at: str | None, path: str) -> Position | None:
     """The position that the address names; None for a repository or branch without seals. Raises NotFound."""
@@ -80,6 +96,18 @@ async def folder(position: Position) -> list[TreeFile]:
     except PathInvalid:
         raise NotFound from None
     return sorted(tree.entries, key=lambda entry: (entry.kind != "dir", entry.path))
+
+
+def listed(position: Position, entries: list[TreeFile]) -> list[Row]:
+    """The rows of a folder. The address is put together once, since a folder may have thousands."""
+    above = f"{position.path}/" if position.path else ""
+    start = position.place.code(position.at, "x")[:-1] + quote(above)
+    rows = []
+    for entry in entries:
+        name = entry.path.rpartition("/")[2]
+        is_folder = entry.kind == "dir"
+        rows.append(Row(name, start + quote(name), is_folder, "" if is_folder else size_of(entry.size)))
+    return rows
 
 
 async def readme(position: Position, entries: list[TreeFile]) -> File | None:
