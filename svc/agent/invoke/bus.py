@@ -12,7 +12,7 @@ from localstore.agent.server import HungUp
 from localstore.agent.talk import ApiResponse, Request
 from localstore.core.errors import ClientError, SvcError, UsageError
 from localstore.core.paths import PROSE, terminal_safe
-from svc.agent.invoke import gallery, hardware, sync  # noqa: F401 - they declare commands
+from svc.agent.invoke import gallery, hardware, models, sync  # noqa: F401 - they declare commands
 from svc.agent.invoke.programs import SVC
 from svc.agent.invoke.table import ABSENT, COMMANDS, Asked, Host
 

@@ -84,12 +84,10 @@ SVC_COMMANDS: Mapping[str, tuple[str, str]] = {
 }
 """Name → category, and the command of svc that it is."""
 
-_MODELS = "discover download delete list show running unload cancel copy verify"
 ABSENT: Mapping[str, str] = {
     "document_create": "Sync",
     "device_pair": "Auth",
     "beekem_init": "Auth",
-    **{f"model_{name}": "Models" for name in _MODELS.split()},
 }
 """Name → category of those that this version lacks."""
 CATEGORIES = ("Sync", "Auth", "Hardware", "Gallery", "Launcher", "Models", "System")

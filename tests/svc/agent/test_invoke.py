@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -30,12 +31,14 @@ from svc.agent.start import start
 from svc.api import Api, connect
 from svc.cmd.frame.invoked import GLOBAL, Body, answer, parameters, system_commands
 from svc.http.session import Sessions
+from tests.llm import tiny
 from tests.patience import PATIENCE, until
 from tests.svc.agent.invocations import ROWS
 from tests.svc.conftest import clean_environment, llm_environment
+from tests.svc.flows.models.test_registry import Registry
 
-CATEGORIES = {"Sync": 7, "Auth": 5, "Hardware": 6, "Gallery": 4, "Launcher": 12}
-LACKING = {"Sync": 1, "Auth": 2, "Models": 10}  # what this version lacks
+CATEGORIES = {"Sync": 7, "Auth": 5, "Hardware": 6, "Gallery": 4, "Launcher": 12, "Models": 10}
+LACKING = {"Sync": 1, "Auth": 2}  # what this version lacks
 
 
 class Here(Programs):
@@ -302,3 +305,26 @@ def test_another_uid_is_hung_up_on_even_with_the_socket_open_to_all(tmp_path_fac
             talk.ask(Request("stop"))
         # the agent removes its own files while it ends
         until(lambda: shutil.rmtree(root, ignore_errors=True) or not root.exists(), "the home is gone")
+
+
+def test_a_model_is_downloaded_by_a_process_that_goes_on(machines: dict[str, Machine]) -> None:
+    ann, registry = machines["ann"], Registry()
+    registry.put("/v2/library/small/manifests/latest", registry.blob(tiny.model(), "model"))
+    threading.Thread(target=registry.serve_forever, daemon=True).start()
+    os.environ["SVC_LLM_REGISTRIES"] = f"registry.ollama.ai={registry.origin}"
+    try:
+        assert ann.invoke("model_download", {"name": "small"}).success
+
+        def state(name: str) -> str:
+            data = wrapped(ann.invoke("model_download", {"name": name}))["data"]
+            return str(data["state"])
+
+        until(lambda: state("small") == "done", "the model is here")
+        verified = wrapped(ann.invoke("model_verify", {"name": "small"}))["data"]
+        assert verified == {"name": "small:latest", "intact": True, "damaged": []}
+        ann.invoke("model_download", {"name": "lost"})
+        until(lambda: wrapped(ann.invoke("model_cancel", {"name": "lost"}))["data"]["pid"] is None, "ended")
+    finally:
+        del os.environ["SVC_LLM_REGISTRIES"]
+        registry.shutdown()
+        registry.server_close()

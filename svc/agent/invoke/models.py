@@ -1,0 +1,227 @@
+"""The models of this machine: what is here, what is loaded, and pulls that go on by themselves."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from blake3 import blake3
+
+from localstore.core.errors import Cancelled, UsageError
+from localstore.models.errors import BadModel
+from localstore.models.gguf import read
+from localstore.models.names import parse
+from localstore.models.place import llm_home
+from localstore.models.store import Installed, Models
+from svc.agent.invoke.table import Args, Asked, command
+from svc.flows.llm.port import port_of
+from svc.flows.llm.talk import Server, probe
+from svc.flows.models import background
+from svc.flows.models.background import Download
+
+FOLDERS, FILES = 2_000, 500  # that are looked through for models, and that are answered
+_PIECE = 4 << 20
+
+
+class Named(Args):
+    """`name`: of a model, as alice/qwen:q4_k_m."""
+
+    name: str
+
+
+class Copy(Named):
+    """`to`: its further name."""
+
+    to: str
+
+
+class OnPort(Args):
+    """`port`: of the local LLM server; left out, the usual one."""
+
+    port: Annotated[int, msgspec.Meta(ge=1, le=65535)] | None = None
+
+
+class NamedOnPort(OnPort, kw_only=True):
+    """`name`: of a model that the server on that port has loaded."""
+
+    name: str
+
+
+class Pull(Named):
+    """`again`: pull a model that is here already, for what its repository has now."""
+
+    again: bool = False
+
+
+class OfFolder(Args):
+    """`folder`: an absolute path; left out, the folder of the invocation."""
+
+    folder: str | None = None
+
+
+class Model(msgspec.Struct):
+    """A model. `context`: tokens it was trained for. `blobs`: SHA-256 of its files."""
+
+    name: str
+    size: int
+    architecture: str
+    parameters: int
+    quantisation: str
+    context: int
+    modified_at: str
+    blobs: list[str]
+
+
+class File(msgspec.Struct):
+    """A GGUF file that could be taken in."""
+
+    path: str
+    size: int
+    architecture: str
+    quantisation: str
+
+
+class Verified(msgspec.Struct):
+    """`damaged`: SHA-256 of the blobs whose bytes are others now."""
+
+    name: str
+    intact: bool
+    damaged: list[str]
+
+
+class Removed(msgspec.Struct):
+    """`freed`: bytes."""
+
+    name: str
+    freed: int
+
+
+@command("Models")
+def model_list(_asked: Asked, _args: Args) -> list[Model]:
+    """The models of this machine"""
+    return [_model(installed) for installed in _models().all()]
+
+
+@command("Models", Named)
+def model_show(_asked: Asked, args: Named) -> Model:
+    """A model of this machine"""
+    return _model(_models().find(parse(args.name)))
+
+
+@command("Models", OfFolder)
+def model_discover(context: Asked, args: OfFolder) -> list[File]:
+    """The GGUF files below a folder, which llm_pull could take in"""
+    root = Path(args.folder) if args.folder is not None else context.folder
+    if root is None or not root.is_absolute() or not root.is_dir():
+        raise UsageError("folder is the absolute path of one that exists")
+    files: list[File] = []
+    for number, (place, _, names) in enumerate(os.walk(root)):
+        if number == FOLDERS or len(files) >= FILES or context.hung_up():
+            break
+        files += [file for name in sorted(names) if (file := _file(Path(place, name))) is not None]
+    return files[:FILES]
+
+
+@command("Models", Pull)
+def model_download(context: Asked, args: Pull) -> Download:
+    """Begin to pull a model of a repository or registry; called again, tells how far it is"""
+    home, name = context.host.home.root, parse(args.name)
+    state = background.state_of(home, name, _models())
+    if state.state == "pulling" or (state.state == "done" and not args.again):
+        return state
+    return background.start(home, name, os.environ, context.server)
+
+
+@command("Models", Named)
+def model_cancel(context: Asked, args: Named) -> Download:
+    """End a pull that model_download began; what came is kept for the next one"""
+    return background.cancel(context.host.home.root, parse(args.name), _models())
+
+
+@command("Models", Named)
+def model_delete(_asked: Asked, args: Named) -> Removed:
+    """Remove a model from this machine"""
+    removed, freed = _models().remove(parse(args.name))
+    return Removed(str(removed.name), freed)
+
+
+@command("Models", Copy)
+def model_copy(_asked: Asked, args: Copy) -> Model:
+    """Give a model a further name"""
+    models = _models()
+    return _model(models.put(parse(args.to), models.find(parse(args.name)).record))
+
+
+@command("Models", OnPort)
+def model_running(context: Asked, args: OnPort) -> list[dict[str, Any]]:
+    """The models that the local LLM server has loaded"""
+    port = _port(context, args)
+    if probe(port) != "llm":
+        return []
+    return [model for model in Server(port).get("/api/ps").get("models") or [] if isinstance(model, dict)]
+
+
+@command("Models", NamedOnPort)
+def model_unload(context: Asked, args: NamedOnPort) -> list[dict[str, Any]]:
+    """Unload a model, once it has answered; answers those that stay loaded"""
+    name, port = parse(args.name), _port(context, args)
+    if probe(port) == "llm":
+        Server(port).post("/api/generate", {"model": str(name), "keep_alive": 0, "stream": False})
+    else:
+        _models().find(name)
+    return model_running(context, args)
+
+
+@command("Models", Named)
+def model_verify(context: Asked, args: Named) -> Verified:
+    """Whether the bytes of a model are those that came"""
+    models = _models()
+    installed = models.find(parse(args.name))
+    damaged = []
+    for digest, about in zip(installed.record.digests, installed.abouts, strict=True):
+        hasher = blake3()
+        with models.blob(digest).open("rb") as file:
+            while piece := file.read(_PIECE):
+                hasher.update(piece)
+                if context.hung_up():
+                    raise Cancelled
+        if hasher.hexdigest() != about.blake3:
+            damaged.append(digest)
+    return Verified(str(installed.name), not damaged, damaged)
+
+
+def _models() -> Models:
+    return Models(llm_home())
+
+
+def _port(context: Asked, args: OnPort) -> int:
+    return port_of(args.port, context.folder or Path("/"), os.environ)
+
+
+def _model(installed: Installed) -> Model:
+    header = installed.about.header
+    return Model(
+        str(installed.name),
+        installed.size,
+        header.architecture,
+        installed.parameters,
+        header.quantisation,
+        header.of_architecture("context_length"),
+        installed.record.modified_at,
+        installed.record.digests,
+    )
+
+
+def _file(path: Path) -> File | None:
+    """What the header of a GGUF file says; None for what is none."""
+    if path.suffix.lower() != ".gguf" or not path.is_file():
+        return None
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            header = read(file, size)
+    except (BadModel, OSError):
+        return None
+    return File(str(path), size, header.architecture, header.quantisation)

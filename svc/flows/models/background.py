@@ -1,0 +1,144 @@
+"""Pulls that go on by themselves, for programs that ask and do not wait.
+
+SVC_HOME/downloads/<digest of the name>/
+    lock          held by the process that pulls, which dies with it
+    state.json    what it says
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from localstore.core.errors import SvcError
+from localstore.folder.lock import AlreadyLocked, hold_lock
+from localstore.models import store
+from localstore.models.errors import ModelMissing
+from localstore.models.names import ModelName, parse
+from localstore.models.place import llm_home
+from localstore.models.store import Models
+from svc import UTF8_NAMES
+from svc.flows.apps.state import supervisor_of
+from svc.flows.models.fetching import Step
+from svc.flows.models.pull import pull
+from svc.flows.place.where import Where
+
+PROGRAM = "svc.flows.models.background"
+LOCK, STATE = "lock", "state.json"
+FIRST_SECONDS = 20.0  # until a new pull says something
+_LOOK, _REPORT = 0.05, 0.2
+
+
+class Download(msgspec.Struct, kw_only=True):
+    """A pull in the background. `state`: none if nobody pulls the model and it is not here; failed as
+    `detail` says. `completed`: bytes of the file under way that are here, of `total`."""
+
+    name: str
+    state: Literal["none", "pulling", "done", "failed"] = "none"
+    pid: int | None = None
+    completed: int = 0
+    total: int = 0
+    detail: str | None = None
+
+
+def start(home: Path, name: ModelName, environment: Mapping[str, str], server: str | None) -> Download:
+    """Start to pull a model, unless a process does. Returns its first state."""
+    folder = _folder(home, name)
+    if supervisor_of(folder) is None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _write(folder, Download(name=name.short, state="pulling"))
+        variables = {**environment, "SVC_HOME": str(home.absolute())}
+        process = subprocess.Popen(
+            [sys.executable, *UTF8_NAMES, "-P", "-m", PROGRAM, str(name)],
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**variables, "SVC_SERVER": server} if server else variables,
+            start_new_session=True,
+        )
+        end = time.monotonic() + FIRST_SECONDS
+        while time.monotonic() < end and supervisor_of(folder) is None and process.poll() is None:
+            time.sleep(_LOOK)
+    return state_of(home, name, Models(llm_home(environment)))
+
+
+def cancel(home: Path, name: ModelName, models: Models) -> Download:
+    """End the process that pulls a model. What came is kept for the next pull."""
+    folder, signalled = _folder(home, name), 0
+    end = time.monotonic() + FIRST_SECONDS
+    while (pid := supervisor_of(folder)) is not None and time.monotonic() < end:
+        if pid != signalled:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+            signalled = pid
+        time.sleep(_LOOK)
+    return state_of(home, name, models)
+
+
+def state_of(home: Path, name: ModelName, models: Models) -> Download:
+    folder = _folder(home, name)
+    try:
+        download = msgspec.json.decode((folder / STATE).read_bytes(), type=Download)
+    except (OSError, msgspec.MsgspecError):
+        download = Download(name=name.short)
+    download.pid = supervisor_of(folder)
+    if download.pid is not None:
+        download.state = "pulling"
+    elif download.state != "failed":
+        with suppress(ModelMissing):
+            models.find(name)
+            download.state = "done"
+            return download
+        download.state = "none"
+    return download
+
+
+def main() -> int:
+    """`python -m svc.flows.models.background NAME`: pull a model. Returns the exit code."""
+    name = parse(sys.argv[1])
+    where = Where(os.environ, Path("/"), command="svc llm pull")
+    folder = _folder(where.home.root, name)
+    written = 0.0
+
+    def tell(step: Step) -> None:
+        nonlocal written
+        if step.digest and (time.monotonic() - written > _REPORT or step.completed == step.total):
+            written = time.monotonic()
+            state = Download(name=name.short, state="pulling", completed=step.completed, total=step.total)
+            _write(folder, state)
+
+    try:
+        with hold_lock(folder / LOCK, "svc llm pull"):
+            try:
+                pull(where, Models(llm_home(os.environ)), name.short, None, tell)
+                _write(folder, Download(name=name.short, state="done"))
+            except SvcError as error:
+                _write(folder, Download(name=name.short, state="failed", detail=error.detail))
+                return 1
+    except AlreadyLocked:
+        return 0
+    return 0
+
+
+def _folder(home: Path, name: ModelName) -> Path:
+    return home.absolute() / "downloads" / hashlib.sha256(str(name).encode()).hexdigest()[:32]
+
+
+def _write(folder: Path, download: Download) -> None:
+    with suppress(OSError):  # a full disk is found by who writes the blob
+        store.write(folder / STATE, msgspec.json.encode(download))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
