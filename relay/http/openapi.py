@@ -140,6 +140,8 @@ def _responses(route: Route, schema: dict[str, Any]) -> dict[str, Any]:
     problem: dict[str, Any] = {"application/problem+json": {"schema": schema[repr(Problem)]}}
     if route.media.startswith("text/html"):  # a page shows the errors of its form itself
         problem["text/html"] = {}
+    if route.password:  # git shows its user text
+        problem["text/plain"] = {}
     for code in sorted(_problems(route)):
         answers.setdefault(str(code), {"description": TITLES.get(code, "Refused"), "content": problem})
     return answers
