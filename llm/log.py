@@ -10,14 +10,14 @@ from localstore.models import log
 
 
 class Log(log.Log):
-    """A log whose lines can be shown on a terminal too."""
+    """A log whose lines are also written to the terminal `echo`, if given."""
 
-    def __init__(self, file: Path, shown: int | None = None) -> None:
+    def __init__(self, file: Path, echo: int | None = None) -> None:
         super().__init__(file)
-        self._shown = shown
+        self._echo = echo
 
     def write(self, data: bytes) -> None:
-        if self._shown is not None:
+        if self._echo is not None:
             with suppress(OSError):  # the terminal has gone
-                os.write(self._shown, data)
+                os.write(self._echo, data)
         super().write(data)
