@@ -126,7 +126,7 @@ def test_the_lock_is_what_the_project_asks_for(lock: str) -> None:
 
 VAGUE = {"found", "one", "made", "said", "kept", "shown", "left", "known", "wanted", "asked", "told", "here"}
 """`left` beside `right` is a side, and is not counted."""
-BOUND = {"llm": 0, "localstore": 0, "relay": 0, "svc": 0, "tui": 46}
+BOUND = {"llm": 0, "localstore": 0, "relay": 0, "svc": 0, "tui": 0}
 """How many functions of each room bind one of VAGUE. Numbers may only become smaller."""
 
 

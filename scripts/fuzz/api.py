@@ -41,7 +41,7 @@ from localstore.core.errors import NotFound
 from localstore.core.identity.bearer import authorization
 from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, sign
 from localstore.core.model.seal import E2eeUnavailable
-from relay.http.problems import NOT_FOUND_BODY
+from relay.http.problems import NOT_FOR_GIT, NOT_FOUND_BODY
 from relay.pages import refusal
 from scripts.fuzz.together import joined, organisation, together
 from tests.relay.auth.people import TRUST, Browser, Device, Terminal
@@ -291,7 +291,7 @@ def attack(world: World, operation: Any, examples: int, seed: int, modes: Sequen
         next(sent)
         case.validate_response(answer, checks=CHECKS, headers={"X-Caller": caller})
         if answer.status_code == 404 and case.method != "HEAD":
-            assert answer.content in (NOT_FOUND_BODY, NOT_FOUND_PAGE), answer.content
+            assert answer.content in (NOT_FOUND_BODY, NOT_FOUND_PAGE, NOT_FOR_GIT), answer.content
 
     for mode in modes:
         run = hypothesis.given(data=st.data(), case=operation.as_strategy(generation_mode=mode))(once)

@@ -43,9 +43,9 @@ class Home(SplitScreen):
     def preview_of(self, key: Hashable) -> None:
         from tui.screens.lists.glance import Glance
 
-        one = self._of_inbox(key)
-        if one is not None:
-            preview_item(self, one)
+        item = self._of_inbox(key)
+        if item is not None:
+            preview_item(self, item)
         elif self._repos is not None and str(key) in self._repos:
             Glance(self, key, str(key), on_checks=self._learn).begin()
 
@@ -56,7 +56,7 @@ class Home(SplitScreen):
             self.paint()
 
     def _of_inbox(self, key: Hashable) -> InboxItem | None:
-        return next((one for one in self._inbox if one.id == key), None)
+        return next((item for item in self._inbox if item.id == key), None)
 
     def title_parts(self) -> Sequence[Part]:
         client = self.svc.client
@@ -76,7 +76,7 @@ class Home(SplitScreen):
     def about(self) -> list[str]:
         mine = self.svc.place.repo_id
         ordered = sorted(self._repos or (), key=lambda repo_id: repo_id != mine)
-        return [*ordered, *(one.repo.id for one in self._inbox if one.repo is not None)]
+        return [*ordered, *(item.repo.id for item in self._inbox if item.repo is not None)]
 
     def _not_answered(self, error: BaseException) -> None:
         repos = self.query_one("#repos", Lines)
@@ -84,8 +84,8 @@ class Home(SplitScreen):
             repos.waiting = "the server did not answer; r asks again"
             repos.refresh()
 
-    def _paint_inbox(self, found: list[InboxItem], at: float) -> None:
-        self._inbox = found
+    def _paint_inbox(self, items: list[InboxItem], at: float) -> None:
+        self._inbox = items
         self.listen()
         self.paint()
 
@@ -121,30 +121,30 @@ class Home(SplitScreen):
 
     def _row(self, repo: Repo, width: int, now: float) -> Item:
         place = self.svc.place
-        here = on = ""
+        folder_note = on = ""
         if repo.id == place.repo_id and place.folder:
             on = f" on {place.branch}" if place.branch not in ("", repo.default_branch) else ""
-            here = f"  here{on}: {_short(str(place.folder))}"
+            folder_note = f"  here{on}: {_short(str(place.folder))}"
         state = self._states.get(repo.id, ("", "text"))
         kind = f"{repo.visibility} {repo.kind}"
         if self.narrow or self.two_lines:
             sign: Part = (f"{state[0][:1] or ' '} ", state[1])
             about = safe(repo.description) or kind
-            beside: Part = (f"  here{safe(on)}" if here else "", "accent")
+            beside: Part = (f"  here{safe(on)}" if folder_note else "", "accent")
             when = brief(repo.updated_at, now)
             room = max(12, self.list_width - len(f"▌? {beside[0]} {when} "))
             name = repo.full_name if len(repo.full_name) <= room else f"…{repo.full_name[1 - room :]}"
-            left: tuple[Part, ...] = (sign, (safe(name), "text"), beside)
+            parts: tuple[Part, ...] = (sign, (safe(name), "text"), beside)
             below: tuple[Part, ...] = (("  ", "text"), (about, "dim"))
-            return Item(repo.id, left, ((f"{when} ", "dim"),), repo.full_name, below=below)
-        left = (
+            return Item(repo.id, parts, ((f"{when} ", "dim"),), repo.full_name, below=below)
+        parts = (
             (safe(repo.full_name).ljust(width), "text"),
             (kind.ljust(18), "dim"),
             (safe(repo.default_branch), "dim"),
             (f"  {state[0]}" if state[0] else "", state[1]),
-            (safe(here), "accent"),
+            (safe(folder_note), "accent"),
         )
-        return Item(repo.id, left, ((f"{ago(repo.updated_at, now)} ", "dim"),), repo.full_name)
+        return Item(repo.id, parts, ((f"{ago(repo.updated_at, now)} ", "dim"),), repo.full_name)
 
     def do_back(self) -> None:
         self.svc.exit()

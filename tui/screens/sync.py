@@ -79,7 +79,7 @@ class Sync(Base):
     def do_pause(self) -> None:
         """Pause the watched folder under the cursor, or resume it."""
         machine, key = self.svc.machine, self.query_one("#sync", Lines).key
-        folder = next((one for one in self._folders if ("folder", one.folder) == key), None)
+        folder = next((watched for watched in self._folders if ("folder", watched.folder) == key), None)
         if machine is None or folder is None:
             self.say("put the cursor on a watched folder", "warn")
             return
@@ -125,27 +125,27 @@ class Sync(Base):
             rows.append(Item(None, (("  nothing waits ✓", "dim"),)))
         self.query_one("#sync", Lines).show(rows)
 
-    def _folder(self, one: Folder) -> Item:
-        since = datetime.fromtimestamp(one.since, UTC).isoformat()
-        waiting = f" {one.queued} queued" if one.queued else ""
-        why = f"  {safe(one.why)}" if one.why and one.light != "live" else ""
-        left: tuple[Part, ...] = (
+    def _folder(self, folder: Folder) -> Item:
+        since = datetime.fromtimestamp(folder.since, UTC).isoformat()
+        waiting = f" {folder.queued} queued" if folder.queued else ""
+        why = f"  {safe(folder.why)}" if folder.why and folder.light != "live" else ""
+        parts: tuple[Part, ...] = (
             ("  ", "text"),
-            *LIGHTS[one.light],
-            (f"{waiting}  {safe(one.folder)}", "text"),
-            (f"  {safe(one.repo)} {safe(one.branch)}{why}", "dim"),
+            *LIGHTS[folder.light],
+            (f"{waiting}  {safe(folder.folder)}", "text"),
+            (f"  {safe(folder.repo)} {safe(folder.branch)}{why}", "dim"),
         )
-        return Item(("folder", one.folder), left, ((f"{ago(since, self.svc.clock())} ", "dim"),))
+        return Item(("folder", folder.folder), parts, ((f"{ago(since, self.svc.clock())} ", "dim"),))
 
     def _row(self, entry: QueuedAction) -> Item:
         sign: Part = ("✗ refused ", "bad") if entry.state == "refused" else ("⋯ queued  ", "warn")
-        left: tuple[Part, ...] = (
+        parts: tuple[Part, ...] = (
             ("  ", "text"),
             sign,
             (safe(described(entry)), "text"),
             (f"  {safe(entry.about)}", "dim"),
         )
-        return Item(entry.id, left, ((f"{ago(entry.created_at, self.svc.clock())} ", "dim"),))
+        return Item(entry.id, parts, ((f"{ago(entry.created_at, self.svc.clock())} ", "dim"),))
 
     @property
     def _entry(self) -> QueuedAction | None:
@@ -171,11 +171,13 @@ def _heading(name: str, count: int = 0, right: str = "") -> Item:
     return Item(None, ((f"{name} ", "title"), (str(count or ""), "dim")), ((right, "dim"),) if right else ())
 
 
-def _person(one: Person) -> tuple[Part, ...]:
-    where = f" in {safe(one.path)}" + (f", line {one.line}" if one.line else "") if one.path else ""
-    on = f" on {safe(one.device)}" if one.device else ""
+def _person(person: Person) -> tuple[Part, ...]:
+    where = (
+        f" in {safe(person.path)}" + (f", line {person.line}" if person.line else "") if person.path else ""
+    )
+    on = f" on {safe(person.device)}" if person.device else ""
     return (
         ("    ", "text"),
-        (f"@{safe(one.who)}", "agent" if one.kind == "agent" else "name"),
+        (f"@{safe(person.who)}", "agent" if person.kind == "agent" else "name"),
         (on + where, "dim"),
     )

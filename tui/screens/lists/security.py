@@ -132,11 +132,11 @@ def _rule_rows(rule: Protection) -> list[Row | tuple[Part, ...]]:
     """What a rule asks for, a row each."""
     head: tuple[Part, ...] = (("branches  ", "dim"), (safe(rule.pattern), "accent"))
     demands: list[Row | tuple[Part, ...]] = [(("✓ ", "good"), (words, "text")) for words in _demands(rule)]
-    kept: tuple[Part, ...] = (("✓ ", "good"), ("kept from deletion", "text"))
+    kept_row: tuple[Part, ...] = (("✓ ", "good"), ("kept from deletion", "text"))
     return [
         head,
         (("", "text"),),
-        kept,
+        kept_row,
         *demands,
         (("", "text"),),
         (("8 opens Settings, where it is changed", "dim"),),

@@ -34,16 +34,18 @@ class Merge(Over):
         Action("branch", ("d",), "delete or keep the branch", footer=True),
     )
 
-    def __init__(self, one: Proposal, checks: SealChecks | None, chosen: Callable[[str, bool], None]) -> None:
+    def __init__(
+        self, proposal: Proposal, checks: SealChecks | None, chosen: Callable[[str, bool], None]
+    ) -> None:
         super().__init__()
-        self._one, self._checks, self._chosen = one, checks, chosen
+        self._proposal, self._checks, self._chosen = proposal, checks, chosen
         self._deletes = False
 
     def content(self) -> ComposeResult:
         yield Lines(id="merge")
 
     def title_parts(self) -> Sequence[Part]:
-        return ((f" merge #{self._one.number}", "title"), (f"  {safe(self._one.title)}", "text"))
+        return ((f" merge #{self._proposal.number}", "title"), (f"  {safe(self._proposal.title)}", "text"))
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -53,10 +55,13 @@ class Merge(Over):
         """Does nothing: the merge must be of what was shown."""
 
     def paint(self) -> None:
-        one, checks = self._one, self._checks
-        check, verdict = checks_of(one.checks, checks.items if checks is not None else ()), verdicts_of(one)
+        proposal, checks = self._proposal, self._checks
+        check, verdict = (
+            checks_of(proposal.checks, checks.items if checks is not None else ()),
+            verdicts_of(proposal),
+        )
         rows = [
-            _fact("into", (safe(one.base), "accent"), ("  ←  ", "dim"), (safe(one.head), "accent")),
+            _fact("into", (safe(proposal.base), "accent"), ("  ←  ", "dim"), (safe(proposal.head), "accent")),
             _fact("checks", check if check[0] else ("none", "dim")),
         ]
         for it in checks.items if checks is not None else ():
@@ -65,18 +70,21 @@ class Merge(Over):
                 rows.append(_fact("", sign_of_check(it), (f" {safe(it.name)}", "text"), must))
         rows += [
             _fact("reviews", verdict if verdict[0] else ("no verdict", "dim")),
-            _fact("conflicts", *_conflicts(one)),
+            _fact("conflicts", *_conflicts(proposal)),
             Item(None, (("", "text"),)),
         ]
-        behind = one.merge_state == "behind"
+        behind = proposal.merge_state == "behind"
         rows += [_way(way, name, words, behind and not way) for way, name, words in WAYS]
         box = "☑" if self._deletes else "☐"
         rows += [
             Item(None, (("", "text"),)),
-            Item(None, ((f"{box} delete the branch {safe(one.head)} afterwards", "text"), ("  d", "accent"))),
+            Item(
+                None,
+                ((f"{box} delete the branch {safe(proposal.head)} afterwards", "text"), ("  d", "accent")),
+            ),
         ]
-        if self._deletes and not one.cross_repository:
-            back = f"svc repo branch {safe(one.head)} --from {one.head_seal[:12]}"
+        if self._deletes and not proposal.cross_repository:
+            back = f"svc repo branch {safe(proposal.head)} --from {proposal.head_seal[:12]}"
             rows += [
                 Item(None, (("  after squash or rebase no branch leads to its own seals;", "warn"),)),
                 Item(None, ((f"  {back}", "text"), (" makes it again", "warn"))),
@@ -95,19 +103,19 @@ class Merge(Over):
         self.app.pop_screen()
 
 
-def lost_with(one: Proposal) -> str:
+def lost_with(proposal: Proposal) -> str:
     """What is lost with the branch when the base does not lead to its seals, as a question."""
-    return f"delete {safe(one.head)} too? its own seals are then on no branch."
+    return f"delete {safe(proposal.head)} too? its own seals are then on no branch."
 
 
 def _fact(name: str, *parts: Part) -> Item:
     return Item(None, ((f"{name:<{NAME}}", "dim"), *parts))
 
 
-def _conflicts(one: Proposal) -> tuple[Part, ...]:
-    if one.merge_state == "behind":
+def _conflicts(proposal: Proposal) -> tuple[Part, ...]:
+    if proposal.merge_state == "behind":
         return (("none; its base has moved on", "warn"),)
-    return (("✓ none", "good"),) if one.merge_state == "clean" else ((one.merge_state, "warn"),)
+    return (("✓ none", "good"),) if proposal.merge_state == "clean" else ((proposal.merge_state, "warn"),)
 
 
 def _way(way: str, name: str, words: str, refused: bool) -> Item:

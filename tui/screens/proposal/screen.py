@@ -112,36 +112,38 @@ class ProposalScreen(Reviewing, Talk):
         self.svc.load(contents.versions(self.repo.id, self.number), self._paint_versions)
         self.svc.load(contents.threads(self.repo.id, self.number), self._paint_threads)
 
-    def _paint_one(self, one: Proposal, at: float) -> None:
-        self.one = one
+    def _paint_one(self, proposal: Proposal, at: float) -> None:
+        self.one = proposal
         self.paint()
         self.show_frame()
         if self.app.screen is self:
-            self.svc.load(contents.seal_checks(self.repo.id, one.head_seal), self._paint_checks)
-            self.svc.load(contents.changes(self.repo.id, one.base_seal, one.head_seal), self._paint_files)
+            self.svc.load(contents.seal_checks(self.repo.id, proposal.head_seal), self._paint_checks)
+            self.svc.load(
+                contents.changes(self.repo.id, proposal.base_seal, proposal.head_seal), self._paint_files
+            )
 
-    def _paint_comments(self, found: list[Comment], at: float) -> None:
-        self.comments = found
+    def _paint_comments(self, comments: list[Comment], at: float) -> None:
+        self.comments = comments
         self.paint()
 
-    def _paint_reviews(self, found: list[Review], at: float) -> None:
-        self._reviews = found
+    def _paint_reviews(self, reviews: list[Review], at: float) -> None:
+        self._reviews = reviews
         self.paint()
 
-    def _paint_versions(self, found: list[Version], at: float) -> None:
-        self._versions = found
+    def _paint_versions(self, versions: list[Version], at: float) -> None:
+        self._versions = versions
         self.paint()
 
-    def _paint_threads(self, found: list[Thread], at: float) -> None:
-        self._threads = found
+    def _paint_threads(self, threads: list[Thread], at: float) -> None:
+        self._threads = threads
         self.paint()
 
-    def _paint_checks(self, found: SealChecks, at: float) -> None:
-        self._checks = found
+    def _paint_checks(self, checks: SealChecks, at: float) -> None:
+        self._checks = checks
         self.paint()
 
-    def _paint_files(self, found: Compare, at: float) -> None:
-        self._files = found.files
+    def _paint_files(self, comparison: Compare, at: float) -> None:
+        self._files = comparison.files
         self.paint()
 
     def queue_changed(self) -> None:
@@ -150,27 +152,31 @@ class ProposalScreen(Reviewing, Talk):
     # --- rows
 
     def paint(self) -> None:
-        one = self.one
-        if one is None:
+        proposal = self.one
+        if proposal is None:
             return
-        rows: list[TextRow | Row] = [*self._standing(one), *self._conflict_rows(one), (("", "text"),)]
-        rows += self.text_rows(one.body) if one.body.strip() else [(("no text", "dim"),)]
-        rows += self.reaction_rows(one.reactions)
+        rows: list[TextRow | Row] = [
+            *self._standing(proposal),
+            *self._conflict_rows(proposal),
+            (("", "text"),),
+        ]
+        rows += self.text_rows(proposal.body) if proposal.body.strip() else [(("no text", "dim"),)]
+        rows += self.reaction_rows(proposal.reactions)
         facts = [*self._check_rows()]
         if not self.has_facts:
             rows += facts
         items = [item(place, row) for place, row in enumerate(rows)]
         items += [] if self.has_facts else self._file_items()
         rest: list[TextRow | Row] = [] if self.has_facts else [*self._version_rows()]
-        for _, said in sorted([*self._talk()], key=lambda timed: timed[0]):
-            rest += said
+        for _, talk_rows in sorted([*self._talk()], key=lambda timed: timed[0]):
+            rest += talk_rows
         rest += self.queued_rows()
         items += [item(("rest", place), row) for place, row in enumerate(rest)]
         self.query_one("#proposal", Lines).show(sequence(items))
-        reviewers = "  ".join(_standing_of(it) for it in one.reviewers)
+        reviewers = "  ".join(_standing_of(it) for it in proposal.reviewers)
         self.show_facts(
             [
-                *self.people_rows(one),
+                *self.people_rows(proposal),
                 *fact_rows("reviewers", [(safe(reviewers), "text")]),
                 *(Item(None, row) for row in facts[1:]),
                 *self._file_items(),
@@ -178,20 +184,20 @@ class ProposalScreen(Reviewing, Talk):
             ]
         )
 
-    def _standing(self, one: Proposal) -> list[Row]:
-        named = self._checks if self._checks and self._checks.seal_id == one.head_seal else None
-        rollup: Rollup = named.rollup if named else one.checks
+    def _standing(self, proposal: Proposal) -> list[Row]:
+        named = self._checks if self._checks and self._checks.seal_id == proposal.head_seal else None
+        rollup: Rollup = named.rollup if named else proposal.checks
         head = (
-            one.head
-            if one.head_repo is None or one.head_repo.id == self.repo.id
-            else (f"{one.head_repo.full_name}:{one.head}")
+            proposal.head
+            if proposal.head_repo is None or proposal.head_repo.id == self.repo.id
+            else (f"{proposal.head_repo.full_name}:{proposal.head}")
         )
-        opened = f"  @{safe(one.author.handle or '?')} {ago(one.created_at, self.svc.clock())}"
-        check, verdict = checks_of(rollup, named.items if named else ()), verdicts_of(one)
+        opened = f"  @{safe(proposal.author.handle or '?')} {ago(proposal.created_at, self.svc.clock())}"
+        check, verdict = checks_of(rollup, named.items if named else ()), verdicts_of(proposal)
         rows: list[Row] = [
             (
-                state_of(one),
-                (f"  {safe(one.base)} ← {safe(head)}", "accent"),
+                state_of(proposal),
+                (f"  {safe(proposal.base)} ← {safe(head)}", "accent"),
                 (opened, "dim"),
                 (f"  {check[0]}", check[1]),
                 (f"  {verdict[0]}", verdict[1]),
@@ -199,25 +205,31 @@ class ProposalScreen(Reviewing, Talk):
         ]
         facts = [
             ("pending   ", f"{self.pending()} of your comments wait for A, X or S" if self.pending() else ""),
-            ("labels    ", " ".join(label.name for label in one.labels)),
-            ("assigned  ", " ".join(f"@{person.handle or '?'}" for person in one.assignees)),
-            ("reviewers ", " ".join(_standing_of(it) for it in one.reviewers)),
-            ("state     ", BLOCKS.get(one.merge_state, "") if one.state == "open" else ""),
-            ("blocked   ", "; ".join(reasons_to_wait(one.blocked_by)) if one.state == "open" else ""),
-            ("closes    ", " ".join(f"#{number}" for number in one.closes)),
-            ("before it ", " ".join(f"#{number}" for number in one.depends_on)),
+            ("labels    ", " ".join(label.name for label in proposal.labels)),
+            ("assigned  ", " ".join(f"@{person.handle or '?'}" for person in proposal.assignees)),
+            ("reviewers ", " ".join(_standing_of(it) for it in proposal.reviewers)),
+            ("state     ", BLOCKS.get(proposal.merge_state, "") if proposal.state == "open" else ""),
+            (
+                "blocked   ",
+                "; ".join(reasons_to_wait(proposal.blocked_by)) if proposal.state == "open" else "",
+            ),
+            ("closes    ", " ".join(f"#{number}" for number in proposal.closes)),
+            ("before it ", " ".join(f"#{number}" for number in proposal.depends_on)),
         ]
         if self.has_facts:
             facts = [fact for fact in facts if fact[0].strip() not in ("labels", "assigned", "reviewers")]
         return rows + [((name, "dim"), (safe(value), "text")) for name, value in facts if value]
 
-    def _conflict_rows(self, one: Proposal) -> list[Row]:
+    def _conflict_rows(self, proposal: Proposal) -> list[Row]:
         """Rows with the conflicting files of a merge, and how to resolve them."""
-        if not one.conflicts:
+        if not proposal.conflicts:
             return []
-        rows: list[Row] = [(("", "text"),), (("Conflicts", "title"), (f"  with {safe(one.base)}", "dim"))]
-        rows += [(("✗ ", "bad"), (safe(path), "text")) for path in one.conflicts]
-        return [*rows, ((conflict_way_out(one), "dim"),)]
+        rows: list[Row] = [
+            (("", "text"),),
+            (("Conflicts", "title"), (f"  with {safe(proposal.base)}", "dim")),
+        ]
+        rows += [(("✗ ", "bad"), (safe(path), "text")) for path in proposal.conflicts]
+        return [*rows, ((conflict_way_out(proposal), "dim"),)]
 
     def _check_rows(self) -> list[Row]:
         checks = self._checks
@@ -242,8 +254,8 @@ class ProposalScreen(Reviewing, Talk):
         ]
         for file in self._files:
             counts = ((f"  +{file.additions}", "add_mark"), (f" −{file.deletions}", "delete_mark"))
-            left = ((f"{file.status:<9}", "dim"), (safe(file.path), "text"), *counts)
-            items.append(Item(("file", file.path), left))
+            parts = ((f"{file.status:<9}", "dim"), (safe(file.path), "text"), *counts)
+            items.append(Item(("file", file.path), parts))
         return items
 
     def _version_rows(self) -> list[Row]:
@@ -256,7 +268,7 @@ class ProposalScreen(Reviewing, Talk):
 
     def _talk(self) -> list[tuple[str, Sequence[TextRow | Row]]]:
         """Comments and reviews with their times."""
-        said: list[tuple[str, Sequence[TextRow | Row]]] = [
+        timed_rows: list[tuple[str, Sequence[TextRow | Row]]] = [
             (comment.created_at, self.comment_rows(comment)) for comment in self.comments
         ]
         for review in self._reviews:
@@ -266,8 +278,8 @@ class ProposalScreen(Reviewing, Talk):
             when = f" · {ago(review.created_at, self.svc.clock())} · version {review.version}"
             head: Row = ((who, "person"), SAID[review.verdict], (f"{stale}{advice}{when}", "dim"))
             text = self.text_rows(review.body) if review.body.strip() else []
-            said.append((review.created_at, [(("", "text"),), head, *text]))
-        return said
+            timed_rows.append((review.created_at, [(("", "text"),), head, *text]))
+        return timed_rows
 
     # --- what one can do
 
@@ -285,30 +297,31 @@ class ProposalScreen(Reviewing, Talk):
     def do_merge(self) -> None:
         from tui.screens.proposal.merge import Merge
 
-        one = self.one
-        if one is None:
+        proposal = self.one
+        if proposal is None:
             return
-        if one.state != "open" or one.draft:
-            self.say(f"#{one.number} is {'a draft; d says it is ready' if one.draft else one.state}", "warn")
+        if proposal.state != "open" or proposal.draft:
+            state = "a draft; d says it is ready" if proposal.draft else proposal.state
+            self.say(f"#{proposal.number} is {state}", "warn")
             return
-        why = refuses_merge(one)
+        why = refuses_merge(proposal)
         if why:
-            self.say(f"#{one.number} cannot be merged: {why}", "warn")
+            self.say(f"#{proposal.number} cannot be merged: {why}", "warn")
             return
-        checks = self._checks if self._checks and self._checks.seal_id == one.head_seal else None
-        self.app.push_screen(Merge(one, checks, self._merge_by))
+        checks = self._checks if self._checks and self._checks.seal_id == proposal.head_seal else None
+        self.app.push_screen(Merge(proposal, checks, self._merge_by))
 
     def _merge_by(self, way: str, deletes: bool) -> None:
         from tui.screens.proposal.merge import REPLACING, lost_with
 
-        one, words = self.one, ["pr", "merge", str(self.number), *([way] if way else [])]
-        if not deletes or one is None:
+        proposal, words = self.one, ["pr", "merge", str(self.number), *([way] if way else [])]
+        if not deletes or proposal is None:
             self._run(*words)
             return
         words += ["--delete-branch", "--yes"]
-        if way in REPLACING and not one.cross_repository:
+        if way in REPLACING and not proposal.cross_repository:
             # the command would ask, and it has no terminal to ask on
-            self.confirm(lost_with(one), lambda: self._run(*words))
+            self.confirm(lost_with(proposal), lambda: self._run(*words))
         else:
             self._run(*words)
 
@@ -328,16 +341,17 @@ class ProposalScreen(Reviewing, Talk):
     def do_reviewer(self) -> None:
         if self.one is None:
             return
-        asked = {reviewer.who.handle for reviewer in self.one.reviewers if reviewer.state == "requested"}
+        requested = {reviewer.who.handle for reviewer in self.one.reviewers if reviewer.state == "requested"}
 
         def done(typed: str) -> None:
             handle = typed.strip().removeprefix("@").lower()
             if handle:
-                self.patch(**{"remove_reviewers" if handle in asked else "add_reviewers": [handle]})
+                self.patch(**{"remove_reviewers" if handle in requested else "add_reviewers": [handle]})
 
         self.ask("handle of who is asked for a review; of one who is asked: no longer", done)
 
 
-def _standing_of(one: Reviewer) -> str:
+def _standing_of(reviewer: Reviewer) -> str:
     """A reviewer and their verdict."""
-    return f"@{one.who.handle or '?'} {one.state.replace('_', ' ')}{' (stale)' if one.stale else ''}"
+    stale = " (stale)" if reviewer.stale else ""
+    return f"@{reviewer.who.handle or '?'} {reviewer.state.replace('_', ' ')}{stale}"

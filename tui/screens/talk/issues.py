@@ -43,14 +43,14 @@ def _sign(words: str) -> str:
     return f"  {sign}{rest.partition(' ')[0]}" if words else ""
 
 
-def text(one: ListedIssue | ListedProposal) -> str:
+def text(item: ListedIssue | ListedProposal) -> str:
     """The text that filters search in."""
-    labels = " ".join([label.name for label in one.labels])
-    if isinstance(one, ListedProposal):
-        more = f"{one.head} {one.base}"
+    labels = " ".join([label.name for label in item.labels])
+    if isinstance(item, ListedProposal):
+        more = f"{item.head} {item.base}"
     else:
-        more = " ".join([f"@{person.handle}" for person in one.assignees])
-    return f"#{one.number} {one.title} {labels} @{one.author.handle or '?'} {more}"
+        more = " ".join([f"@{person.handle}" for person in item.assignees])
+    return f"#{item.number} {item.title} {labels} @{item.author.handle or '?'} {more}"
 
 
 class Issues(Split):
@@ -87,17 +87,17 @@ class Issues(Split):
 
     def do_refresh(self) -> None:
         self.renew()
-        repo_id, asked = self.of.repo.id, self._filter
+        repo_id, searched = self.of.repo.id, self._filter
 
-        def paint(found: list[ListedIssue] | list[ListedProposal], at: float) -> None:
-            if asked is self._filter:
-                self._found = found
+        def paint(listed: list[ListedIssue] | list[ListedProposal], at: float) -> None:
+            if searched is self._filter:
+                self._found = listed
                 self.paint()
 
-        if isinstance(asked.query, IssueQuery):
-            self.svc.load(contents.issues(repo_id, asked.query), paint)
+        if isinstance(searched.query, IssueQuery):
+            self.svc.load(contents.issues(repo_id, searched.query), paint)
         else:
-            self.svc.load(contents.proposals(repo_id, asked.query), paint)
+            self.svc.load(contents.proposals(repo_id, searched.query), paint)
 
     def queue_changed(self) -> None:
         self.paint()
@@ -105,17 +105,19 @@ class Issues(Split):
     def paint(self) -> None:
         if not self.is_mounted:
             return
-        found = self._found
+        listed = self._found
         queued = self.svc.queued(f"/repos/{self.of.repo.id}/{self._kind}")
         words = self._filter.without_state
         first = [] if self.previews else [Item(None, self.titled())]  # else it is in the frame
-        if not found:
+        if not listed:
             narrowed = words or self._filter.query.state != "open"
             none = f"no open {self._kind}; a opens one"
             none = f"no {self._kind} match; change it with /" if narrowed else none
             first.append(Item(None, ((none, "dim"),)))
-        last = [Item(None, ((f"⋯ queued  {safe(one)}", "warn"),)) for one in queued]
-        rows = Made[ListedIssue | ListedProposal](found, self._row, lambda one: one.number, text, first, last)
+        last = [Item(None, ((f"⋯ queued  {safe(item)}", "warn"),)) for item in queued]
+        rows = Made[ListedIssue | ListedProposal](
+            listed, self._row, lambda item: item.number, text, first, last
+        )
         self.query_one("#issues", Lines).show(rows)
         self.rest()
 
@@ -138,29 +140,31 @@ class Issues(Split):
 
     # --- rows
 
-    def _row(self, one: ListedIssue | ListedProposal) -> Item:
-        proposal = one if isinstance(one, ListedProposal) else None
-        state = state_of(one) if isinstance(one, ListedProposal) else SIGNS[one.state]
+    def _row(self, item: ListedIssue | ListedProposal) -> Item:
+        proposal = item if isinstance(item, ListedProposal) else None
+        state = state_of(item) if isinstance(item, ListedProposal) else SIGNS[item.state]
         check = checks_of(proposal.checks) if proposal is not None else ("", "text")
         verdict = verdicts_of(proposal) if proposal is not None else ("", "text")
-        said = one.comments if isinstance(one, ListedIssue) else 0
-        names = [label.name for label in one.labels]
+        comments = item.comments if isinstance(item, ListedIssue) else 0
+        names = [label.name for label in item.labels]
         now = self.svc.clock()
-        who: Part = (f"  @{safe(one.author.handle or '?')}", "dim")
+        who: Part = (f"  @{safe(item.author.handle or '?')}", "dim")
         if self.two_lines:
-            blanks = " " * (len(str(one.number)) + 4)
+            blanks = " " * (len(str(item.number)) + 4)
             below: list[Part] = [(blanks, "text")]
             below += _first_left(label_parts(names, self._labelled[1]))
-            below += [(f"{'  ' if names else ''}@{safe(one.author.handle or '?')}", "person")]
-            below += [(f"  → @{safe(person.handle or '?')}", "person") for person in one.assignees]
+            below += [(f"{'  ' if names else ''}@{safe(item.author.handle or '?')}", "person")]
+            below += [(f"  → @{safe(person.handle or '?')}", "person") for person in item.assignees]
             below += [(f"  {words}", role) for words, role in (check, verdict) if words]
-            below += [(f"  {said} comment{'' if said == 1 else 's'}", "dim")] if said else []
-            when = ((f"{brief(one.updated_at, now)} ", "dim"),)
-            return Item(one.number, self._titled(one, state), when, below=tuple(below))
+            below += [(f"  {comments} comment{'' if comments == 1 else 's'}", "dim")] if comments else []
+            when = ((f"{brief(item.updated_at, now)} ", "dim"),)
+            return Item(item.number, self._titled(item, state), when, below=tuple(below))
         if self.narrow:
-            told = ((f"{check[0][:1]} " if check[0] else "", check[1]),)
+            check_sign = ((f"{check[0][:1]} " if check[0] else "", check[1]),)
             return Item(
-                one.number, self._titled(one, state), (*told, (f"{brief(one.updated_at, now)} ", "dim"))
+                item.number,
+                self._titled(item, state),
+                (*check_sign, (f"{brief(item.updated_at, now)} ", "dim")),
             )
         if self.app.size.width < SHORT:
             right = [
@@ -168,19 +172,22 @@ class Issues(Split):
                 (_sign(check[0]), check[1]),
                 (_sign(verdict[0]), verdict[1]),
             ]
-            right += [(f"  {said}" if said else "", "dim"), (f"  {brief(one.updated_at, now):>3} ", "dim")]
-            return Item(one.number, self._titled(one, state), tuple(right))
-        left = (*self._titled(one, state), *label_parts(names, self._labelled[1]), who)
+            right += [
+                (f"  {comments}" if comments else "", "dim"),
+                (f"  {brief(item.updated_at, now):>3} ", "dim"),
+            ]
+            return Item(item.number, self._titled(item, state), tuple(right))
+        left = (*self._titled(item, state), *label_parts(names, self._labelled[1]), who)
         counts = [(f"{words}  ", role) for words, role in (verdict, check) if words]
-        counts += [(f"{said} said  ", "dim")] if said else []
-        return Item(one.number, left, (*counts, (f"{ago(one.updated_at, now)} ", "dim")))
+        counts += [(f"{comments} said  ", "dim")] if comments else []
+        return Item(item.number, left, (*counts, (f"{ago(item.updated_at, now)} ", "dim")))
 
-    def _titled(self, one: ListedIssue | ListedProposal, state: Part) -> tuple[Part, ...]:
+    def _titled(self, item: ListedIssue | ListedProposal, state: Part) -> tuple[Part, ...]:
         """State, number and title; the state as a sign if the row has no room for its word."""
         brief = self.two_lines or self.app.size.width < SHORT or self.narrow
         sign: Part = (f"{state[0].strip()[:1]} ", state[1]) if brief else state
-        number: Part = (f"#{one.number} " if brief else f" #{one.number:<5}", "accent")
-        return sign, number, (safe(one.title), "text")
+        number: Part = (f"#{item.number} " if brief else f" #{item.number:<5}", "accent")
+        return sign, number, (safe(item.title), "text")
 
     def do_kind(self) -> None:
         self._kind = "proposals" if self._kind == "issues" else "issues"
@@ -244,12 +251,12 @@ class Issues(Split):
         """The known values of a filter's word."""
         if word in ("base", "head"):
             return [ref.name for ref in self.of.refs if ref.type == "branch"]
-        found = self._found
+        listed = self._found
         if word == "label":
-            known = self.svc.client.known(contents.labels(self.of.repo.id))
-            names = [label.name for label in known[0]] if known is not None else []
-            return [*names, *(label.name for one in found for label in one.labels)]
-        people = [actor for one in found for actor in (one.author, *one.assignees)]
+            labels = self.svc.client.known(contents.labels(self.of.repo.id))
+            names = [label.name for label in labels[0]] if labels is not None else []
+            return [*names, *(label.name for item in listed for label in item.labels)]
+        people = [actor for item in listed for actor in (item.author, *item.assignees)]
         return [actor.handle for actor in people if actor.handle]
 
     def do_add(self) -> None:

@@ -57,8 +57,9 @@ class NewProposal(Composing):
 
     def facts_of(self) -> list[Part]:
         state: Part = ("◌ draft", "dim") if self._values.get("draft") else ("○ open", "good")
-        asked = [(f"  ? @{safe(handle)}", "person") for handle in self.names("reviewers")]
-        return [state, (f"  {safe(self._base)} ← {safe(self._head)}", "accent"), *self.author_parts(), *asked]
+        reviewers = [(f"  ? @{safe(handle)}", "person") for handle in self.names("reviewers")]
+        branches: Part = (f"  {safe(self._base)} ← {safe(self._head)}", "accent")
+        return [state, branches, *self.author_parts(), *reviewers]
 
     def _choose_base(self) -> None:
         from tui.screens.choose import Choose

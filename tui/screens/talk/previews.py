@@ -46,27 +46,27 @@ def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: i
     """Preview an issue or a proposal, and then its comments. `kind`: issue or proposal."""
     svc = panes.front.svc
     comments: list[Comment] = []
-    shown: list[Issue | Proposal] = []
+    loaded: list[Issue | Proposal] = []
 
     def paint() -> None:
-        known = svc.client.known(contents.labels(repo_id))
-        colours = colours_of(known[0]) if known is not None else {}
-        if shown:
+        cached = svc.client.known(contents.labels(repo_id))
+        colours = colours_of(cached[0]) if cached is not None else {}
+        if loaded:
             width, now = panes.preview_width, svc.clock()
-            rows = talk_rows(panes, shown[-1], comments, colours, width, now)
+            rows = talk_rows(panes, loaded[-1], comments, colours, width, now)
             panes.show_preview(key, f"#{number}", rows)
 
-    def paint_one(one: Issue | Proposal, at: float) -> None:
-        shown.append(one)
-        if one.comments and not comments:
-            known = svc.client.known(contents.comments(repo_id, number))
-            comments[:] = known[0] if known is not None else []
+    def paint_one(item: Issue | Proposal, at: float) -> None:
+        loaded.append(item)
+        if item.comments and not comments:
+            cached = svc.client.known(contents.comments(repo_id, number))
+            comments[:] = cached[0] if cached is not None else []
             svc.load(contents.comments(repo_id, number), paint_comments)
         paint()
 
-    def paint_comments(found: list[Comment], at: float) -> None:
-        if found != comments:
-            comments[:] = found
+    def paint_comments(fetched: list[Comment], at: float) -> None:
+        if fetched != comments:
+            comments[:] = fetched
             paint()
 
     if kind == "issue":
@@ -77,7 +77,7 @@ def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: i
 
 def talk_rows(
     panes: Panes,
-    one: Issue | Proposal,
+    item: Issue | Proposal,
     comments: Sequence[Comment],
     colours: Colours,
     width: int,
@@ -85,17 +85,17 @@ def talk_rows(
 ) -> list[Row | Line]:
     """Head, text and the newest comments."""
     rows: list[Row | Line] = []
-    if isinstance(one, Issue):
-        rows += head_of_issue(one, width, now, colours)
+    if isinstance(item, Issue):
+        rows += head_of_issue(item, width, now, colours)
     else:
-        rows += head_of_proposal(one, width, now, colours)
-    rows += panes.text_rows(one.body) if one.body.strip() else [(("no text", "dim"),)]
+        rows += head_of_proposal(item, width, now, colours)
+    rows += panes.text_rows(item.body) if item.body.strip() else [(("no text", "dim"),)]
     earlier = len(comments) - COMMENTS
     if earlier > 0:
         words = f"{earlier} earlier comment{'' if earlier == 1 else 's'}: enter"
         rows += [(("", "text"),), ((words, "dim"),)]
     for comment in comments[-COMMENTS:]:
-        rows += said(comment, panes.text_rows(comment.body, COMMENT_LINES, COMMENT_SIZE), now)
+        rows += comment_preview(comment, panes.text_rows(comment.body, COMMENT_LINES, COMMENT_SIZE), now)
     return rows
 
 
@@ -110,22 +110,22 @@ def head_of_issue(issue: Issue, width: int, now: float, colours: Colours) -> lis
     ]
 
 
-def head_of_proposal(one: Proposal, width: int, now: float, colours: Colours) -> list[Line]:
+def head_of_proposal(proposal: Proposal, width: int, now: float, colours: Colours) -> list[Line]:
     """Title, state, branches, checks, verdicts, labels, and what blocks the merge."""
-    check, verdict = checks_of(one.checks), verdicts_of(one)
+    check, verdict = checks_of(proposal.checks), verdicts_of(proposal)
     facts = [
-        state_of(one),
-        (f"  {safe(one.base)} ← {safe(one.head)}", "accent"),
-        *_opened(one, now),
+        state_of(proposal),
+        (f"  {safe(proposal.base)} ← {safe(proposal.head)}", "accent"),
+        *_opened(proposal, now),
         (f"  {check[0]}" if check[0] else "", check[1]),
         (f"  {verdict[0]}" if verdict[0] else "", verdict[1]),
     ]
-    rows = [*_title(one.title, width), *folded(facts, width), *_labels(one, width, colours)]
-    why = refuses_merge(one) if one.state == "open" else ""
+    rows = [*_title(proposal.title, width), *folded(facts, width), *_labels(proposal, width, colours)]
+    why = refuses_merge(proposal) if proposal.state == "open" else ""
     return [*rows, *(folded([(safe(why), "warn")], width) if why else []), (("", "text"),)]
 
 
-def said(comment: Comment, rows: Sequence[Row], now: float) -> list[Row | Line]:
+def comment_preview(comment: Comment, rows: Sequence[Row], now: float) -> list[Row | Line]:
     """A comment."""
     who = f"@{safe(comment.author.handle or '?')}"
     return [(("", "text"),), ((f"── {who}", "person"), (f" {ago(comment.created_at, now)}", "dim")), *rows]
@@ -135,14 +135,14 @@ def _title(title: str, width: int) -> list[Line]:
     return folded([(safe(title), "title")], width)
 
 
-def _opened(one: Issue | Proposal, now: float) -> list[Part]:
-    return [(f"  @{safe(one.author.handle or '?')}", "person"), (f" {ago(one.created_at, now)}", "dim")]
+def _opened(item: Issue | Proposal, now: float) -> list[Part]:
+    return [(f"  @{safe(item.author.handle or '?')}", "person"), (f" {ago(item.created_at, now)}", "dim")]
 
 
-def _labels(one: Issue | Proposal, width: int, colours: Colours) -> list[Line]:
-    dots = label_parts([label.name for label in one.labels], colours)
+def _labels(item: Issue | Proposal, width: int, colours: Colours) -> list[Line]:
+    dots = label_parts([label.name for label in item.labels], colours)
     labels = [(dots[0][0].lstrip(), dots[0][1]), *dots[1:]] if dots else []
     people = [
-        (f"{'  ' if dots else ''}→ @{safe(person.handle or '?')}", "person") for person in one.assignees
+        (f"{'  ' if dots else ''}→ @{safe(person.handle or '?')}", "person") for person in item.assignees
     ]
     return folded([*labels, *people], width) if labels or people else []
