@@ -204,6 +204,20 @@ async def _require_seal(tx: Tx, view: View, head: str) -> None:
 async def touching(
     view: View, head: str, path: str, skip: int, size: int, *, first_parent: bool = False
 ) -> tuple[list[str], int | None]:
+    """As `_touching`, but where a part of the history is not shown, no empty page is followed by another one,
+    which would tell of what is hidden. Each further page that is read for it is counted."""
+    while True:
+        ids, behind = await _touching(view, head, path, skip, size, first_parent=first_parent)
+        if ids or behind is None or not view.repo.partial:
+            return ids, behind
+        async with view.node.streams.turn(view.payer, view.lease) as step:
+            step.count(behind - skip, 0)
+        skip = behind
+
+
+async def _touching(
+    view: View, head: str, path: str, skip: int, size: int, *, first_parent: bool
+) -> tuple[list[str], int | None]:
     """At most `size` ids of the walk from `head` that changed the path, after skipping `skip` candidates, and
     where to continue (None at the end). A root seal changed everything in its tree; a merge only what is in
     none of the trees that it joined. There may be fewer than `size` if very many root seals hold only other
@@ -240,9 +254,6 @@ async def touching(
         looked_at = len(candidates)
         if not since or looked_at == limit:
             break
-    if view.repo.partial and not seal_ids and len(candidates) == limit:
-        # a page says nothing of what is hidden
-        return await touching(view, head, path, skip + limit, size, first_parent=first_parent)
     return seal_ids, skip + limit if len(candidates) == limit else None
 
 
