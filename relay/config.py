@@ -191,7 +191,7 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
         migration_database_url=_database_url(env, folder, "MIGRATION_DATABASE_URL", "DATABASE_URL"),
         secrets=_secrets(env, dev),
         providers=providers.read(env, public_url, dev=dev),
-        oidc_sign_up=_switch(env, "TR_OIDC_SIGN_UP", True),
+        oidc_sign_up=_switch(env, "TR_OIDC_SIGN_UP", dev),
         storage=_storage(env, folder),
         tls=_tls(env, dev),
         operator_email=env.get("INITIAL_RELAY_ADMIN_EMAIL"),

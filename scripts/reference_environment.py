@@ -58,7 +58,8 @@ RELAY: dict[str, Variable] = {
         "client_id, client_secret_file, label, kind}`; `kind` is `oidc` or `github`.",
     ),
     "TR_OIDC_SIGN_UP": Variable(
-        "on", "Whether somebody whom a provider names, and who has no account here yet, may make one."
+        "on with `--dev`, else off",
+        "Whether somebody whom a provider names, and who has no account here yet, may make one.",
     ),
     "TR_RATE_LIMITS": Variable("on", "Limits of what an address and an account do over time."),
     "TR_PROXY_HOPS": Variable(

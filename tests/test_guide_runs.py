@@ -23,7 +23,7 @@ import yaml
 from tests.svc.conftest import ROOT
 from tests.test_pages_run import NAMED, Host, end, two_hosts
 
-BLOCK = re.compile(r"^[ ]*```(console|sh|yaml|nginx)\n(.*?)^[ ]*```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^[ ]*```(console|sh|yaml|nginx|json)\n(.*?)^[ ]*```", re.MULTILINE | re.DOTALL)
 PROMPT = re.compile(r"(?:(\w+) +)?\$ (.*?)(?:\s{2,}#.*)?")
 ACTIVATE = "source .venv/bin/activate"
 PASSWORD = "correct horse battery"
@@ -256,14 +256,17 @@ def test_hosting_a_relay(hosts: tuple[Host, Host, str]) -> None:
     host, _, _ = hosts
     found = blocks("relay")
     own, offline, backup = (console(text) for kind, text in found if kind == "console")
-    settings, account, quota, bucket, postgres = (text for kind, text in found if kind == "sh")
+    settings, account, provider, quota, bucket, postgres = (text for kind, text in found if kind == "sh")
+    (providers,) = (text for kind, text in found if kind == "json")
     etc, data = host.folder / "etc", host.folder / "lib"
     etc.mkdir()
     for name in ("enroll", "audience"):
         (etc / name).write_text("x" * 32)
     known = (ROOT / "docs/reference/environment.md").read_text("utf-8")
-    for name in re.findall(r"^\s*([A-Z][A-Z0-9_]+)=", settings + bucket + postgres, re.MULTILINE):
+    for name in re.findall(r"^\s*([A-Z][A-Z0-9_]+)=", settings + provider + bucket + postgres, re.MULTILINE):
         assert f"`{name.removesuffix('_FILE')}" in known, name
+    (etc / "provider").write_text("secret")
+    (etc / "providers.json").write_text(re.sub(r"/run/secrets/\w+", str(etc / "provider"), providers))
     server = host.serve([ACTIVATE, *(line.typed for line in own)])
     end(server)
     exports = [
@@ -272,6 +275,7 @@ def test_hosting_a_relay(hosts: tuple[Host, Host, str]) -> None:
         )
         for line in settings.replace("https://node.example", "http://127.0.0.1:8080").splitlines()
     ]
+    exports.append(f"export TR_OIDC_PROVIDERS={etc / 'providers.json'}")
     host.shell([ACTIVATE, *exports, "relay migrate"])
     signer = subprocess.Popen(
         [*host.prefix, "bash", "-ec", "\n".join([ACTIVATE, *exports, "exec relay signer"])],
@@ -316,7 +320,7 @@ def test_no_block_of_these_pages_is_left_out() -> None:
     }
     assert counted == {
         "two-devices": ["console"] * 4,
-        "relay": ["console", "sh", "sh", "sh", "nginx", "console", "console", "sh", "sh"],
+        "relay": ["console", "sh", "sh", "sh", "json", "sh", "nginx", "console", "console", "sh", "sh"],
         "sign-in": ["console"] * 3,
         "scripting": ["console", "console", "console", "console", "yaml", "console"],
         "git": ["console", "console", "yaml", "sh"],

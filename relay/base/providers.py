@@ -18,6 +18,7 @@ import msgspec
 from relay.base.environment import Environment, StartRefused
 
 RAUTHY = "rauthy"  # name of the provider that RAUTHY_URL gives
+RESERVED = ("password", "device", "guest")  # what `signed_in_by` says of other ways
 GITHUB = "https://github.com"
 CALLBACK = "/auth/callback"
 PROVIDERS = 16
@@ -38,6 +39,17 @@ class Provider:
     issuer: str
     client_id: str
     client_secret: str | None = field(repr=False)
+
+    @property
+    def answers_as(self) -> str:
+        """The issuer that its answers name (RFC 9207). GitHub's is not its origin."""
+        return f"{self.issuer}/login/oauth" if self.kind == "github" else self.issuer
+
+    @property
+    def callback(self) -> str:
+        """The path to which it sends people back: one for each, so that no provider can hand in what
+        another one answered."""
+        return CALLBACK if self.name == RAUTHY else f"{CALLBACK}/{self.name}"
 
     @property
     def host(self) -> str:
@@ -99,6 +111,8 @@ def _of_file(env: Environment, dev: bool) -> list[Provider]:
 
 
 def _provider(entry: _Entry, where: str, dev: bool) -> Provider:
+    if entry.name in RESERVED:
+        raise StartRefused(f"{where}: the name {entry.name} means another way to sign in; choose another")
     if not _NAME.fullmatch(entry.name):
         raise StartRefused(f"{where}: the name {entry.name!r} is not of a-z, 0-9 and -")
     if not entry.client_id:

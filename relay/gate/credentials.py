@@ -103,6 +103,12 @@ class Credentials:
                 raise Unauthorized(
                     "a token bound to a key cannot be used as a cookie; send it in a signed request"
                 )
+            if (
+                len(verdict.token.capability.revocation_ids) > 1
+            ):  # forms of pages ask for the session's rights
+                raise Unauthorized(
+                    "a token that was narrowed cannot be used as a cookie; send it as a bearer"
+                )
             await self._sign_in(caller, verdict, "cookie", params)
         except Unauthorized:
             if not self._open_to_all:

@@ -50,6 +50,7 @@ class _Metadata(msgspec.Struct):
     token_endpoint: str
     jwks_uri: str
     token_endpoint_auth_methods_supported: list[str] = []
+    authorization_response_iss_parameter_supported: bool = False
 
 
 class _Tokens(msgspec.Struct):
@@ -124,10 +125,18 @@ class Providers:
         return f"{endpoint}{'&' if urlsplit(endpoint).query else '?'}{urlencode(query)}"
 
     async def redeem(
-        self, provider: Provider, redirect_uri: str, code: str, nonce: str, verifier: str
+        self,
+        provider: Provider,
+        redirect_uri: str,
+        code: str,
+        nonce: str,
+        verifier: str,
+        issuer: str | None,
     ) -> Person:
-        """The person for whom the provider gave this code. Raises Unauthorized if it vouches for nobody,
-        Unavailable if it does not answer."""
+        """The person for whom the provider gave this code. `issuer`: what came with the code. Raises
+        Unauthorized if it vouches for nobody, Unavailable if it does not answer."""
+        if issuer is not None and issuer.rstrip("/") != provider.answers_as:
+            raise _vouches_for_nobody(provider)
         form = {
             "grant_type": "authorization_code",
             "code": code,
@@ -137,6 +146,8 @@ class Providers:
         if provider.kind == "github":
             return await self._redeem_at_github(provider, form)
         metadata = await self._metadata(provider)
+        if issuer is None and metadata.authorization_response_iss_parameter_supported:
+            raise _vouches_for_nobody(provider)
         headers = {}
         if provider.client_secret is None:
             form["client_id"] = provider.client_id

@@ -60,7 +60,7 @@ STOPS: dict[str, Stop] = {
     ),
     "inbox": Stop(("i",), "nothing new"),
     "account": Stop(("a",), "Tokens for scripts"),
-    "sync": Stop(("s",), "state"),
+    "sync": Stop(("s",), "Connection"),
     "keys": Stop(("?",), "next row"),
     "palette": Stop((" ",), "next row"),
     "repositories": Stop(("w",), "filter"),

@@ -51,7 +51,7 @@ async def make_account(db: Database, handle: str) -> str:
             caps="",
             created_at=now_ms(),
             expires_at=now_ms() + DAY,
-            **dict.fromkeys(("parent_id", "device_key_id", "last_used_at", "revoked_at")),
+            **dict.fromkeys(("parent_id", "device_key_id", "last_used_at", "revoked_at", "way")),
         )
     return account_id
 

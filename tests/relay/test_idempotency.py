@@ -136,7 +136,7 @@ def test_what_breaks_after_the_effect_is_done_when_it_is_sent_again(
         def broken(_: Any) -> Any:
             raise ZeroDivisionError
 
-        patch.setattr(gate, "_said", broken)
+        patch.setattr(gate, "_to_store", broken)
         assert world.http.post("/api/v1/repos", json=body, headers=key).status_code == 500
     first = world.http.post("/api/v1/repos", json=body, headers=key)
     assert first.status_code == 201, first.text

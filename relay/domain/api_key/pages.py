@@ -7,7 +7,7 @@ from typing import Literal
 
 from sanic.request import Request
 
-from localstore.core.errors import SvcError
+from localstore.core.errors import Invalid, SvcError
 from localstore.core.limits import LABEL_CHARS
 from localstore.core.model.api_key import ApiKeyCreate, ApiKeyRotate, ApiKeySecret
 from localstore.core.model.auth import IdentityLevel
@@ -21,6 +21,7 @@ from relay.http.routing import Reply, route
 from relay.pages import HTML, page, redirect, visit
 
 HERE = "/settings/keys"
+MOST_DAYS = 36_500
 SCOPES: dict[str, list[Capability]] = {
     "read": ["read"],
     "write": ["read", "write"],
@@ -73,9 +74,11 @@ async def create_key(caller: Caller, request: Request, body: KeyForm) -> Reply:
     if not visit.in_browser(caller):
         return visit.too_late(HERE, name=body.name[:LABEL_CHARS], scope=body.scope, days=str(body.days))
     try:
+        if not 0 <= body.days <= MOST_DAYS:
+            raise Invalid(f"a key lives 1 to {MOST_DAYS} days, or until it is revoked (0)", pointer="/days")
         ends = None
-        if body.days > 0:
-            ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=min(body.days, 36_500))
+        if body.days:
+            ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=body.days)
         _require_account(caller)
         draft = checked(ApiKeyCreate(name=body.name, scopes=SCOPES[body.scope], expires_at=ends))
         return await _show(caller, secret=await rules.create(caller, caller.me.account_id, draft))

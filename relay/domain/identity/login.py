@@ -21,7 +21,7 @@ from localstore.core.model.auth import IdentityLevel, LastWayIn, LoginTaken, Sig
 from localstore.core.model.repo import NameTaken
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.base.ids import new_account_id
-from relay.base.providers import CALLBACK, Provider
+from relay.base.providers import Provider
 from relay.caller import Caller, account_name
 from relay.db.engine.database import Tx, UniqueViolation
 from relay.domain.identity import account as accounts
@@ -94,7 +94,8 @@ async def begin(caller: Caller, name: str, return_to: str, *, link: bool = False
         account = caller.me.account_id
     _BEGUN.count(caller.node.limiter, caller.network)
     state, nonce, verifier = _random(), _random(), _random()
-    location = await caller.node.providers.start(provider, _redirect_uri(caller), state, nonce, verifier)
+    redirect_uri = _redirect_uri(caller, provider)
+    location = await caller.node.providers.start(provider, redirect_uri, state, nonce, verifier)
     row = FlowRow(
         provider.name,
         _hash(state),
@@ -110,24 +111,24 @@ async def begin(caller: Caller, name: str, return_to: str, *, link: bool = False
     return Begun(location, await _store(caller, row))
 
 
-async def finish(caller: Caller, flow: str | None, state: str, code: str, issuer: str | None) -> Arrived:
-    """End a sign-in with what the provider sent back. Raises StateInvalid for one that this browser did not
-    begin, Unauthorized if the provider vouches for nobody, Unavailable if it does not answer."""
+async def finish(
+    caller: Caller, path: str, flow: str | None, state: str, code: str, issuer: str | None
+) -> Arrived:
+    """End a sign-in with what the provider sent back to `path`. Raises StateInvalid for one that this browser
+    did not begin, Unauthorized if the provider vouches for nobody, Unavailable if it does not answer."""
     _FINISHED.count(caller.node.limiter, caller.network)
     row = await _take(caller, flow)
     if row.subject is not None or not secrets.compare_digest(row.state_hash, _hash(state[:STATE_CHARS])):
         raise _state_invalid()
     provider = caller.node.providers.named(row.provider)
-    if provider is None or not 0 < len(code) <= CODE_CHARS:
-        raise _state_invalid()
-    if issuer is not None and issuer.rstrip("/") != provider.issuer:  # RFC 9207: another provider answered
+    if provider is None or path != provider.callback or not 0 < len(code) <= CODE_CHARS:
         raise _state_invalid()
     if row.link_account is not None and (
         caller.principal is None or caller.principal.account_id != row.link_account
     ):
         raise _state_invalid()
     person = await caller.node.providers.redeem(
-        provider, _redirect_uri(caller), code, row.nonce, row.verifier
+        provider, _redirect_uri(caller, provider), code, row.nonce, row.verifier, issuer
     )
     if row.link_account is not None:
         await _link(caller, provider, person)
@@ -141,15 +142,16 @@ async def finish(caller: Caller, flow: str | None, state: str, code: str, issuer
         raise Unauthorized(f"the account that {provider.label} leads to no longer exists")
 
     async def still_leads_there(tx: Tx) -> None:
-        if await tx.value(rows.OF_PERSON, issuer=person.issuer, subject=person.subject) != account_id:
-            raise Unauthorized(f"{provider.label} has just been unlinked from this account")
-        await tx.run(
+        still = await tx.run(
             rows.TOUCH,
+            of_account=account_id,
             of_issuer=person.issuer,
             of_subject=person.subject,
             of_provider=provider.name,
             now=now_ms(),
         )
+        if not still:
+            raise Unauthorized(f"{provider.label} has just been unlinked from this account")
 
     session = await sessions.start_browser(
         caller, account_rows.row(account), provider.name, still_leads_there
@@ -222,12 +224,12 @@ async def unlink(caller: Caller, provider: str) -> None:
         logins = await tx.all(rows.OF_ACCOUNT, account=account)
         if provider not in [row[2] for row in logins]:
             raise NotFound
-        others = [row for row in logins if row[2] != provider]
+        others = [row for row in logins if row[2] != provider and caller.node.providers.named(row[2])]
         by_key = caller.node.config.device_key_sign_in and await tx.value(rows.DEVICE_KEYS, account=account)
         if not others and not by_key and not await tx.value(rows.HAS_PASSWORD, account=account):
             raise LastWayIn(
                 f"{label(caller, provider)} is the only way into this account; link another provider or "
-                "sign in a machine first (svc login)"
+                "register a machine's key first"
             )
         await tx.run(rows.DELETE, account=account, provider=provider)
         await audit.record(tx, account, "login.unlink", account, provider=provider, address=caller.address)
@@ -344,8 +346,8 @@ def label(caller: Caller, name: str) -> str:
     return provider.label if provider else name
 
 
-def _redirect_uri(caller: Caller) -> str:
-    return f"{caller.node.config.public_url}{CALLBACK}"
+def _redirect_uri(caller: Caller, provider: Provider) -> str:
+    return f"{caller.node.config.public_url}{provider.callback}"
 
 
 def _random() -> str:

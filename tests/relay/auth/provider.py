@@ -76,7 +76,9 @@ class Provider:
         query = {name: values[0] for name, values in parse_qs(urlsplit(location).query).items()}
         code = secrets.token_hex(8)
         self._grants[code] = Grant(dict(self.person), query)
-        return {"code": code, "state": query["state"], "iss": self.issuer}
+        is_github = urlsplit(location).path.startswith("/login/oauth")
+        issuer = f"{self.issuer}/login/oauth" if is_github else self.issuer
+        return {"code": code, "state": query["state"], "iss": issuer}
 
     def token(self, grant: Grant) -> str:
         now = int(time.time())

@@ -45,6 +45,8 @@ def test_mistakes_come_back_with_what_was_typed(browser, name) -> None:
     answer = owner.post("/settings/keys", data={"name": " ", "scope": "admin", "days": "7"})
     assert answer.status_code == 422 and 'value="7"' in answer.text
     assert '<option value="admin" selected>' in answer.text
+    answer = owner.post("/settings/keys", data={"name": "x", "scope": "read", "days": "-5"})
+    assert answer.status_code == 422 and "svck_" not in answer.text
     assert owner.post("/settings/keys/nosuch/rotate", data={"overlap": "0"}).status_code == 404
     assert owner.post("/settings/keys/nosuch/revoke").status_code == 404
 

@@ -15,6 +15,8 @@ import pytest
 from joserfc import jwt
 
 from localstore.core.encoding import b64u
+from localstore.core.identity.bearer import from_text, to_text
+from localstore.core.identity.capability import attenuate
 from localstore.core.model import auth as endpoints
 from relay import config as configuration
 from relay.base.environment import StartRefused
@@ -88,7 +90,12 @@ def start(browser: Browser, provider: str = "rauthy", return_to: str = "/setting
 
 
 def come_back(browser: Browser, provider: Provider, location: str, **changed: str) -> Any:
-    return browser.get("/auth/callback", params={**provider.authorize(location), **changed})
+    return browser.get(_path_of(location), params={**provider.authorize(location), **changed})
+
+
+def _path_of(location: str) -> str:
+    """The path to which the provider is asked to send the browser back."""
+    return urlsplit(parse_qs(urlsplit(location).query)["redirect_uri"][0]).path
 
 
 def arrive(browser: Browser, provider: Provider, handle: str | None = None, named: str = "rauthy") -> str:
@@ -279,7 +286,6 @@ def test_callbacks_that_this_browser_did_not_begin(browser, provider) -> None:
     # Twice, without a cookie, of another issuer, with no code.
     own = provider.authorize(start(victim))
     assert browser().get("/auth/callback", params=own).status_code == 400
-    assert victim.get("/auth/callback", params={**own, "iss": "https://evil.example"}).status_code == 400
     own = provider.authorize(start(victim))
     assert victim.get("/auth/callback", params={**own, "code": ""}).status_code == 400
     own = provider.authorize(start(victim))
@@ -287,6 +293,42 @@ def test_callbacks_that_this_browser_did_not_begin(browser, provider) -> None:
     assert victim.get("/auth/callback", params=own).status_code == 400
     assert victim.get("/auth/callback", params={"state": "x" * 5000, "code": "y" * 9000}).status_code == 400
     assert victim.get("/auth/callback").status_code == 400
+
+
+def test_what_another_provider_answered_is_not_taken(browser, provider) -> None:
+    """Each provider has an address of its own to send people back to, and says who it is."""
+    guest = browser()
+    location = start(guest, "public")
+    assert _path_of(location) == "/auth/callback/public"
+    assert guest.get("/auth/callback", params=provider.authorize(location)).status_code == 400
+    assert (
+        guest.get("/auth/callback/hub", params=provider.authorize(start(guest, "public"))).status_code == 400
+    )
+    location = start(guest)
+    assert guest.get(_path_of(location) + "/public", params=provider.authorize(location)).status_code == 400
+    assert come_back(guest, provider, start(guest), iss="https://evil.example").status_code == 401
+
+
+def test_a_provider_that_promises_to_say_who_it_is_has_to(browser, provider) -> None:
+    provider.metadata = {"authorization_response_iss_parameter_supported": True}
+    guest = browser()
+    brought = provider.authorize(start(guest))
+    del brought["iss"]
+    assert guest.get("/auth/callback", params=brought).status_code == 401
+    assert come_back(guest, provider, start(guest)).status_code == 303
+
+
+def test_a_narrowed_token_is_no_cookie(relay, browser, name) -> None:
+    owner = browser().sign_up(name())
+    keys = relay.run(relay.node.signer.public_keys())
+    narrow = to_text(attenuate(from_text(owner.cookies["tr_session"]), keys, ops=["read"]))
+    thief = browser()
+    thief.cookies.set("tr_session", narrow)
+    assert thief.get(USER_INFO).status_code == 401
+    form = {"label": "mine", "access": "admin", "days": "365"}
+    assert "svct2_" not in thief.post("/settings/tokens", data=form).text
+    assert thief.post("/settings/sign-in/rauthy/link").status_code != 200
+    assert "svck_" not in thief.post("/settings/keys", data={"name": "mine"}).text
 
 
 def test_a_code_that_the_provider_does_not_know(browser, provider) -> None:
@@ -424,6 +466,10 @@ def test_clients_hear_of_the_providers(browser) -> None:
         ({"TR_OIDC_PROVIDERS": "{folder}/none"}, "cannot be read"),
         ({"TR_OIDC_PROVIDERS": "[}"}, "is not a list of providers"),
         ({"TR_OIDC_PROVIDERS": '[{"name": "A b", "client_id": "x", "issuer": "https://i"}]'}, "'A b'"),
+        (
+            {"TR_OIDC_PROVIDERS": '[{"name": "password", "client_id": "x", "issuer": "https://i"}]'},
+            "another way to sign in",
+        ),
         ({"TR_OIDC_PROVIDERS": '[{"name": "a", "client_id": "", "issuer": "https://i"}]'}, "empty client_id"),
         ({"TR_OIDC_PROVIDERS": '[{"name": "a", "client_id": "x"}]'}, "not an https address"),
         ({"TR_OIDC_PROVIDERS": '[{"name": "g", "client_id": "x", "kind": "github"}]'}, "client_secret_file"),

@@ -397,4 +397,5 @@ async def _session(tx, name, account_id, expires_at, revoked_at, parent_id):
         expires_at=expires_at,
         last_used_at=None,
         revoked_at=revoked_at,
+        way=None,
     )

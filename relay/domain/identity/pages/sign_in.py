@@ -93,7 +93,7 @@ async def callback(caller: Caller, request: Request, query: CallbackQuery) -> Re
         if query.error is not None:
             await logins.give_up(caller, flow)
             raise Unauthorized("the provider did not sign you in; try again, or sign in another way")
-        arrived = await logins.finish(caller, flow, query.state, query.code, query.iss)
+        arrived = await logins.finish(caller, request.path, flow, query.state, query.code, query.iss)
     except SvcError as error:
         return _login(
             caller, "/", problem=error.detail, status=error.status, problem_of=error, set_cookies=(over,)
@@ -103,6 +103,21 @@ async def callback(caller: Caller, request: Request, query: CallbackQuery) -> Re
     if arrived.session is None:
         return redirect(arrived.return_to, cookies=(over,))
     return redirect(arrived.return_to, cookies=(*signed_in(caller, arrived.session), over))
+
+
+@route(
+    "GET",
+    CALLBACK + "/{id}",
+    operation="page.sign_in",
+    name="auth.callback_of",
+    media=HTML,
+    others=(303,),
+    errors=(400, 401, 403, 409, 503),
+    per_minute=120,
+)
+async def callback_of(caller: Caller, request: Request, query: CallbackQuery, id: str) -> Reply:
+    """Where one of several identity providers sends the browser back"""
+    return await callback(caller, request, query)
 
 
 @route("GET", ARRIVAL, operation="page.sign_in", name="auth.arrival", media=HTML, errors=(400,))

@@ -57,7 +57,11 @@ OF_ACCOUNT = (
 INSERT = insert(login)
 TOUCH = (
     update(login)
-    .where(login.c.issuer == bindparam("of_issuer"), login.c.subject == bindparam("of_subject"))
+    .where(
+        login.c.issuer == bindparam("of_issuer"),
+        login.c.subject == bindparam("of_subject"),
+        login.c.account_id == bindparam("of_account"),
+    )
     .values(last_used_at=bindparam("now"), provider=bindparam("of_provider"))
 )
 DELETE = delete(login).where(
