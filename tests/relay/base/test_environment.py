@@ -108,10 +108,10 @@ def test_device_keys_and_local_accounts_can_be_forbidden(tmp_path: Path) -> None
 
 
 def test_naming_an_identity_provider_closes_no_door(tmp_path: Path) -> None:
-    """While this build has no OIDC: accounts of the node go on signing in, and nothing else is offered."""
+    """Accounts of the node go on signing in, also while the provider cannot be reached."""
     form = {"handle": "mira", "password": "correct horse battery"}
     with serving(tmp_path, RAUTHY_URL="https://id.example", RAUTHY_CLIENT_ID="svc") as http:
-        assert node(http)["sign_in"] == ["guest", "local", "device_key"]
+        assert node(http)["sign_in"] == ["guest", "local", "oidc:rauthy", "device_key"]
         http.headers["Origin"] = str(http.base_url).rstrip("/")
         assert http.get("/auth/login").status_code == 200
         assert http.post("/auth/sign-up", data=form).status_code == 303
