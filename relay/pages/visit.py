@@ -16,6 +16,7 @@ from relay.http import cookies
 from relay.http.routing import Reply
 from relay.pages import page, redirect
 
+PATH_CHARS = 2000  # of a path to go back to
 SENT_TOO_LATE = "Your sign-in had run out, so nothing was changed yet. Check the page and send it again."
 
 
@@ -58,6 +59,8 @@ def onward(caller: Caller, return_to: str, seconds: int) -> Reply:
 def local_path(path: str) -> str:
     """The path to go to after signing in. Raises BadRequest for anything that a browser could read as another
     site."""
+    if len(path) > PATH_CHARS:
+        raise BadRequest(f"return_to is longer than {PATH_CHARS} characters")
     if path[:1] != "/" or path[1:2] in ("/", "\\") or not path.isascii() or not path.isprintable():
         raise BadRequest("return_to must be a path of this node: one slash, then no other")
     return path

@@ -24,6 +24,7 @@ from relay.domain.repository.talk import Text, text
 THREADS, COMMENTS = 50, 20  # of one page; of one thread
 REFUSED = "You may not see it here, or this node does not offer it."
 UNKNOWN = "There is no such branch, tag or seal here."
+ANOTHER = "This page belongs to another comparison; start again at the first one."
 _HUNK = re.compile(r"@@ -([0-9]+)(?:,[0-9]+)? \+([0-9]+)(?:,[0-9]+)? @@")
 
 Kind = Literal["ins", "del", "hunk", "same", "note"]
@@ -131,7 +132,7 @@ async def of_seal(place: Place, seal: str, cursor: str | None) -> Comparison:
     never change."""
     if not place.offers("history.compare"):
         return Comparison(reason=REFUSED)
-    return await _compare(place, CompareQuery(head=seal, cursor=cursor))
+    return await _compare_seals(place, None, seal, cursor)
 
 
 async def _compare(place: Place, query: CompareQuery) -> Comparison:
@@ -145,11 +146,22 @@ async def _compare(place: Place, query: CompareQuery) -> Comparison:
     return Comparison(changes, files)
 
 
+async def _compare_seals(place: Place, base: str | None, head: str, cursor: str | None) -> Comparison:
+    """The comparison of these two seals; of the head with its first parent without a base. A cursor, which
+    names the seals itself, must be one of this comparison: a page would show others under its heading."""
+    result = await _compare(place, CompareQuery(base=base, head=head, cursor=cursor))
+    changes = result.changes
+    if changes is not None and (changes.head != head or (base is not None and changes.base != base)):
+        return Comparison(reason=ANOTHER)
+    return result
+
+
 async def of_proposal(place: Place, proposal: Proposal, cursor: str | None) -> ProposalFiles:
     """The changes of the newest version of a proposal, each open thread below its lines. A reader who may not
     see the comparison gets the threads only."""
-    query = CompareQuery(base=proposal.base_seal, head=proposal.head_seal, cursor=cursor)
-    result = await comparison(place, query)
+    if not place.may("history.compare"):
+        return ProposalFiles(Comparison(reason=REFUSED))
+    result = await _compare_seals(place, proposal.base_seal, proposal.head_seal, cursor)
     if result.changes is None:
         return ProposalFiles(result)
     page = await threads.page(place.view, str(proposal.number), ThreadQuery(limit=THREADS, state="open"))

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localstore.core.diff.line_diff import unified
+from relay.db.paging import Cursor
 from relay.domain.repository import changes
 from relay.domain.repository.changes import diff_lines
 from tests.relay.conftest import Account, Relay
@@ -95,6 +96,27 @@ def test_many_changed_files_come_in_pages(mine: Repository) -> None:
     assert address is not None
     assert "300 files changed, and more" in text
     assert "m/309" in page(mine.http, address[1].replace("&amp;", "&"))
+
+
+def test_a_cursor_of_another_comparison_shows_none(mine: Repository, client: Client) -> None:
+    """A cursor names seals; a page under the heading of one seal must not show what another one changed."""
+    (good,) = mine.seal({"good.txt": b"good\n"}, branch="side")
+    (other,) = mine.seal({"other.txt": b"other\n"}, branch="side")
+    for cursor in (Cursor.write("", other, 0), Cursor.write(mine.head(), other, 0)):
+        text = page(mine.http, f"{at(mine)}/dev?tab=code&seal={good}&cursor={cursor}")
+        assert "other.txt" not in text
+        assert "belongs to" in text or "does not belong" in text
+    own_cursor = Cursor.write("", good, 0)
+    assert "good.txt" in page(mine.http, f"{at(mine)}/dev?tab=code&seal={good}&cursor={own_cursor}")
+
+
+def test_a_cursor_of_another_proposal_shows_none(world: Proposing, client: Client) -> None:
+    repo = world.repo
+    (other,) = repo.seal({"other.txt": b"other\n"}, branch="main")
+    shown = ok(world.http.get(f"{repo.url}/proposals/1"))
+    cursor = Cursor.write(shown["base_seal"], other, 0)
+    text = page(world.http, f"{at(repo)}/dev?tab=issues&n=1&view=files&cursor={cursor}")
+    assert "other.txt" not in text
 
 
 def test_blame_names_the_seal_of_each_line(mine: Repository) -> None:
