@@ -151,7 +151,7 @@ class Home:
         raise FileExistsError(f"{self.root / 'trash'} is full of folders of {stamp}")
 
     def records(self) -> list[tuple[Path, CopyRecord]]:
-        """Every readable record with the working copy it belongs to."""
+        """(folder of the record, the working copy that it belongs to) of every readable record."""
         pairs = []
         for path in sorted((self.root / "copies").glob(f"*/{RECORD}")):
             try:

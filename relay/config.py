@@ -247,7 +247,8 @@ def _quota(env: Environment, dev: bool) -> Quota:
 
 
 def _creations(env: Environment) -> dict[str, int]:
-    """The limits by kind: the defaults, replaced by those of TR_QUOTA_CREATIONS (`labels=100,refs=1000`)."""
+    """The limits on creations by kind: the defaults, replaced by the limits that TR_QUOTA_CREATIONS gives
+    (`labels=100,refs=1000`)."""
     name, limits = "TR_QUOTA_CREATIONS", dict(creation.DEFAULTS)
     for setting in filter(None, (env.get(name) or "").split(",")):
         kind, _, most = (part.strip() for part in setting.partition("="))

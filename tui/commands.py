@@ -43,8 +43,8 @@ YES = Field("yes", "answer yes to every question", flag=True, spelled=("--yes", 
 
 
 class Commands:
-    """`summaries`: path → summary of every command. `fields`: the parameters of one. `complete`: candidates
-    for the last of some words, with their meanings."""
+    """What the app knows of svc's commands. `summaries`: path → summary of every command. `fields`: the
+    parameters of one. `complete`: candidates for the last of some words, with their meanings."""
 
     def __init__(
         self,

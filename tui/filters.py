@@ -88,8 +88,8 @@ def parse(kind: Kind, text: str, state: str = "open") -> Filter:
 
 
 def complete(kind: Kind, text: str, values: Callable[[str], Iterable[str]]) -> tuple[str, list[str]]:
-    """The text with its last word completed as far as possible, and the candidates for the word. `values`:
-    returns the values of a word, such as the labels of the repository."""
+    """(text with its last word completed as far as possible, candidates for the word). `values`: returns the
+    values of a word, such as the labels of the repository."""
     before, typed = _parted(text)
     name, colon, begun = typed.partition(":")
     if colon and name in WORDS[kind]:
@@ -118,7 +118,7 @@ def complete(kind: Kind, text: str, values: Callable[[str], Iterable[str]]) -> t
 
 
 def _parted(text: str) -> tuple[str, str]:
-    """The text before its last token, and the token; "" if the text ends with a blank."""
+    """(text before its last token, the token); the token is "" if the text ends with a blank."""
     tokens = list(_TOKEN.finditer(text))
     if not tokens or tokens[-1].end() != len(text):
         return text, ""

@@ -51,7 +51,7 @@ class Page(NamedTuple):
 
 
 class Pages:
-    """`read`: returns the answer to a read. `now`: seconds since 1970."""
+    """Makes the pages of the line mode. `read`: returns the answer to a read. `now`: seconds since 1970."""
 
     def __init__(self, read: Callable[[Read[Any]], Any], now: Callable[[], float]) -> None:
         self._read, self._now = read, now

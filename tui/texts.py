@@ -112,7 +112,7 @@ class Texts:
 
 
 def timed(work: Callable[[], T]) -> tuple[T | None, bool]:
-    """The result of `work` within its time (None if it took longer), and whether it took longer."""
+    """(result of `work`, whether it took longer than its time); the result is None if it did."""
     from tui.markdown.page import SECONDS
 
     done: list[bool] = []

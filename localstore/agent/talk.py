@@ -93,8 +93,9 @@ class ApiResponse(msgspec.Struct, Generic[T]):
 
 
 class Person(msgspec.Struct, omit_defaults=True):
-    """Somebody on the branch: `kind` person or agent, in which file and line (0: unknown). `conn`, where a
-    branch is looked at: the same for as long as their working copy is there."""
+    """Somebody on the branch, and the file and line (0: unknown) that they are in. `kind`: person or agent.
+    `conn`: id of their connection, the same while their working copy is connected; "" except in reports of a
+    look at a branch."""
 
     who: str
     device: str

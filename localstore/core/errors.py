@@ -85,8 +85,8 @@ class NotFound(SvcError):
 
     @property
     def bare(self) -> bool:
-        """Whether it came without a sentence of its own, so that the caller's words replace no cause. The
-        client's `detail` for all such answers is none."""
+        """Whether the error has no sentence of its own, so that a caller may give it one. The client gives
+        all such answers of the server the same `detail`, which is none."""
         return self.args == (self.title,)
 
 

@@ -27,7 +27,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class BadLaunch(Exception):
-    """`key` of a launch is not what `expected` says."""
+    """A key of `launch:` has a wrong value. `expected`: what it should be."""
 
     def __init__(self, key: str, expected: str) -> None:
         super().__init__(key)
@@ -70,7 +70,8 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 
 
 def parse(value: Any) -> Launch | None:
-    """The launch of a plain value of YAML; None for nothing. Raises BadLaunch."""
+    """The launch that the value of `launch:` describes (plain lists, dicts and texts of YAML); None for no
+    value. Raises BadLaunch."""
     if value is None or value in ("", "~", "null"):
         return None
     if not isinstance(value, dict):

@@ -254,7 +254,7 @@ def _windows_fault(segment: str) -> str | None:
 
 
 def _split_name(name: str) -> tuple[str, str]:
-    """Stem and extension with its dot; a leading dot starts no extension, a final dot is none."""
+    """(stem, extension with its dot) of a name; a leading dot starts no extension, a final dot is none."""
     stem, dot, ext = name.rpartition(".")
     if not stem.strip(".") or not ext:
         return name, ""

@@ -18,7 +18,7 @@ def matching(path: str, specs: Iterable[str]) -> bool:
 
 
 def without_match(paths: Iterable[str], specs: Sequence[str]) -> list[str]:
-    """Those of `specs` that match none of the paths."""
+    """The specs among `specs` that match none of the paths."""
     unmatched = list(specs)
     for path in paths:
         if not unmatched:

@@ -38,8 +38,8 @@ class FileChanged(Exception):
 
 
 class Packed(NamedTuple):
-    """The result of one step of packing. `packs`: those that are full. `number` of the `wanted` chunks have
-    been read; `left`: bytes of the others."""
+    """The result of one step of packing. `packs`: the full packs. `number` of the `wanted` chunks have been
+    read; `left`: bytes of the chunks that have not."""
 
     packs: list[Pack]
     number: int

@@ -87,7 +87,7 @@ class Files:
         return self.opened(path)[0]
 
     def opened(self, path: str) -> tuple[int, os.stat_result]:
-        """As `open`, with the file's stat."""
+        """(descriptor for reading, stat) of a regular file. Raises OSError for anything else."""
         fd, name = self._parent(path)
         opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
         info = os.fstat(opened)
@@ -146,7 +146,7 @@ class Files:
             os.close(fd)
 
     def known(self, path: str) -> tuple[Kind, int, bytes] | None:
-        """Kind, size and digest of a file whose bytes need not be read; None for files on disk."""
+        """(kind, size, digest) of a file whose bytes need not be read; None for files on disk."""
         return None
 
     def chunks(self, path: str) -> Iterator[bytes]:
@@ -292,7 +292,8 @@ class Files:
             os.sync()
 
     def _parent(self, path: str, make: bool = False) -> tuple[int, str]:
-        """An open descriptor of the parent directory, and the name in it. It is valid until the next call."""
+        """(open descriptor of the parent directory, name in it). The descriptor is valid until the next
+        call."""
         folder, _, name = path.rpartition("/")
         if not folder:
             return self._fd, name
@@ -308,7 +309,8 @@ class Files:
 
     @contextmanager
     def _parent_again(self, path: str, beside: str, fd: int, make: bool = False) -> Iterator[tuple[int, str]]:
-        """The parent of a second path, while `fd`, the parent of `beside`, stays open."""
+        """(open descriptor, name) of the parent of a second path, while `fd`, the parent of `beside`, stays
+        open."""
         folder, _, name = path.rpartition("/")
         if folder == beside.rpartition("/")[0]:
             yield fd, name

@@ -182,7 +182,8 @@ def _excludes_files(place: Path, environment: Mapping[str, str]) -> list[str]:
 
 
 def _settings(text: str) -> Iterator[tuple[str, str, str]]:
-    """Section, key and value of each setting; those of subsections have the section's name with a dot."""
+    """Yields (section, key, value) of each setting; settings of a subsection have the section's name with a
+    dot."""
     section = ""
     for line in text.replace("\r\n", "\n").replace("\\\n", "").split("\n"):
         rest = line.strip()

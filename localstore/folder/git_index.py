@@ -95,8 +95,8 @@ def read_small(path: Path, most: int) -> bytes | None:
 
 
 def _parse(data: bytes) -> tuple[list[bytes], tuple[str, bytes] | None]:
-    """The names of an index, empty for what is no regular file, and of a split one the hex id of its base
-    with the bitmap of the base's entries that it deletes."""
+    """(names, split) of an index. Of what is no regular file the name is empty. `split` of a split index:
+    (hex id of its base, bitmap of the base's entries that it deletes); None for a whole one."""
     version = int.from_bytes(data[4:8])
     if data[:4] != b"DIRC" or version not in (2, 3, 4):
         raise IndexUnreadable("it has no version that svc reads")
@@ -113,7 +113,7 @@ def _parse(data: bytes) -> tuple[list[bytes], tuple[str, bytes] | None]:
 
 
 def _padded(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], int]:
-    """Names of version 2 and 3, and where they end."""
+    """(names, end) of the entries of an index of version 2 or 3."""
     names = []
     at, fixed = _HEADER, _STAT_BYTES + hash_bytes + 2
     for _ in range(many):
@@ -131,7 +131,8 @@ def _padded(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], int]:
 
 
 def _prefixed(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], int]:
-    """Names of version 4, each of which drops some bytes of the one before and adds others."""
+    """(names, end) of the entries of an index of version 4. Each entry stores how many bytes of the name
+    before it to drop, and which to append."""
     names = []
     at, name, total = _HEADER, b"", 0
     for _ in range(many):
@@ -156,7 +157,7 @@ def _prefixed(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], int
 
 
 def _offset(data: bytes, at: int) -> tuple[int, int]:
-    """A number of git's variable width at `at`, and where it ends."""
+    """(number, end) of a number of git's variable width at `at`."""
     byte = data[at]
     value = byte & 0x7F
     while byte & 0x80:
@@ -169,7 +170,8 @@ def _offset(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _split(data: bytes, at: int, hash_bytes: int) -> tuple[str, bytes] | None:
-    """The base of a split index, and the bitmap of what it deletes there; None if it is whole."""
+    """(hex id of the base, bitmap of the base's entries that it deletes) of a split index; None if it is
+    whole."""
     end = len(data) - hash_bytes
     if at > end:
         raise _OtherHash

@@ -82,7 +82,7 @@ class GitTracked:
         return any(self.keeps(os.fsdecode(raw)) for raw in self._below(os.fsencode(folder + "/")))
 
     def left_out(self) -> Iterator[tuple[str, Reason]]:
-        """The files that git tracks and `.svcignore` or `.stignore` excludes, each with the rule."""
+        """Yields (path, rule) of the files that git tracks and `.svcignore` or `.stignore` excludes."""
         for raw in self._all():
             folder, _, name = (path := os.fsdecode(raw)).rpartition("/")
             if fault_of(path) is not None:
@@ -124,7 +124,7 @@ class GitTracked:
         return scope
 
     def _load(self, index: Path, now: str) -> _Names:
-        """The names of the index, from the record if it has those of the same index."""
+        """The names in the index: from the record if that has the names of the same index, else read."""
         place = self._record / CACHE
         with suppress(OSError, msgspec.MsgspecError):
             cached = msgspec.msgpack.decode(place.read_bytes(), type=_Names)

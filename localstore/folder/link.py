@@ -30,9 +30,10 @@ FileT = TypeVar("FileT", "RepoLink", "SealedState", "_LastSeal")
 
 
 class RepoLink(msgspec.Struct, frozen=True, kw_only=True):
-    """`repo.json`. `server`: origin; `repo`: OWNER/NAME; `class_` ("class" on disk): the repository class.
-    `seal`, absent for a folder on a branch: the folder shows this seal read-only, and `branch` is the one to
-    return to. `before`: the branch or seal that the folder was on before this one, if there was one."""
+    """The content of `repo.json`. `server`: origin; `repo`: OWNER/NAME; `class_` ("class" on disk): the
+    repository class. `seal`, absent for a folder on a branch: the folder shows this seal read-only, and
+    `branch` is the one to return to. `before`: the branch or seal that the folder was on before this one, if
+    there was one."""
 
     server: str
     repo_id: str
@@ -50,7 +51,7 @@ class RepoLink(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SealedState(msgspec.Struct, frozen=True, kw_only=True):
-    """`state.json`: the folder's last seal, and its tree as path → hex BLAKE3."""
+    """The content of `state.json`: the folder's last seal, and its tree as path → hex BLAKE3."""
 
     last_seal: str | None
     tree: dict[str, str]

@@ -34,7 +34,8 @@ class Placeholder(bytes):
 
 
 class OverlayFiles(Files):
-    """`Files` of `root` with changes in this object only. `fetch` returns the bytes of a placeholder."""
+    """Files below `root`, with changes that exist in this object only. `fetch` returns the bytes of a
+    placeholder."""
 
     def __init__(self, root: Path, scratch: Path, fetch: Callable[[Placeholder], bytes]) -> None:
         super().__init__(root)

@@ -113,8 +113,9 @@ class _Walker:
     def _folder(self, fd: int, prefix: str, above: Scope | None, ruled: bytes, whole: bool) -> bool:
         """Walk one open directory.
 
-        `prefix`: its path with a trailing slash, empty for the root. `ruled`: digest of the rules above.
-        `whole`: walk everything below. Returns False if the folder cannot be walked.
+        `prefix`: its path with a trailing slash, empty for the root. `ruled`: digest of the ignore rules of
+        the folders above. `whole`: walk everything below; else, in a partial walk, only the folders that it
+        names. Returns False if the folder cannot be walked.
         """
         try:
             with os.scandir(fd) as entries:

@@ -89,7 +89,8 @@ class Scan:
         return by_path
 
     def find(self, path: str) -> Stat | None:
-        """As `files[path]`, None if absent; reads only the folder of the path."""
+        """The stat of the file at the path, None if there is none. Reads only the folder of the path, where
+        `files` reads all."""
         if self._single is not None:
             return self._single(path)
         prefix = path[: path.rfind("/") + 1]

@@ -29,7 +29,7 @@ def fault_of(path: str) -> str | None:
 
 
 def is_utf8(name: str) -> bool:
-    """Whether the name is valid UTF-8; others are never recorded."""
+    """Whether the name is valid UTF-8; other names are never recorded."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:

@@ -1,4 +1,5 @@
-"""Live sync of one working copy: it touches only the paths that a save or a frame names.
+"""Live sync of one working copy: it touches only the paths that a save or a frame (changes that the relay
+announces) names.
 
     saves   which paths were saved, and when each save counts
     single  a scan of single files

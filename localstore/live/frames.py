@@ -1,4 +1,5 @@
-"""Live frames of a branch while its channel is open: verified, stored, and ready to be written."""
+"""Live frames (changes that the relay announces) of a branch while its channel is open: verified, stored, and
+ready to be written."""
 
 from __future__ import annotations
 
@@ -81,8 +82,8 @@ class Frames:
                 self._edits.pop(path, None)
 
     def lane(self, copy: WorkingCopy, row: Row) -> Remote | None:
-        """The lane of a row, built from the record and the received edits. None if some are missing or the
-        text differs from the row."""
+        """The lane of a row, built from the record and the received edits. None if edits are missing, or if
+        the text that they make differs from the row's."""
         edits, entry = self._edits.get(row.path), copy.entries.get(row.path)
         if not edits or entry is None or entry.genesis is None:
             return None

@@ -14,7 +14,8 @@ FILES = 1000  # watched at most; other files count as read
 
 
 class Reads:
-    """Use it from one thread. Where reads cannot be detected, every file counts as read."""
+    """Tells which written files programs have read since. Use it from one thread. Where reads cannot be
+    detected, every file counts as read."""
 
     def __init__(self) -> None:
         self._inotify: Inotify | None = None

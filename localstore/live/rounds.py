@@ -1,8 +1,9 @@
 """The steps of live sync in one working copy. Each is part of a round, in which the folder is owned.
 
-At rest the disk is the frontier: with nothing in flight, no received path left to write and no save that has
-to wait, every file is what the branch has at its path, but for what was told of (`Done.skipped`, `barred`).
-So a path that lost its update, or could have none yet, is looked at again once it was brought.
+At rest the disk is the frontier (the branch's files now): with nothing in flight, no received path left to
+write and no save that has to wait, every file is what the branch has at its path, except where the user was
+told otherwise (`Done.skipped`, `barred`). So a path whose update was lost, or could not be made yet, is
+looked at again by the next `bring`.
 """
 
 from __future__ import annotations
@@ -154,8 +155,8 @@ class Rounds:
         return self._compose_again(copy, [path])
 
     def saved_below(self, copy: WorkingCopy, folders: Iterable[str], heard: bool = False) -> Done:
-        """As `saved`, for everything that changed below these folders. `heard`: a watcher names the folders
-        to scan."""
+        """Capture the saves of everything that changed below these folders, and put their updates in flight.
+        `heard`: a watcher names the folders to scan."""
         self.reads.look()
         scan, paths = _walk_folders(copy, folders, heard)
         self.barred = {path: why for path, why in self.barred.items() if path not in paths}
@@ -197,7 +198,8 @@ class Rounds:
         return []
 
     def answered(self, copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers) -> Sent:
-        """Record the relay's answers. Paths that must be merged first are added to those of `bring`."""
+        """Record the relay's answers. Paths whose update must first be merged are queued for the next
+        `bring`."""
         sent = Sent()
         record_answers(copy, updates, answers, sent)
         for path in sent.accepted:
@@ -245,8 +247,8 @@ class Rounds:
         return list(dict.fromkeys([*paths, *self._edited_elsewhere(copy)]))
 
     def _edited_elsewhere(self, copy: WorkingCopy) -> list[str]:
-        """Files that got an edit meant for an older name or version of them; each is returned once. Those
-        that are not written yet, and edits that must wait, are added to the paths of `bring`."""
+        """Files that got an edit meant for an older name or version of them; each is returned once. Files
+        that are not written yet, and files whose edit must wait, are added to the paths of `bring`."""
         edited, self.followed.edited = sorted(self.followed.edited), set()
         for path in edited:
             entry = copy.entries.get(path)
@@ -280,7 +282,7 @@ class Rounds:
         return recorded if has_stat(recorded, info) else None
 
     def _send_off(self, copy: WorkingCopy, paths: Collection[str], scan: Scan | None) -> Done:
-        """Capture saves and compose updates, write merged texts, then compose updates of those."""
+        """Capture saves and compose updates, write merged texts, then compose updates of the merged texts."""
         if not paths:
             return Done()
         with ExitStack() as held, copy.db.step():
@@ -355,7 +357,7 @@ def _is_still(copy: WorkingCopy, path: str, held: ExitStack) -> bool:
 
 
 def _pending(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
-    """Those of the paths that need an update: captured edits, and changes that are not captured: bytes,
+    """The paths among `paths` that need an update: captured edits, and changes that are not captured: bytes,
     removed files, and files of another kind than before."""
     flying = copy.db.flight_kinds()
     pending = []
@@ -385,7 +387,7 @@ def _skipped(composed: Composed, scan: Scan) -> Done:
 
 
 def _walk_folders(copy: WorkingCopy, folders: Iterable[str], heard: bool) -> tuple[Scan, list[str]]:
-    """Walk below these folders. Returns the scan and the paths that changed."""
+    """Walk below these folders. Returns (scan, paths that changed)."""
     below = set(folders)
     sinks = ScanSinks(copy.chunk_lists, copy.objects.cache)
     if "" not in below:

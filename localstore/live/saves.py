@@ -62,9 +62,9 @@ class Saves:
         return min(self._gone_last + QUIET, self._gone_first + LONGEST)
 
     def pop_due(self, now: float, is_empty: Callable[[str], bool], most: int) -> tuple[list[str], set[str]]:
-        """Remove and return the saves that count now: at most `most` paths, and folders. A file that
-        `is_empty` now, and was not before, waits once. A removal of many files is returned as a whole once it
-        is over, together with the folders that changed meanwhile."""
+        """Remove the saves that count now. Returns (at most `most` paths, folders below which anything may
+        have changed). A file that `is_empty` now, and was not before, waits once. A removal of many files is
+        returned as a whole once it is over, together with the folders that changed meanwhile."""
         burst = len(self._gone) >= BURST
         waits = burst and now < self._burst_over()
         taken: list[str] = []

@@ -47,10 +47,10 @@ class Editors(Protocol):
     """Programs that send what is typed into a text, and may save it too: editor plugins and sheets."""
 
     def edits(self, path: str) -> bool:
-        """Whether one of them has this text open."""
+        """Whether a program has this text open."""
 
     def shows(self, path: str, name: bytes) -> bool:
-        """Whether one of them shows this text of the file, by its BLAKE3, or did so a moment ago."""
+        """Whether a program shows this text of the file, by its BLAKE3, or did so a moment ago."""
 
     def plugin_texts(self, path: str) -> list[bytes]:
         """What each editor plugin showed of this file after the last of its changes that became an edit."""

@@ -73,8 +73,8 @@ class Header(msgspec.Struct, frozen=True):
         return int(value) if fits and value is not None else default
 
     def of_architecture(self, name: str, default: int = 0) -> int:
-        """As `number`, for a field whose name begins with the architecture: `context_length` is
-        `llama.context_length`."""
+        """An integer field whose name begins with the architecture: `context_length` is
+        `llama.context_length`. `default` if it is absent, no integer or out of range."""
         return self.number(f"{self.architecture}.{name}", default)
 
     @property

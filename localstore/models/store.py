@@ -207,8 +207,8 @@ class Models:
         write(self._about(digest), msgspec.json.encode(about))
 
     def remove(self, name: ModelName) -> tuple[Installed, int]:
-        """Remove a name, and its blobs that no other name and no running pull needs. Returns the name and the
-        freed bytes. Raises ModelMissing."""
+        """Remove a name, and its blobs that no other name and no running pull needs. Returns (the removed
+        model, freed bytes). Raises ModelMissing."""
         with self.locked():
             removed = self.find(name)
             path = self._names / name.path

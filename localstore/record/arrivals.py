@@ -38,7 +38,7 @@ _DECODE = msgspec.msgpack.Decoder(Arrivals).decode
 
 
 class ArrivalTable:
-    """Typed access to the table."""
+    """Reads and writes the table `arrivals`: for each path, the texts that its file had lately."""
 
     def __init__(self, sql: sqlite3.Connection) -> None:
         self._sql = sql

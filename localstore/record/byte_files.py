@@ -18,22 +18,23 @@ class ByteFiles:
         self._total: int | None = None
 
     def sizes(self) -> dict[str, int]:
-        """Path → bytes of each of them."""
+        """Path → bytes of each byte file."""
         return dict(self._sql.execute("SELECT path, size FROM rows WHERE kind<>'text'").fetchall())
 
     def sizes_at(self, paths: Iterable[str]) -> dict[str, int]:
-        """Path → bytes of those of the paths that are byte files."""
+        """Path → bytes, for the given paths that are byte files."""
         return dict(select_in(self._sql, "SELECT path, size FROM rows WHERE kind<>'text' AND path", paths))
 
     def total(self) -> int:
-        """Bytes of all of them."""
+        """The sum of the bytes of all byte files."""
         if self._total is None:
             cursor = self._sql.execute("SELECT coalesce(sum(size), 0) FROM rows WHERE kind<>'text'")
             self._total = int(cursor.fetchone()[0])
         return self._total
 
     def changing(self, rows: Sequence[Row], gone: Iterable[str]) -> None:
-        """Call before these rows are stored and the rows of `gone` are deleted."""
+        """Update the sum. Call it before these rows are stored and the rows of the paths `gone` are
+        deleted."""
         if self._total is None:
             return
         after = {row.path: 0 if row.kind == "text" else row.size for row in rows}
@@ -41,6 +42,6 @@ class ByteFiles:
         self._total += sum(after.values()) - sum(before.values())
 
     def forget_total(self) -> None:
-        """Compute the sum again when it is next needed. Called if other rows may have been stored than those
-        that `changing` was called with."""
+        """Compute the sum again when it is next needed. Called if rows may have been stored that `changing`
+        was not called with."""
         self._total = None

@@ -1,6 +1,6 @@
 """Unresolved conflicts. Each call is part of its caller's transaction.
 
-The texts of one are in the working copy's object store, which deletes none.
+The texts of a conflict are in the working copy's object store, which deletes none.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class RecordedConflict(NamedTuple):
 
 
 class Conflicts:
-    """Typed access to the table."""
+    """Reads and writes the table of unresolved conflicts."""
 
     def __init__(self, sql: sqlite3.Connection) -> None:
         self._sql = sql

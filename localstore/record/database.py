@@ -34,7 +34,7 @@ STALE_EPOCH = -1  # epoch of a row that must be fetched again
 
 
 class Database:
-    """Typed access to `state.db`; one connection, one thread."""
+    """Reads and writes `state.db`: one connection, used by one thread."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -65,7 +65,7 @@ class Database:
 
     @contextmanager
     def step(self) -> Iterator[None]:
-        """A context with one transaction. Inside another one it is part of that."""
+        """A context with one transaction. Inside another step it is part of that step's transaction."""
         if self._depth == 0:
             self._sql.execute("BEGIN IMMEDIATE")
         self._depth += 1
@@ -113,7 +113,7 @@ class Database:
         return {row[0]: PathRecord(*row) for row in self._sql.execute("SELECT * FROM entries")}
 
     def entries_at(self, paths: Iterable[str]) -> dict[str, PathRecord]:
-        """Path → entry, for those of the paths that have one."""
+        """Path → entry, for the given paths that have one."""
         rows = select_in(self._sql, "SELECT * FROM entries WHERE path", paths)
         return {row[0]: PathRecord(*row) for row in rows}
 
@@ -251,11 +251,11 @@ class Database:
         return Row(*values) if values else None
 
     def row_sizes(self, paths: Iterable[str]) -> dict[str, int]:
-        """Path → bytes of those of the paths that the frontier has."""
+        """Path → size in bytes, for the given paths that have a file on the recorded frontier."""
         return dict(select_in(self._sql, "SELECT path, size FROM rows WHERE path", paths))
 
     def put_rows(self, rows: Sequence[Row], gone: Collection[str], whole: bool) -> None:
-        """Store rows and delete those of `gone`; with `whole`, all others too."""
+        """Store rows, and delete the rows of the paths `gone`; with `whole`, delete all other rows too."""
         if whole:
             self._sql.execute("DELETE FROM rows")
             self.byte_files.forget_total()
@@ -273,7 +273,7 @@ class Database:
         return {row[0]: new(SealedFile, row[1:]) for row in rows}
 
     def sealed_among(self, paths: Iterable[str]) -> set[str]:
-        """Those of the paths that the last seal has."""
+        """The paths among `paths` that the last seal has."""
         return {row[0] for row in select_in(self._sql, "SELECT path FROM sealed WHERE path", paths)}
 
     def frontier_since_seal(self) -> dict[str, SealedFile | None]:
@@ -297,8 +297,8 @@ class Database:
         return {path: digest.hex() for path, digest in rows}
 
     def changes_since_seal(self) -> tuple[list[str], list[str], list[str]]:
-        """The changed, new and removed paths on the disk against the last seal, as of the last scan, each
-        list sorted."""
+        """(changed paths, new paths, removed paths) on the disk against the last seal, as of the last scan,
+        each list sorted."""
         return differences.changed_new_removed(self._sql)
 
     def change_sealed(self, changes: Iterable[tuple[str, SealedFile | None]]) -> None:

@@ -83,7 +83,7 @@ def all_unsealed(sql: sqlite3.Connection) -> None:
 
 
 def changed_new_removed(sql: sqlite3.Connection) -> tuple[list[str], list[str], list[str]]:
-    """Changed, new and removed paths, each list sorted."""
+    """(changed paths, new paths, removed paths), each list sorted."""
     rows = sql.execute(
         "SELECT differs.path, differs.digest IS NULL, sealed.path IS NULL "
         "FROM differs LEFT JOIN sealed USING(path) ORDER BY differs.path"

@@ -26,13 +26,13 @@ class Place(NamedTuple):
 
 
 class ObjectIndex:
-    """Typed access to the index."""
+    """Reads and writes the table `objects`."""
 
     def __init__(self, sql: sqlite3.Connection) -> None:
         self._sql = sql
 
     def places(self, digests: Iterable[bytes]) -> dict[bytes, Place]:
-        """Digest → place, for those of the texts that are stored."""
+        """Digest → place, for the given texts that are stored."""
         rows = select_in(
             self._sql,
             "SELECT digest, pack, offset, stored, codec, raw, start, size FROM objects WHERE digest",

@@ -59,7 +59,8 @@ class Objects:
         return data
 
     def load(self, digests: Iterable[bytes]) -> None:
-        """Read texts into the cache, up to LOADED_BYTES, one read per frame. Damaged ones are left out."""
+        """Read texts into the cache, up to LOADED_BYTES, with one read per frame (texts compressed together).
+        Damaged texts are left out."""
         places = self._db.objects.places(digest for digest in digests if digest not in self._texts)
         frames: dict[tuple[int, int], dict[bytes, Place]] = {}
         room = LOADED_BYTES
@@ -72,7 +73,8 @@ class Objects:
                 self.cache(digest, data)
 
     def _cut(self, group: Mapping[bytes, Place]) -> Iterator[tuple[bytes, bytes]]:
-        """Yields the undamaged ones of these texts of one frame."""
+        """Yields (digest, text) of the texts of `group`, which are all in one frame (texts compressed
+        together); damaged texts are left out."""
         first = next(iter(group.values()))
         end = max(place.start + place.size for place in group.values())
         try:

@@ -39,7 +39,7 @@ class LastScan(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ScanRecord:
-    """Typed access to the result of the last scan."""
+    """Reads and writes the result of the last scan."""
 
     def __init__(self, sql: sqlite3.Connection) -> None:
         self._sql = sql
@@ -59,7 +59,7 @@ class ScanRecord:
         return RecordedFolder.of([], b"").encoded
 
     def folders_in(self, part: PartialWalk) -> dict[str, RecordedFolder]:
-        """As `folders`, for the folders of a partial scan."""
+        """The recorded files of the folders of a partial scan, by folder path with a trailing slash."""
         folders: dict[str, RecordedFolder] = {}
         for path in part.files | part.all:
             if not is_utf8(path):
@@ -153,5 +153,6 @@ def _folder(path: str) -> str:
 
 
 def _range(prefix: str) -> tuple[str, str | bytes]:
-    """Bounds of the paths that begin with `prefix`; `0` is the character after the slash."""
+    """(first, last) of the paths that begin with `prefix`, as bounds for SQL; `0` is the character after the
+    slash."""
     return (prefix, f"{prefix[:-1]}0") if prefix else ("", b"")

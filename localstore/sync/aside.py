@@ -19,7 +19,8 @@ MOVING = "moving"  # in the journal: a file of a path that the branch lacks is a
 
 
 def claim_conflict_name(copy: WorkingCopy, path: str, at: str | None = None) -> str:
-    """As `claim_name_for`, for the file of `path`, which is now at `at` if given."""
+    """A free conflict name for the file of `path`, claimed and recorded (`claim_name_for`). `at`: the path
+    where the file is now, if not at `path`."""
     return claim_name_for(copy, path, copy.digest_on_disk(at or path))
 
 
@@ -45,10 +46,11 @@ def forget_and_move_aside(
     copy: WorkingCopy, path: str, of: str | None = None, clash: ConflictingTexts | None = None
 ) -> None:
     """Drop the record of a path, then rename its file to a conflict name. In this order, a crash in between
-    does not look like a delete. It does not make the file a new one either: the journal has the move, because
-    where the branch lacks the path no pull would look at it again.
+    does not look like a delete. The move is in the journal, so that after a crash it is finished: where the
+    branch lacks the path, no pull would look at the file again, and it would count as new.
 
-    `of`: the path that it conflicts with, None for its own. `clash`: the texts, to be recorded as well."""
+    `of`: the path that the file conflicts with, None for its own. `clash`: the texts, to be recorded as well.
+    """
     with copy.db.step():
         if clash is not None:
             record_conflict(copy, of or path, clash)
@@ -107,11 +109,12 @@ def _give_up_name(copy: WorkingCopy, path: str) -> None:
 
 
 def _move_folder(copy: WorkingCopy, path: str) -> bool:
-    """Rename a directory to a free conflict name. The copies in it that are recorded already follow it; if it
-    has other files, it is a conflict of its own. Returns False as `_move` does.
+    """Rename a directory to a free conflict name. Copies in it that are recorded already keep their records,
+    under the new names; if it has other files, the directory is a conflict of its own. Returns False if the
+    name was taken meanwhile, or nothing is there any more.
 
-    Their records are there twice until the directory has its name: whichever of the two names exists after a
-    crash, its record does.
+    While it is renamed, each copy has a record under both names, so that after a crash the one that exists
+    has a record.
     """
     inside = [clash for clash in copy.db.conflicts.list() if is_inside(clash.kept_as, path)]
     copy_names = {clash.kept_as for clash in inside}

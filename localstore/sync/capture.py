@@ -183,8 +183,8 @@ def capture_late_save(copy: WorkingCopy, entry: PathRecord, before: bytes, data:
 
 
 def add_edit(copy: WorkingCopy, entry: PathRecord, before: bytes, data: bytes) -> None:
-    """Make the change from `before` to `data` a pending edit of the entry, which the caller saves, in its
-    step. Raises TextsConflict, with nothing changed."""
+    """Make the change from `before` to `data` a pending edit of the entry, as part of the step of the caller,
+    who saves the entry. Raises TextsConflict, with nothing changed."""
     lane = copy.lane_with_pending(entry)
     update = merge_edit(copy, entry.path, lane, before, data)
     if update is not None:

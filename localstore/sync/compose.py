@@ -126,7 +126,8 @@ def _is_kept(done: Composed, uncarried: Uncarried, update: _PathUpdate) -> bool:
 
 
 def edited(copy: WorkingCopy, moved: list[str], scan: Scan) -> list[str]:
-    """Those of the paths where the file on the disk differs from the shadow."""
+    """The paths among `moved` where the file on the disk differs from the shadow (the bytes last known
+    there)."""
     copy.entries.load(moved)
     return [path for path in moved if _differs(copy.entries.get(path), scan.find(path))]
 
@@ -257,7 +258,8 @@ class SizeCaps:
         return sizes
 
     def _flying(self) -> dict[str, int]:
-        """As `_sizes`, of the paths with an update in flight."""
+        """Path → bytes as a byte file of the branch, once the updates in flight are accepted; 0 for no byte
+        file. Only paths with an update in flight."""
         updates = [msgspec.json.decode(body, type=LiveUpdate) for _, body in self._copy.db.flights()]
         return {update.path: update.size or 0 if update.kind == "set_blob" else 0 for update in updates}
 

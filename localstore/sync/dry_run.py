@@ -69,8 +69,8 @@ def dry_run_copy(copy: WorkingCopy) -> Iterator[DryRunCopy]:
 
 @contextmanager
 def scratch_copy(copy: WorkingCopy, prefix: str) -> Iterator[DryRunCopy]:
-    """As `dry_run_copy`, with scratch files in a folder of the record whose name begins with `prefix`. Nobody
-    needs to own the working copy."""
+    """A working copy whose changes are discarded (`dry_run_copy`), with scratch files in a folder of the
+    record whose name begins with `prefix`. Nobody needs to own the real one."""
     with tempfile.TemporaryDirectory(prefix=prefix, dir=copy.record) as name:
         scratch = Path(name)
         real, duplicate = sqlite3.connect(copy.record / "state.db"), sqlite3.connect(scratch / "state.db")
@@ -118,7 +118,7 @@ class DryRunCopy(WorkingCopy):
         return scanned
 
     def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
-        """Fetches texts, because the run reads them. Other files become placeholders."""
+        """Yields (digest, bytes) of texts, which the run reads. Other files become placeholders."""
         if keep:
             yield from super().fetch(sizes, keep)
             return

@@ -14,7 +14,8 @@ CACHE_BYTES = 32 * MIB  # of their texts
 
 
 class _CachedLane(msgspec.Struct, frozen=True):
-    """`version`: the entry's state when the lane was cached. `size`: bytes of its text."""
+    """A lane in the cache. `version`: the entry's state when the lane was cached. `size`: bytes of its
+    text."""
 
     lane: Lane | FirstEdit
     version: tuple[object, ...]

@@ -22,7 +22,7 @@ class HeldBack(msgspec.Struct, frozen=True):
 
 
 def held_back(copy: WorkingCopy, scan: Scan, paths: Iterable[str]) -> list[HeldBack]:
-    """Those of the paths that the scan found, that the record does not know, and that git ignores for this
+    """The files at `paths` that are new (scanned, and unknown to the record) and that git ignores for this
     user."""
     new = [path for path in paths if path not in copy.entries and scan.find(path) is not None]
     if not new:
@@ -39,7 +39,8 @@ def held_back(copy: WorkingCopy, scan: Scan, paths: Iterable[str]) -> list[HeldB
 
 
 def new_git_ignored(copy: WorkingCopy) -> list[HeldBack]:
-    """All such new files of the folder. It is scanned if git has such rules."""
+    """All new files of the folder that git ignores for this user. The folder is scanned only if git has such
+    rules."""
     copy.git_excludes.refresh()
     if not copy.git_excludes.active:
         return []

@@ -40,8 +40,8 @@ MEMORY = 600.0  # seconds in which an editor may save a file under the name that
 
 
 def moved_there(copy: WorkingCopy, gone: Collection[str], edited: Sequence[str]) -> Ways:
-    """Old path → new path of those `edited` files that the branch removed (`gone`) and has under another name
-    now."""
+    """Old path → new path of the `edited` files that the branch removed (`gone`) and now has under another
+    name."""
     followable = [path for path in edited if _can_follow(copy, path)]
     if not followable:
         return {}
@@ -359,8 +359,8 @@ def _find(
     texts: Mapping[bytes, bytes],
     rows: Mapping[str, Row],
 ) -> Ways:
-    """Old path → new path of those of the `followable` files that were renamed to one of `came`.
-    `gone_files`: all removed files, by path. `texts`: by digest."""
+    """Old path → new path of the `followable` files that were renamed to one of `came`. `gone_files`: all
+    removed files, by path. `texts`: by digest."""
     gone: dict[str, Change] = {path: (file, None) for path, file in gone_files.items()}
     edits: dict[str, Change] = {path: (gone_files[path], gone_files[path]) for path in followable}
     search, _ = searches({**gone, **{path: (None, file) for path, file in came.items()}}, edits)

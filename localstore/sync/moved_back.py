@@ -56,8 +56,8 @@ class Before:
         self._sealed: dict[str, SealedFile] = {}
 
     def begin_anew(self, head: str | None) -> None:
-        """Forget the branch, and take the newest seal that both have as the folder's last one. Without one,
-        the files are recognised by the branch's seals."""
+        """Forget the branch, and take the newest seal that relay and folder both have as the folder's last
+        one. Without such a seal, the files are recognised by the branch's seals."""
         copy = self._copy
         common = self._common_seal(head)
         if common is None and head is not None:
@@ -75,8 +75,8 @@ class Before:
         copy.db.put(SEALED_AT, sealed_at)
 
     def _common_seal(self, head: str | None) -> tuple[str, dict[str, SealedFile]] | None:
-        """The newest seal of the branch that is not younger than the folder's last one, with its files.
-        Younger seals were made after the branch moved back."""
+        """(id, files by path) of the newest seal of the branch that is not younger than the folder's last
+        one. Younger seals were made after the branch moved back."""
         copy, last = self._copy, self._copy.last_seal
         if last is not None and has_seal(copy, last):
             return last, copy.db.sealed()
@@ -93,7 +93,8 @@ class Before:
         return None
 
     def rebase(self, rows: Iterable[Row]) -> None:
-        """Use a newer text as the base of an edit where one is known. `rows`: the whole frontier."""
+        """Record for each path which text the folder's file is an edit of, where a newer one than that of the
+        last seal is known. `rows`: the whole frontier."""
         copy = self._copy
         for row in rows:
             sealed = self._sealed.get(row.path)

@@ -1,4 +1,4 @@
-"""A merge that was brought into the folder and is not sealed yet. The record keeps it until it is."""
+"""A merge that was brought into the folder and is not sealed yet. The record keeps it until it is sealed."""
 
 from __future__ import annotations
 

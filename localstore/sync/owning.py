@@ -100,7 +100,8 @@ def looked_at(
 def _copy_record(
     folder: Path, home: Home, transport: Transport, progress: Progress, before: RepoLink | None
 ) -> Iterator[WorkingCopy]:
-    """A working copy without the lock, on a snapshot of its record; no change to it stays."""
+    """A working copy that works on a temporary copy of the record, without the lock. Changes to that copy are
+    discarded."""
     from localstore.sync.dry_run import scratch_copy  # few commands need it
 
     repo = before or link.read_repo(folder)

@@ -19,8 +19,9 @@ SEALS_COMPARED = 30  # newest seals whose trees are held against the folder
 
 
 class Recognised(msgspec.Struct):
-    """`base`: the seal that most files match, None if none. `known`: the number of files that equal a sealed
-    version of their path. `unknown`: paths with other content; a pull keeps them as conflict copies."""
+    """The result of `recognise`. `base`: the seal that most files match, None if none. `known`: the number of
+    files that equal a sealed version of their path. `unknown`: paths with other content; a pull keeps them as
+    conflict copies."""
 
     base: str | None
     head: str | None
@@ -82,7 +83,7 @@ def adopt_state_file(copy: WorkingCopy) -> None:
 def changes_since_last_seal(
     copy: WorkingCopy, scan: Scan
 ) -> tuple[str | None, list[str], list[str], list[str]]:
-    """The folder's last seal and the changed, new and removed paths since, each list sorted. Uses the record,
+    """(last seal of the folder, changed paths, new paths, removed paths), each list sorted. Uses the record,
     or `state.json` if the record is new. `scan`: a scan just made."""
     if _unrecorded(copy) is None:
         return copy.last_seal, *copy.db.changes_since_seal()

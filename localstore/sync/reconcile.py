@@ -1,4 +1,5 @@
-"""Brings the branch's live frontier into the folder, path by path (the table of docs/design/004)."""
+"""Brings the branch's live frontier (its files now, with unsealed edits) into the folder, path by path (the
+table of docs/design/004)."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ Here = Callable[[Row], Remote | None]
 
 
 def reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
-    """Write the frontier into the folder. Every edit is captured before, and nothing is in flight.
+    """Write the frontier into the folder. Call it once every edit is captured and nothing is in flight.
 
     Returns the changed paths, removals first. Raises ServerMisbehaved, after all other paths were written, if
     the relay sent lanes that cannot be loaded.
@@ -50,8 +51,9 @@ def reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
 
 
 def reconcile_paths(copy: WorkingCopy, scan: Scan, paths: Collection[str], local: Here) -> list[str]:
-    """As `reconcile`, for these paths only. `local`: states of lanes that need not be requested. Returns the
-    changed paths. Lanes that cannot be loaded are added to `WorkingCopy.unreadable`."""
+    """Write the frontier at these paths into the folder, as `reconcile` does for all. `local`: states of
+    lanes that need not be requested. Returns the changed paths. Lanes that cannot be loaded are added to
+    `WorkingCopy.unreadable`."""
     if _folds_case(copy):  # which file of two stays depends on all of them
         return _reconcile(copy, scan)
     rows = {path: row for path in paths if (row := copy.db.row(path)) is not None}
@@ -120,7 +122,7 @@ def _replaced_texts(copy: WorkingCopy, rows: list[Row]) -> list[str]:
 
 
 def _write_rows(copy: WorkingCopy, todo: list[Row], local: Here) -> list[str]:
-    """Reconcile the paths of these rows. Returns those that were written."""
+    """Reconcile the paths of these rows. Returns the paths that were written."""
     changed: list[str] = []
     for start in range(0, len(todo), CHUNK):
         settling = []
@@ -173,7 +175,7 @@ def follow_epochs(copy: WorkingCopy, rows: list[Row]) -> list[Row]:
 
 
 def _same_text(entry: PathRecord, row: Row) -> bool:
-    """Whether the two differ in the epoch only: no pending edits, no live edits, the same text."""
+    """Whether entry and row differ in the epoch only: no pending edits, no live edits, the same text."""
     return (
         entry.gen == row.gen
         and entry.kind == row.kind == "text"
@@ -191,7 +193,7 @@ def _is_settled(copy: WorkingCopy, path: str) -> bool:
 
 
 def changed_on_branch(copy: WorkingCopy, paths: Collection[str]) -> list[str]:
-    """Those of the paths that `reconcile` would change or remove."""
+    """The paths among `paths` that `reconcile` would change or remove."""
     copy.entries.load(paths)
     index = copy.db.number("since")
     changed = []
@@ -203,7 +205,8 @@ def changed_on_branch(copy: WorkingCopy, paths: Collection[str]) -> list[str]:
 
 
 def _is_gone(entry: PathRecord, index: int) -> bool:
-    """Whether a path without a row was removed on the branch. `index`: up to where its rows are known."""
+    """Whether the branch removed a path that has no row. `index`: the branch's number up to which rows are
+    known; a file that was accepted later may only lack its row yet."""
     return entry.gen > 0 and entry.seen <= index
 
 
@@ -238,10 +241,10 @@ def _folds_case(copy: WorkingCopy) -> bool:
 
 
 def _removals(copy: WorkingCopy, gone: list[str]) -> tuple[list[str], Ways]:
-    """Remove files that the branch removed and that are unchanged here. Returns their paths, and, for a live
-    folder, old path → new path of edited files that the branch renamed, which are left in place. Any other
-    edited file becomes a conflict copy, recorded as such, because sending it would bring the file back for
-    everybody. On a branch that may never have had the file, it stays and counts as new."""
+    """Remove files that the branch removed and that are unchanged here. Returns (their paths, for a live
+    folder old path → new path of edited files that the branch renamed). Renamed files are left in place. Any
+    other edited file becomes a conflict copy, recorded as such, because sending it would bring the file back
+    for everybody. On a branch that may never have had the file, it stays and counts as new."""
     clean: list[str] = []
     edits: list[str] = []
     for path in gone:
@@ -278,7 +281,8 @@ def _reconcile_path(copy: WorkingCopy, remote: Remote) -> bool:
 
 
 def _same_lane(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
-    """As `_reconcile_path`, for a file with the same lane as before."""
+    """Update the record of a path whose lane (`gen`) is unchanged on the branch, merging the edits made here.
+    Returns whether the file must be written."""
     if entry.kind != "text":
         return True
     capture(copy, [entry.path])
@@ -328,7 +332,8 @@ def _take_theirs(copy: WorkingCopy, remote: Remote) -> None:
 
 
 def _other_lane(copy: WorkingCopy, remote: Remote) -> bool:
-    """As `_reconcile_path`, for a file that is new on the branch, or was replaced there."""
+    """Update the record of a path whose file is new on the branch, or was replaced there. Another file that
+    is here becomes a conflict copy. Returns whether the file must be written: always."""
     path = remote.row.path
     entry = copy.entries.get(path)
     now = copy.digest_on_disk(path)
@@ -353,8 +358,8 @@ def _move_mine_aside(copy: WorkingCopy, remote: Remote) -> None:
 
 
 def attach_lanes(copy: WorkingCopy) -> None:
-    """Find the lanes on this branch of files that are known by their bytes only. The bytes then count as an
-    older version of the lane, and edits made since are merged into it."""
+    """Give each file whose lane on this branch is unknown (`PathRecord.foreign`) that lane. Its recorded
+    bytes count as an older version of the lane's text, so that edits made since are merged into it."""
     foreign = copy.db.foreign()
     if not foreign:
         return

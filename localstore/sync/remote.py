@@ -1,4 +1,5 @@
-"""Reads the branch's live frontier from the relay, checks it and stores it."""
+"""Reads the branch's live frontier (its files now, with unsealed edits) from the relay, checks it and stores
+it."""
 
 from __future__ import annotations
 
@@ -108,8 +109,7 @@ def _request(copy: WorkingCopy) -> BootstrapRequest:
 
 
 def _store(copy: WorkingCopy, answer: Bootstrap) -> tuple[list[Row], list[str]]:
-    """Store the relay's answer in one step. Returns the rows that are files with valid paths, and the paths
-    that are gone."""
+    """Store the relay's answer in one step. Returns (rows of files with valid paths, paths that are gone)."""
     since = copy.db.number("since")
     unb64u(answer.tree_key, 32)
     with copy.db.step():
@@ -127,7 +127,7 @@ def _store(copy: WorkingCopy, answer: Bootstrap) -> tuple[list[Row], list[str]]:
 
 def store_rows(copy: WorkingCopy, rows: Iterable[WireRow], whole: bool) -> tuple[list[Row], list[str]]:
     """Store rows of the relay, as part of the caller's transaction. `whole`: `rows` are the complete
-    frontier. Returns the rows of files with valid paths, and the removed paths. Raises ServerMisbehaved."""
+    frontier. Returns (rows of files with valid paths, removed paths). Raises ServerMisbehaved."""
     files, gone = [], []
     refused: list[tuple[str, str]] = []
     for row in rows:

@@ -11,7 +11,8 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def missing_files(copy: WorkingCopy, scan: Scan, paths: Iterable[str]) -> list[str]:
-    """Those of the paths that branch and folder had, and that are no longer on the disk."""
+    """The paths among `paths` whose file the branch has accepted and the folder has shown, and that are no
+    longer on the disk."""
     missing = []
     for path in paths:
         if scan.find(path) is not None or scan.unknown(path):

@@ -94,7 +94,8 @@ def _tree_entry(row: Row) -> TreeEntry:
 
 
 def _ways(copy: WorkingCopy, scan: Scan, rows: Mapping[str, Row], search: Search) -> Ways:
-    """The moves of one side. If a text is not available, only moves with equal bytes are found."""
+    """Old path → new path of the files that one side moved. If a text is not available, only moves with equal
+    bytes are found."""
     digests = search.digests()
     texts: dict[bytes, bytes] = {}
     for path in search.came if digests else ():

@@ -191,7 +191,7 @@ def _check_content(
 
 
 def _check_shared(copy: WorkingCopy, prepared: Prepared, changes: dict[str, SealedFile | None]) -> None:
-    """Check that each lane which others edited too still contains the updates sent from here. Raises
+    """Check that each lane that others edited, too, still contains the updates sent from here. Raises
     ServerMisbehaved."""
     mine = {
         path: entry

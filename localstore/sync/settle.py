@@ -161,8 +161,8 @@ def _change(copy: WorkingCopy, path: str) -> list[Change]:
 
 
 def _change_of(copy: WorkingCopy, path: str, awaited: Callable[[], bool]) -> list[Change]:
-    """As `_change`, while no program writes the file. `awaited`: returns whether a program waits to write
-    it."""
+    """The write that the path needs, found while no program writes the file. `awaited`: returns whether a
+    program waits to write it. Empty if a save comes next, or the path has no record any more."""
     entry = copy.entries[path]
     now = copy.digest_on_disk(path)
     if now not in (None, entry.shadow, entry.want):

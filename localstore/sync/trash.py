@@ -77,8 +77,8 @@ def _move(copy: WorkingCopy, path: str, target: Path) -> None:
 
 
 def copy_to_trash(copy: WorkingCopy, path: str, trash: Path | None) -> tuple[Path, bytes] | None:
-    """Copy the regular file at `path` durably to `trash`, or to a new trash folder. Returns the folder and
-    the file's digest, None if there is no such file."""
+    """Copy the regular file at `path` durably to `trash`, or to a new trash folder. Returns (folder, digest
+    of the file), None if there is no such file."""
     if copy.digest_on_disk(path) is None:
         return None
     trash = trash or copy.home.new_trash(copy.now())

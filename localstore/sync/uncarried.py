@@ -107,7 +107,7 @@ class Uncarried:
 
 def with_kept(skipped: Iterable[Skipped], kept_by: dict[str, list[str]]) -> list[Skipped]:
     """The skipped entries, each with the files that stay on the branch because of it. `kept_by`: path of an
-    entry → paths of the branch. Paths that are not among the entries are added."""
+    entry → those files; an entry is added for each of its paths that is not among `skipped`."""
     by_path = {readable(cause): tuple(map(terminal_safe, paths)) for cause, paths in kept_by.items()}
     named = []
     for item in skipped:

@@ -1,5 +1,5 @@
-"""One opened working copy: its folder, record, branch and transport. Every step of the protocol works on
-it."""
+"""An opened working copy: its folder, record, branch and transport. Every step of the lane protocol works on
+one."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ class WorkingCopy:
         return name
 
     def is_taken(self, name: str) -> bool:
-        """Whether a file has the name, or the record knows one of it."""
+        """Whether a file has the name, or the record has an entry of that name."""
         return self.exists(name) or name in self.entries
 
     def digest_on_disk(self, path: str) -> bytes | None:

@@ -106,8 +106,8 @@ class Tree:
                 self._reload(prefix)
 
     def since(self, serial: int) -> tuple[list[str], list[str]] | None:
-        """The folders changed after `serial`, as paths with a trailing slash: (their files, all below). None
-        if `serial` is too old."""
+        """Folders changed after `serial`, as paths with a trailing slash: (those with changes to their own
+        files, those to be scanned with everything below). None if `serial` is outside the recorded range."""
         if not self._floor <= serial <= self.serial:
             return None
         return list(self._files.since(serial)), list(self._all.since(serial))

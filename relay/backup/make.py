@@ -88,7 +88,7 @@ async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) 
 
 
 async def _copy_database(db: Database, to: Path) -> tuple[list[tuple[str, int]], int]:
-    """Copy all rows as of one moment. Returns the packs that they refer to and the number of rows."""
+    """Copy all rows as of one moment. Returns (packs that they refer to, number of rows)."""
     revision = await db.schema_version()
     if revision != migrations.HEAD:
         raise Invalid(
@@ -103,8 +103,8 @@ async def _copy_database(db: Database, to: Path) -> tuple[list[tuple[str, int]],
 async def _copy_pack(
     packs: Packs, folder: Path, name: str, size: int, earlier_packs: dict[str, Pack]
 ) -> tuple[Pack, int]:
-    """Copy a pack into the folder unless it is there, and return how many bytes were copied. A pack under its
-    final name is complete, even from a backup that was not finished."""
+    """Copy a pack into the folder unless it is there. Returns (pack, number of bytes copied). A pack under
+    its final name is complete, even from a backup that was not finished."""
     pack = Pack(name, size, "")
     to = folder / pack.file
     if files.size_of(to) == size:

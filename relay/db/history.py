@@ -1,4 +1,4 @@
-"""Statements that walk sealed history.
+"""SQL statements that walk sealed history.
 
 What stands in a seal's history are its parents and, of merges that do not have them as parents, the sources
 that the repository has, and so on. It is listed from the newest to the oldest: a seal's time in the order is
@@ -136,7 +136,7 @@ def _listed(walk: CTE, *columns: Any) -> Select[Any]:
 
 
 def _at_path(walk: CTE) -> Select[Any]:
-    """Seals that changed a path, and those without parents: (id, generation, root of the tree)."""
+    """Seals that changed a path, and seals without parents: (id, generation, root of the tree)."""
     return _listed(walk, seal.c.generation, root_in(bindparam("repo_id"))).where(
         or_(seal.c.generation == FIRST, _TOUCHES)
     )

@@ -1,4 +1,4 @@
-"""Statements on the stored answers of requests with an Idempotency-Key."""
+"""SQL statements on the stored answers of requests with an Idempotency-Key."""
 
 from __future__ import annotations
 

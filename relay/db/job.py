@@ -1,4 +1,4 @@
-"""Statements on jobs, which are leased: jobs of a worker that dies become free when their lease ends. The
+"""SQL statements on jobs, which are leased: jobs of a worker that dies become free when their lease ends. The
 holder of a job knows its lease, which changes with each renewal."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Statements of the operator's commands."""
+"""SQL statements of the operator's commands."""
 
 from __future__ import annotations
 

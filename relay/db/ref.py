@@ -1,4 +1,4 @@
-"""Statements on branches and tags."""
+"""SQL statements on branches and tags."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from relay.db.schema.ref import ref
 
 @dataclass(slots=True, frozen=True)
 class RefRow:
-    """`seq` counts the live updates of a branch; `sealed_seq`: how many of them its head contains. `base`:
-    root of the tree with which its live frontier began, None for an empty one."""
+    """A branch or tag. `seq` counts the live updates of a branch; `sealed_seq`: how many of them its head
+    contains. `base`: root of the tree with which its live frontier began, None for an empty one."""
 
     id: str
     repo_id: str

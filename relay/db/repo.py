@@ -1,4 +1,4 @@
-"""Statements on repositories."""
+"""SQL statements on repositories."""
 
 from __future__ import annotations
 

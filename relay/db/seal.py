@@ -1,4 +1,4 @@
-"""Statements on seals, their parents and changes, and on what is prepared for sealing."""
+"""SQL statements on seals, their parents and changes, and on what is prepared for sealing."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ class SealDraft(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(slots=True, frozen=True)
 class PrepareRow:
-    """`purpose`: which operation may land it; `subject`: None, or the number of its proposal."""
+    """What is prepared for sealing. `purpose`: which operation may land it; `subject`: None, or the number of
+    its proposal."""
 
     id: str
     purpose: Purpose
@@ -260,8 +261,8 @@ async def parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
 async def held_sources(
     tx: Tx, repo_id: str, ids: list[str], strategies: Sequence[str] = LISTED
 ) -> dict[str, list[str]]:
-    """The merge sources of these seals that the repository holds, in order, by seal. `strategies`: those that
-    count as a merge; sources of unknown strategy are included."""
+    """Seal → its merge sources that the repository holds, in order, for each of these seals. `strategies`:
+    the strategies that count as a merge; sources of unknown strategy are included."""
     sources_of: dict[str, list[str]] = {seal_id: [] for seal_id in ids}
     if not ids:
         return sources_of

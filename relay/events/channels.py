@@ -1,4 +1,5 @@
-"""Channels carry the frames of a branch to its listeners, in the order of the event log.
+"""Channels carry the frames of a branch (messages with its changes) to its listeners, in the order of the
+event log.
 
 A frame is written in the transaction that moves the live frontier, together with its event. The hub delivers
 the event when all earlier ones were delivered and the rights they changed were read again; then the frame

@@ -115,7 +115,7 @@ class Followers:
         return int(await tx.value(rows.LAST)) if horizon is None else horizon - 1
 
     async def _wake_followers(self, grown: asyncio.Event, at: int) -> None:
-        """Read the log once for all followers when it has grown since `at`, and wake those that have
+        """Read the log once for all followers when it has grown since `at`, and wake the followers that have
         something to do: most commits are live edits, which concern none."""
         kinds = sorted({kind for follower in self._all.values() for kind in follower.kinds})
         while True:

@@ -183,8 +183,8 @@ class Hub:
     async def poll(
         self, levels: Mapping[str, Audience], since: int | None
     ) -> tuple[list[Event], int, bool, bool]:
-        """Events after `since` of these repositories at these levels, where to continue, whether there are
-        more, and whether some after `since` are deleted."""
+        """(events, next, more, lost): events after `since` of these repositories at these levels; where to
+        continue; whether there are more; whether some after `since` are deleted."""
         last = await self._last_settled()  # one number for many repositories: stay below the horizon
         if since is None or not levels:
             return [], last, False, False

@@ -200,7 +200,7 @@ class Peer:
 
     def offer(self, queued: QueuedEvent) -> None:
         """Queue an event of a repository that the peer follows. The cursor also moves past events that are
-        not queued: those that the peer may not see, and those of a repository that it must resync."""
+        not queued: events that the peer may not see, and events of a repository that it must resync."""
         event = queued.event
         cursor = self.cursors.get(event.repo_id)
         if cursor is None or event.id <= cursor:

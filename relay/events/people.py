@@ -102,7 +102,7 @@ class People:
                 self._publish_place(channel, pace)
 
     def passing(self, channel: Channel, place: Place) -> None:
-        """As `here`, for a poll: the user stays for HERE_LIVES seconds."""
+        """Record where the user of a poll is. They stay listed for HERE_LIVES seconds."""
         self._set_standing(channel.branch_id, _person(channel, place), None, False)
 
     def begin(self, branch_id: str) -> None:

@@ -21,7 +21,8 @@ def client_address(request: Request, proxy_hops: int) -> str:
 
 @lru_cache(maxsize=4096)
 def network(address: str) -> str:
-    """The key by which limits are counted: an IPv4 address, or the /64 network of an IPv6 address."""
+    """The key by which limits are counted: an IPv4 address, or the /64 network (address range) of an IPv6
+    address."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

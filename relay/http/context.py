@@ -10,8 +10,8 @@ LEFT = 499  # in log and counters only: the client hung up before the end of its
 
 
 class Context:
-    """`began`: seconds on the clock of `perf_counter`; `sent`: bytes of a streamed answer; `upgraded`: the
-    connection became a WebSocket. Class attributes are the defaults."""
+    """Notes about one request. `began`: seconds on the clock of `perf_counter`; `sent`: bytes of a streamed
+    answer; `upgraded`: the connection became a WebSocket. Class attributes are the defaults."""
 
     began: float
     request_id: str | None = None

@@ -20,7 +20,7 @@ REMEMBERED = 100_000  # buckets; the least recently used are dropped
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """`burst` tokens at most, refilled at `per_second`."""
+    """A rate limit: `burst` tokens at most, refilled at `per_second`."""
 
     burst: float
     per_second: float

@@ -9,8 +9,8 @@ A service function whose parameters are the route's is the handler itself:
 
     serves(endpoints.LIST, operation="label.list")(label.list_labels)
 
-`serves` is for the endpoints that the kernel declares; `route` is for pages, their forms, sockets and paths
-that other programs have fixed.
+`serves` is for the endpoints that `localstore.core` declares; `route` is for pages, their forms, sockets and
+paths that other programs have fixed.
 
 The handler's parameters are filled by name: `caller` (Caller) or `view` (View, for routes on `{id}` of a
 repository), `query` and `body` (Structs, by annotation), `upload` (Upload, for streamed bodies), `request`
@@ -131,8 +131,8 @@ TABLE: list[Route] = []
 
 
 def serves(endpoint: Endpoint[Any], **settings: Any) -> Callable[[Handler], Handler]:
-    """Declare the route of an endpoint of the kernel; `settings` are the other arguments of `route`. Raises
-    TypeError if the handler takes or returns something else than the endpoint declares."""
+    """Declare the route of an endpoint of `localstore.core`; `settings` are the other arguments of `route`.
+    Raises TypeError if the handler takes or returns something else than the endpoint declares."""
 
     def declare(handler: Handler) -> Handler:
         hints = typing.get_type_hints(handler)

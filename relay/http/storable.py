@@ -14,7 +14,7 @@ _SUSPECT = [re.compile(before + rb"\s*-?[0-9]{19}") for before in (b":", b",", r
 
 
 def require_storable_json(text: bytes) -> None:
-    """As `require_storable`, for a JSON text."""
+    """Raise Invalid if the values of a JSON text are not storable (`require_storable`)."""
     if b"\\u0000" in text or any(suspect.search(text) for suspect in _SUSPECT):
         require_storable(msgspec.json.decode(text))
 

@@ -119,8 +119,8 @@ class Share:
         return max(wait, self._limiter.debt("texts", SHARED, seconds)) if wait else 0.0
 
     async def run(self, who: str, work: Callable[[], R]) -> tuple[R, float]:
-        """Run a slice of work in the account's turn. Returns its result and the seconds to wait before the
-        next slice."""
+        """Run a slice of work in the account's turn. Returns (its result, seconds to wait before the next
+        slice)."""
         async with self._turns.turn(who):
             running = asyncio.get_running_loop().run_in_executor(self._thread, partial(_run_timed, work))
             try:

@@ -49,7 +49,8 @@ class Source(NamedTuple):
 
 @dataclass(slots=True)
 class Desk:
-    """The lanes of one piece of work: those borrowed from the cache, and the sources of the others."""
+    """The lanes of one piece of work: the lanes borrowed from the cache, and the sources of the other
+    lanes."""
 
     lanes: dict[LaneKey, Lane]
     sources: dict[LaneKey, Source]

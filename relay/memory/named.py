@@ -54,7 +54,7 @@ class Named:
 
 
 class NamedTrees(Recent[Key, Named]):
-    """`Named` of the most recently used trees, at most `most` bytes of them."""
+    """A cache: the `Named` of the most recently used trees, at most `most` bytes of them."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
         super().__init__(most, attrgetter("size"))

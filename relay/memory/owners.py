@@ -1,5 +1,5 @@
-"""A cache of the owners of lines that filtered views of a repository see. The database keeps those that whole
-views see."""
+"""A cache of the owners of lines that filtered views of a repository see. The database keeps the owners that
+whole views see."""
 
 from __future__ import annotations
 

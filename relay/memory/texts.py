@@ -70,8 +70,8 @@ def moves(candidates: Candidates, texts: Mapping[bytes, bytes]) -> list[Rename]:
 
 
 def carried(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]]) -> tuple[Owners, int]:
-    """The owners of the lines of the last text, and the number of lines of all texts in `ways`. Two texts are
-    held as lines at a time: large ones need much time and memory."""
+    """(owners of the lines of the last text, number of lines of all texts in `ways`). Two texts are held as
+    lines at a time: large ones need much time and memory."""
     old, gone_through = lines(text), 0
     for seal_id, following in ways:
         new = lines(following)

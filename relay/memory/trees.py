@@ -68,7 +68,7 @@ class Directories(Recent[bytes, tree.Directory]):
         super().__init__(most, _entries)
 
     def among(self, digests: Iterable[bytes]) -> Known:
-        """Those of these directories that are in the cache."""
+        """The directories among `digests` that are in the cache."""
         pairs = ((digest, self.get(digest)) for digest in digests)
         return {digest: directory for digest, directory in pairs if directory is not None}
 
@@ -164,8 +164,8 @@ def stored(objects: ObjectStore, tx: Tx) -> Load:
 
 
 def _step(steps: Steps[T], sent: Objects | None) -> tuple[list[bytes] | None, list[T]]:
-    """The digests that the generator asks for next, or None and its result (StopIteration does not cross
-    threads)."""
+    """(digests that the generator asks for next, []), or (None, [its result]) at its end: StopIteration does
+    not cross threads."""
     began = time.thread_time()
     try:
         return (next(steps) if sent is None else steps.send(sent)), []

@@ -39,9 +39,10 @@ class Workers:
         return self._process is not None
 
     async def run(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
-        """Call a function of a module that imports the kernel alone, and return its result. `size`: bytes of
-        the texts that it reads. Its CPU seconds count against the budget of `who`. Raises RateLimited without
-        budget or with too many calls waiting, TooLarge for a call that does not end in time."""
+        """Call a function of a module that imports nothing but `localstore.core`, and return its result.
+        `size`: bytes of the texts that it reads. Its CPU seconds count against the budget of `who`. Raises
+        RateLimited without budget or with too many calls waiting, TooLarge for a call that does not end in
+        time."""
         if size > LITTLE:
             await self.afford(who)
         return await self.go_on(who, size, call, *arguments)
@@ -57,8 +58,8 @@ class Workers:
         await asyncio.sleep(wait)
 
     async def go_on(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
-        """As `run`, without checking the budget: for an answer that has begun, whose caller waits for the
-        budget itself."""
+        """Call a function as `run` does, but without checking the budget of `who`: for an answer that has
+        begun, whose caller waits for the budget itself."""
         if size <= LITTLE:
             began = time.thread_time()
             result = await asyncio.to_thread(call, *arguments)

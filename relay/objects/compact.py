@@ -126,7 +126,8 @@ async def _move(db: Database, store: ObjectStore, pack_id: int, name: str, lot: 
 
 
 def _frame_objects(lot: list[_Old], stored: list[bytes], held: dict[int, list[_Object]]) -> list[Frame]:
-    """The stored frames that are live as a whole, and new frames with the live objects of the others."""
+    """The stored frames that are live as a whole, and new frames with the live objects of the other
+    frames."""
     frames: list[Frame] = []
     writer = PackWriter()
     packs = []
@@ -197,7 +198,7 @@ def _frame_row(pack_id: int, frame: FrameAt) -> dict[str, int]:
 
 
 async def _delete_unknown(db: Database, store: ObjectStore, before: int, freed: Freed) -> None:
-    """Delete packs that no row refers to: emptied ones, torn ones, and those of uploads that failed."""
+    """Delete packs that no row refers to: emptied packs, torn packs, and packs of uploads that failed."""
     stay = freed.emptied if db.shared else frozenset[str]()
     old = [info async for info in store.packs.stored() if info.changed_at < before and info.name not in stay]
     for start in range(0, len(old), _NAMES):

@@ -99,7 +99,8 @@ async def export(store: ObjectStore, located: Sequence[Located], lease: Lease) -
 
 
 def _plan(located: Sequence[Located]) -> _Plan:
-    """The frames to send whole and those to send in part, in order, up to the first that exceeds a limit."""
+    """The frames to send whole and the frames to send in part, in order, up to the first that exceeds a
+    limit."""
     groups: dict[FrameKey, list[Located]] = {}
     for entry in located:
         groups.setdefault(entry.frame, []).append(entry)

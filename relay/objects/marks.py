@@ -20,11 +20,11 @@ class Marks:
         self._file.execute("CREATE TABLE mark (digest BLOB PRIMARY KEY) WITHOUT ROWID")
 
     async def add(self, digests: Iterable[bytes]) -> list[bytes]:
-        """Add these digests. Returns those that were not in the set before."""
+        """Add these digests. Returns the digests that were not in the set before."""
         return await apart(self._add, list(dict.fromkeys(digests)))
 
     async def among(self, digests: Iterable[bytes]) -> set[bytes]:
-        """Those of these digests that are in the set."""
+        """The digests among `digests` that are in the set."""
         return await apart(self._among, list(digests))
 
     def count(self) -> int:

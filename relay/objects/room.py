@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 
 
 class Room:
-    """`total` bytes, granted in the order of requests. They are held while frames are decompressed and
-    objects extracted, never while a client reads an answer."""
+    """Memory for frames: `total` bytes, granted in the order of requests. They are held while frames are
+    decompressed and objects extracted, never while a client reads an answer."""
 
     def __init__(self, total: int) -> None:
         self._total = self._free = total

@@ -205,9 +205,9 @@ class ObjectStore:
         digests: Sequence[bytes],
         directories: bool = False,
     ) -> None:
-        """Make `digests` reachable from a repository: those in `placed`, which are durable, and those that
-        were stored when `place` looked. Raises Unavailable when the collector deleted one of them in
-        between."""
+        """Make `digests` reachable from a repository: the objects in `placed`, which are durable, and the
+        objects that were stored when `place` looked. Raises Unavailable when the collector deleted one of
+        them in between."""
         fresh = await self.index(tx, placed, None, directories)
         older = sorted(set(digests) - fresh)
         seen = await tx.all(rows.SEEN, digests=older)
@@ -221,12 +221,12 @@ class ObjectStore:
     # --- asking
 
     async def known(self, tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
-        """Those of these objects that are stored at all. Never use it in answers to clients, because it would
-        reveal what other repositories have."""
+        """The objects among `digests` that are stored at all. Never use it in answers to clients, because it
+        would reveal what other repositories have."""
         return {row[0] for row in await tx.all(rows.KNOWN, digests=digests)}
 
     async def missing(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> set[bytes]:
-        """Those of these objects that the repository cannot reach."""
+        """The objects among `digests` that the repository cannot reach."""
         return set(digests) - {row[0] for row in await tx.all(rows.IN_REPO, repo_id=repo_id, digests=digests)}
 
     async def has_all(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> bool:
@@ -246,7 +246,7 @@ class ObjectStore:
     async def locate(
         self, digests: Sequence[bytes], repo_id: str | None = None, tx: Tx | None = None
     ) -> dict[bytes, Located]:
-        """The places of these objects; those that are not stored, or that `repo_id` cannot reach, are left
+        """The places of these objects; objects that are not stored, or that `repo_id` cannot reach, are left
         out."""
         if tx is None:
             async with self._db.read() as own:

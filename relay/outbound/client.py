@@ -53,8 +53,8 @@ class Answer:
 
 
 class Outbound:
-    """`reach`: where requests may go. `trusted`: hosts that the operator names, wherever they are. Used from
-    one event loop."""
+    """Sends requests of the relay to other servers. `reach`: where requests may go. `trusted`: hosts that the
+    operator names, wherever they are. Used from one event loop."""
 
     def __init__(self, reach: Reach, agent: str, *, trusted: frozenset[str] = frozenset()) -> None:
         self._reach, self._agent, self._trusted = reach, agent, trusted

@@ -98,7 +98,7 @@ class Providers:
 
     @classmethod
     def none(cls) -> Providers:
-        """Those of a node that has no identity provider."""
+        """The providers of a node that has no identity provider."""
         return cls((), Reach(), "")
 
     def named(self, name: str) -> Provider | None:

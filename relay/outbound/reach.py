@@ -53,7 +53,8 @@ _LOOPBACK: tuple[Network, ...] = (ipaddress.IPv4Network("127.0.0.0/8"), ipaddres
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """`allowed`: networks that may be reached beside the public internet."""
+    """Which addresses the relay's own requests may reach. `allowed`: networks (address ranges) that may be
+    reached beside the public internet."""
 
     allowed: tuple[Network, ...] = ()
 

@@ -26,7 +26,7 @@ class MarkdownJob(msgspec.Struct, frozen=True, tag="markdown"):
 
 
 class SourceJob(msgspec.Struct, frozen=True, tag="source"):
-    """`name`: of the file, which says the language."""
+    """A source file to be coloured. `name`: of the file, which tells the language."""
 
     text: str
     name: str

@@ -39,7 +39,7 @@ class Workers:
             self._free.release()
 
     async def close(self) -> None:
-        """End the idle processes; the others end with their jobs."""
+        """End the idle processes; busy ones end with their jobs."""
         while self._idle:
             await _end(self._idle.pop())
 

@@ -121,8 +121,9 @@ class Front:
         return True
 
     def _drop_one(self) -> None:
-        """End a connection that has not signed in: the oldest one of the network with most of them. So a
-        flood pushes out its own connections, and clients that sign in at once get in."""
+        """End one of the connections that have not signed in: the oldest from the address range (`network`)
+        that holds most of them. So a flood pushes out its own connections, and clients that sign in promptly
+        are spared."""
         held = Counter(connection.network for connection in self._unproven)
         crowded, _ = held.most_common(1)[0]
         oldest = next(connection for connection in self._unproven if connection.network == crowded)

@@ -63,7 +63,8 @@ class Editor:
         self.say(Sheet("text", sheet.last, sheet.text.decode()))
 
     def hear(self, line: bytes) -> tuple[int, int]:
-        """Queue a message of the client. Returns line and column of its cursor, or 0. Raises Invalid."""
+        """Queue a message of the client. Returns (line, column) of its cursor, 0 where unknown. Raises
+        Invalid."""
         typed = _decoded(_typed, line)
         if typed.n > 0 and typed.update:
             try:
@@ -77,7 +78,7 @@ class Editor:
         self.say(Sheet("update", update=b64encode(update).decode()))
 
     def pop(self) -> tuple[list[bytes], int]:
-        """The next updates and the number of the last one."""
+        """(next updates, number of the last one)."""
         updates: list[bytes] = []
         last = 0
         while self.typed and len(updates) < AT_ONCE:

@@ -48,8 +48,9 @@ HEADS = ("seal.create", "ref.update", "ref.delete")
 class Watched:
     """A folder that the agent watches: a thread that owns it round after round.
 
-    `say` is called with events; `gone` once it is no longer watched, with the reason. `detached` and
-    `followers` belong to the agent's process: who keeps the folder watched."""
+    `say` is called with events; `gone` once it is no longer watched, with the reason. The agent's process
+    sets `followers` (how many clients want it watched) and `detached` (it stays watched without followers).
+    """
 
     def __init__(
         self,

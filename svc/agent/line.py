@@ -1,4 +1,4 @@
-"""The connection to one server, for all its watched folders, and its light.
+"""The connection to one server, for all its watched folders, and its light, which says how it is connected:
 
 live: the socket is open
 
@@ -53,7 +53,8 @@ Heard = Opened | Refused | Live | Gap | Answers | People | Event | Hidden | Resy
 
 
 class Place(msgspec.Struct):
-    """The parameters for opening a channel. `since`: the number that the folder's record has."""
+    """The parameters for opening a channel. `since`: the number of the branch up to which the folder's record
+    has its changes."""
 
     repo_id: str
     branch: str
@@ -79,7 +80,8 @@ class Member(Protocol):
 
 
 class Line:
-    """Use `join` and `leave`; `close` ends it. `answers` is called when the server is reachable again."""
+    """The connection to one server. Members `join` and `leave` it; `close` ends it. `answers` is called when
+    the server is reachable again."""
 
     def __init__(
         self, origin: str, sessions: Sessions, log: Callable[[str], None], answers: Callable[[], None]
@@ -100,7 +102,7 @@ class Line:
         self._thread.start()
 
     def join(self, member: Member) -> None:
-        """Serve this folder; called again when its place has changed."""
+        """Serve this member; called again when its place has changed."""
         with self._lock:
             self._members[member.channel] = member
             self._seen.pop(member.channel, None)

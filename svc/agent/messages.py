@@ -20,7 +20,7 @@ class Stop(NamedTuple):
 
 
 class Lit(NamedTuple):
-    """The light of the server, which may be as before."""
+    """The light of the server (live, polling or offline), which may be as before."""
 
     light: Light
     why: str

@@ -39,7 +39,8 @@ class FolderRounds:
         self._state, self._texts, self._join = state, texts, join
 
     def run(self) -> None:
-        """Own the folder for a while and do what is due."""
+        """Lock the folder and work off what waits (answers, received frames, saves) until nothing is left,
+        ROUND seconds have passed, or another process wants the lock."""
         state = self._state
         until, work = time.monotonic() + ROUND, state.work
         with state.owning.round() as copy:
@@ -98,8 +99,8 @@ class FolderRounds:
 
     @contextmanager
     def _heard_again(self, paths: Iterable[str], below: Iterable[str]) -> Iterator[None]:
-        """What is done with these saves may need the relay. If it fails they count as just made, since
-        nothing else tells of them a second time."""
+        """A context for work on these saves, which may need the relay. If it fails, the saves count as just
+        made, because nothing else tells of them a second time."""
         try:
             yield
         except BaseException:
@@ -112,7 +113,7 @@ class FolderRounds:
 
     @contextmanager
     def _sent_again(self, paths: Iterable[str]) -> Iterator[None]:
-        """As `_heard_again`, for paths without a save."""
+        """A context for sending the state of these paths. If it fails, the next round sends it."""
         held_paths = list(paths)
         try:
             yield
@@ -171,7 +172,8 @@ class FolderRounds:
             state.whole = True
 
     def _take_back(self, copy: WorkingCopy) -> None:
-        """Send nothing that was saved while the relay was away and is not in the folder any more."""
+        """Withdraw the updates that were not sent while the relay was away and whose change is no longer in
+        the folder; changes made instead are sent."""
         state = self._state
         state.returned = False
         try:

@@ -80,7 +80,7 @@ def _watch_here(ctx: Ctx, folder: Path, record: Path) -> None:
 
 
 def _linked_record(ctx: Ctx) -> tuple[Path, Path]:
-    """The linked folder and its record."""
+    """(linked folder, its record)."""
     folder, link = ctx.obj.linked_folder()
     return folder, ctx.obj.home.record_of(folder, link.repo_id)
 

@@ -48,8 +48,9 @@ DIRECTORIES = 256  # kept open while the files are written
 
 
 class Cloned(msgspec.Struct):
-    """`seal` None: the branch has no seal. `bytes`: of all files; `reused`: those copied from files of this
-    machine instead of fetched. `conflicts`: conflict copies made while an interrupted clone continued."""
+    """The result of a clone. `seal` None: the branch has no seal. `bytes`: of all files; `reused`: bytes
+    copied from files of this machine instead of fetched. `conflicts`: conflict copies made while an
+    interrupted clone continued."""
 
     folder: Path
     seal: str | None
@@ -118,9 +119,9 @@ def clone(
 
 
 def _require_written(copy: WorkingCopy, files: dict[str, SealedFile], stats: list[Stat]) -> None:
-    """Raise CloneIncomplete unless the folder holds every file of the seal, except those it cannot hold. A
-    push of what is missing would remove it for everybody. A file that is still the one that was written needs
-    no second look at its bytes."""
+    """Raise CloneIncomplete unless the folder holds every file of the seal, except files that it cannot hold:
+    a push would remove a missing file for everybody. Bytes of a file that is unchanged since it was written
+    are not read again."""
     written = {stat.path: stat for stat in stats}
     left_out = copy.db.unwritable()
     wrong = []
@@ -185,7 +186,8 @@ def _is_interrupted(folder: Path, repo: RepoLink, home: Home) -> bool:
 def _write(
     copy: WorkingCopy, files: dict[str, SealedFile], rows: dict[str, Row], present: Mapping[str, Stat]
 ) -> tuple[list[Skipped], list[Stat]]:
-    """Write the files as they arrive; `present` are the files that an earlier attempt wrote."""
+    """Write the files as they arrive. Returns (skipped files, stats of the written ones). `present`: the
+    files that an earlier attempt wrote."""
     skipped = _clashes(copy, files)
     left_out = copy.db.unwritable()
     paths_by_digest: dict[bytes, list[str]] = {}

@@ -104,7 +104,8 @@ def _require_same(copy: WorkingCopy, now: Ref) -> None:
 
 
 def _begin_reading(copy: WorkingCopy) -> str | None:
-    """As `begin`, without a key: the frontier is the head's tree, and lanes are unknown."""
+    """Bring the stored frontier up to date without a device key: it is the tree of the branch's sealed head,
+    and lanes are unknown. Returns the head."""
     try:
         now = copy.transport.ref()
     except NoBranch as missing:

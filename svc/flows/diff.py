@@ -36,8 +36,7 @@ def diff(
     copy: WorkingCopy, paths: Sequence[str] = (), seal: str | None = None, space: bool = True
 ) -> Iterator[ChangedFile]:
     """Each file that differs from `seal` (default: the last one), with its patch if it is text. Differences
-    that no push sends are left out.
-    `space=False`: but for white space.
+    that no push sends are left out. `space=False`: differences in white space are ignored.
 
     `paths` restricts the comparison. Works offline for texts that the record has. Raises NotFound for a path
     that is neither in the folder nor in the seal.
@@ -64,7 +63,7 @@ def diff(
 
 
 def _unsent_paths(copy: WorkingCopy, scan: Scan, changed: Mapping[str, _Change]) -> set[str]:
-    """Those of the changes that no push sends, which status lists as skipped."""
+    """The paths of the changes that no push sends, which status lists as skipped."""
     new = [path for path, change in changed.items() if change.was is None]
     removed = [path for path, change in changed.items() if change.now is None]
     excluded = unsendable(copy, scan, changed.keys() - {*new, *removed}, new, removed)

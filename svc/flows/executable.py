@@ -52,7 +52,8 @@ def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
 
 
 def mark(copy: WorkingCopy, paths: Iterable[str]) -> None:
-    """Set the executable bit of those paths that the manifest lists, for everybody who may read them."""
+    """Set the executable bit of the files among `paths` that the manifest lists, for everybody who may read
+    them."""
     listed = _listed_by_manifest(copy)
     if listed is not None:
         for path in paths:
@@ -69,7 +70,7 @@ def mark_interrupted(copy: WorkingCopy) -> None:
 
 
 def unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
-    """Those of the paths that are executable here and not listed in the manifest."""
+    """The files among `paths` that are executable here and not listed in the manifest."""
     listed = _listed_by_manifest(copy)
     unlisted_paths = [path for path in paths if not (listed and listed(path)) and _is_executable(copy, path)]
     copy.files.forget()
@@ -77,7 +78,7 @@ def unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
 
 
 def executable(copy: WorkingCopy, write: bool) -> Executable:
-    """The executable files of the folder. `write` adds those that are not listed to `.svc.yaml`."""
+    """The executable files of the folder. `write`: add the ones that are not listed to `.svc.yaml`."""
     paths = sorted(copy.scan().files)
     result = Executable(unlisted=unlisted(copy, paths))
     listed = _listed_by_manifest(copy)

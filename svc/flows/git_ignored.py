@@ -16,8 +16,8 @@ RULES = ".svcignore"
 
 
 class GitIgnored(msgspec.Struct):
-    """`files` that git ignores and a push would send. `lines`: lines of `.svcignore` that leave them out;
-    `written`: they were added there."""
+    """The result of `git_ignored`. `files` that git ignores and a push would send. `lines`: lines of
+    `.svcignore` that leave them out; `written`: they were added there."""
 
     files: list[HeldBack]
     lines: list[str]

@@ -108,8 +108,8 @@ def tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
 
 
 def newly_tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
-    """The files of `tracked_by_git` that were not reported before. Looks at the files only if git tracks
-    others now, or if the rules in the top folder changed."""
+    """The files of `tracked_by_git` that were not reported before. Looks only if git's tracked files, or the
+    rules in the top folder, have changed."""
     copy.git.refresh()
     compared = f"{copy.git.identity.hex()} {' '.join(_stat_of(copy, name) for name in OVER_GIT)}"
     if not copy.git.identity or copy.db.text(COMPARED) == compared:
@@ -166,7 +166,7 @@ def unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) ->
 
 
 def _not_noted_before(copy: WorkingCopy, texts: list[str]) -> set[str]:
-    """Those of the texts that were not reported before; they are recorded."""
+    """The texts among `texts` that were not reported before; they are recorded as reported."""
     raw = copy.db.get(NOTED)
     noted = msgspec.json.decode(raw, type=list[str]) if isinstance(raw, bytes) else []
     fresh = {*texts} - {*noted}

@@ -18,8 +18,8 @@ from localstore.sync.transfer.transport import Transport
 
 
 class Linked(msgspec.Struct):
-    """`base`: the seal that most files match, None if none. `recognised`: number of files that equal a
-    version of the branch. `unknown`: other files; a pull keeps them as conflict copies."""
+    """The result of `init`. `base`: the seal that most files match, None if none. `recognised`: number of
+    files that equal a version of the branch. `unknown`: other files; a pull keeps them as conflict copies."""
 
     folder: Path
     base: str | None

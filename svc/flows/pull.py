@@ -131,7 +131,7 @@ def _deleted_here(copy: WorkingCopy, scan: Scan) -> dict[str, str | None]:
 
 
 def _begin(copy: WorkingCopy, mode: Mode) -> tuple[str | None, bool]:
-    """The head, and whether the branch was deleted and made again. Mode `plain` then raises BranchReplaced if
+    """(head, whether the branch was deleted and made again). If it was, mode `plain` raises BranchReplaced if
     the folder differs from its last seal."""
     try:
         return begin(copy), False

@@ -104,7 +104,7 @@ def replace_files(
     digests: Mapping[str, bytes],
     removed: Sequence[str],
 ) -> Path | None:
-    """Remove files and write others (`digests` by path). Returns the trash folder with the replaced files."""
+    """Remove files, and write files (`digests` by path). Returns the trash folder with the replaced files."""
     trash = move_to_trash(copy, list(removed))
     for path in removed:
         copy.files.prune(path)

@@ -22,8 +22,8 @@ from svc.flows.restore import contents_of, replace_files, require_room
 
 
 class Reverted(msgspec.Struct):
-    """`written` and `removed`: paths. `subject`: first line of the seal's message. `trash`: where the
-    replaced files are."""
+    """The result of a revert. `written` and `removed`: paths. `subject`: first line of the seal's message.
+    `trash`: where the replaced files are."""
 
     seal: str
     subject: str

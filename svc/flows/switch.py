@@ -37,8 +37,8 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Switched(msgspec.Struct):
-    """`pulled`: what the target brought. `trash`: where `--force` moved edited files. `carried`: edited files
-    that were kept. `warning`: says that the old branch is gone, or ""."""
+    """The result of a switch. `pulled`: what the target brought. `trash`: where `--force` moved edited files.
+    `carried`: edited files that were kept. `warning`: says that the old branch is gone, or ""."""
 
     branch: str
     pulled: Pulled
@@ -106,7 +106,9 @@ def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, 
 
 
 def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
-    """As `_ready`, for an old branch that no longer exists."""
+    """Leave an old branch that no longer exists: go back to the last seal. Edits beyond it are kept (`plain`;
+    raises LocalEdits for those that cannot be) or moved to the trash (`force`). Returns (trash folder, edited
+    files that are kept)."""
     scan = copy.scan()
     carried = _carried_edits(copy, target, _beyond_last(copy, scan)) if mode == "plain" else []
     copy.fall_back_to_last_seal()
@@ -128,7 +130,7 @@ def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
 
 
 def _carried_edits(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> list[str]:
-    """Edited files that the target has unchanged. Raises LocalEdits for the others."""
+    """Edited files that the target has unchanged. Raises LocalEdits if there are other edited files."""
     if not edits:
         return []
     colliding = _colliding_edits(edits, _files_of(copy, target))

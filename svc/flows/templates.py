@@ -87,7 +87,7 @@ def parse(name: str, data: bytes) -> Template | None:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """The front matter, empty if there is none, and the rest."""
+    """(front matter, rest) of a template; the front matter is empty if there is none."""
     if not text.startswith("---\n") or "\n---" not in text[3:]:
         return "", text
     front, _, body = text[4:].partition("\n---")

@@ -29,7 +29,7 @@ class Unsendable(NamedTuple):
 def unsendable(
     copy: WorkingCopy, scan: Scan, changed: Collection[str], new: Collection[str], removed: Collection[str]
 ) -> Unsendable:
-    """Those of the changed, new and removed paths that no push sends."""
+    """The changed, new and removed paths, of those given, that no push sends."""
     update_file_cap(copy)
     caps = SizeCaps(copy, scan)
     uncarried = Uncarried(copy, scan, caps.over)

@@ -1,4 +1,5 @@
-"""Checks user input by the rules of the kernel before anything is sent: a usage error, exit 2."""
+"""Checks user input by the rules of `localstore.core` before a request is sent; a violation is a UsageError
+(exit 2)."""
 
 from __future__ import annotations
 

@@ -90,7 +90,8 @@ class Http:
     def send_under(
         self, key: str | None, endpoint: Endpoint[T], body: Any, query: Query, path: dict[str, str]
     ) -> T:
-        """As `send`, with an Idempotency-Key under which it may have been sent before."""
+        """Call an endpoint, with an Idempotency-Key under which the request may have been sent before.
+        `path`: the parameters of its path. Raises what `send` raises."""
         outgoing = self._request(endpoint, path, body, query)
         if key is not None:
             outgoing.headers["Idempotency-Key"] = key
@@ -156,8 +157,8 @@ class Http:
     def stream_from(
         self, endpoint: Endpoint[bytes], start: int, cap: int, body: Any, query: Any, **path: str
     ) -> Iterator[tuple[int, Iterator[bytes]]]:
-        """As `stream`, from byte `start` on. Yields where the bytes begin (0 if the server sent everything)
-        and the pieces."""
+        """A context with the answer in pieces, from byte `start` on, at most `cap` bytes in all. Yields
+        (offset at which the bytes begin: 0 if the server sent everything, pieces)."""
         outgoing = self._request(endpoint, path, body, query_of(query))
         outgoing.headers |= {"Range": f"bytes={start}-"} if start else {}
         response = self._attempt(outgoing, answer.opened, keep=True)

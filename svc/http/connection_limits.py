@@ -20,7 +20,8 @@ class ConnectionLimitExceeded(Exception):
 
 
 class ConnectionLimits:
-    """The waiting time and bytes of one request. Times are seconds of a monotonic clock."""
+    """Counts the seconds that one request has waited and the bytes that it has received, and raises
+    ConnectionLimitExceeded beyond the limits. Times are seconds of a monotonic clock."""
 
     def __init__(self) -> None:
         self.in_head = True

@@ -25,7 +25,8 @@ FILE = "device.json"
 
 
 class _KeyFile(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`device.json`. `secrets`: both, base64url, joined by a dot; empty if the keyring has them."""
+    """The content of `device.json`. `secrets`: both secrets, base64url, joined by a dot; empty if the keyring
+    has them."""
 
     v: Literal[1]
     id: str

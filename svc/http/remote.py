@@ -28,8 +28,8 @@ ANSWER_BYTES = 16 * 1024
 
 
 class Link(msgspec.Struct, frozen=True):
-    """`fd`: the link; `origin`: the relay behind it; `agent`: the public key that a forwarded agent signs
-    with, empty without one."""
+    """The link of a session over SSH to its relay. `fd`: its descriptor; `origin`: the relay behind it;
+    `agent`: the public key that a forwarded agent signs with, empty without one."""
 
     fd: int
     origin: str

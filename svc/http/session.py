@@ -46,7 +46,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Settings(msgspec.Struct, frozen=True):
-    """`settings.json`. `server`: the server that commands use by default."""
+    """The content of `settings.json`. `server`: the server that commands use by default."""
 
     server: str | None = None
 

@@ -50,14 +50,14 @@ def decoder_output(way: Way) -> str:
 
 
 def pixels(way: Way, columns: int, rows: int) -> tuple[int, int]:
-    """The largest width and height in pixels of a picture in this many cells."""
+    """The largest (width, height) in pixels of a picture in this many cells."""
     if way == "blocks":
         return max(1, min(columns, PIXELS[0])), max(1, min(rows * 2, PIXELS[1]))
     return max(1, min(columns * CELL[0], PIXELS[0])), max(1, min(rows * CELL[1], PIXELS[1]))
 
 
 def cells(way: Way, image: Drawn) -> tuple[int, int]:
-    """The number of columns and rows that the picture covers."""
+    """(columns, rows) that the picture covers."""
     if way == "blocks":
         return image.width, -(-image.height // 2)
     return -(-image.width // CELL[0]), -(-image.height // CELL[1])

@@ -23,8 +23,8 @@ HERE_EACH = 0.3  # seconds between two reports of where the user is
 
 
 class Looking:
-    """`saw`: called with each report, on this object's thread; the last one is `ended`, unless `close` was
-    called before."""
+    """Follows a branch through the agent. `saw`: called with each report, on this object's thread; the last
+    one is `ended`, unless `close` was called before."""
 
     def __init__(
         self, home: Home, origin: str, repo_id: str, branch: str, saw: Callable[[Seen], None]

@@ -59,7 +59,8 @@ class News:
             self.since = datetime.fromtimestamp(self._app.clock(), UTC).isoformat()
 
     def asks(self, since: float) -> None:
-        """Called when a request is sent; after SLOW seconds without an answer the light shows that."""
+        """Called when a request is sent; after SLOW seconds without an answer the light (state of the
+        connection) shows that."""
         self._unanswered.append(since)
         self._app.set_timer(SLOW, lambda: self._waits(since))
 

@@ -39,8 +39,8 @@ class Heard(NamedTuple):
 
 
 class Writing:
-    """`kept`: number of the last edit that the folder has. `made`: number of the last edit made here.
-    `state`, `queued` and `refused`: as in the event `kept`."""
+    """A text that is edited through the agent. `kept`: number of the last edit that the folder has. `made`:
+    number of the last edit made here. `state`, `queued` and `refused`: as in the event `kept`."""
 
     def __init__(self, home: Home, folder: Path, path: str, heard: Callable[[Heard], None]) -> None:
         self.path, self.kept, self.made = path, 0, 0

@@ -65,7 +65,7 @@ def _parser() -> MarkdownIt:
 
 
 def plain_colour(text: str, language: str) -> None:
-    """A `Colour` without colours."""
+    """The `Colour` (colouring function) that colours nothing."""
 
 
 def rendered(text: str, width: int, taste: Taste = READ, colour: Colour = plain_colour) -> Page | None:
@@ -84,7 +84,7 @@ def rendered(text: str, width: int, taste: Taste = READ, colour: Colour = plain_
 
 
 def _bounded(text: str) -> tuple[str, int]:
-    """The part of a text that is parsed, and the number of characters after it."""
+    """(part of a text that is parsed, number of characters after it)."""
     end = len(text) if len(text) <= CHARS else (text.rfind("\n", 0, CHARS) + 1 or CHARS)
     lines = text[:end].split("\n", LINES)
     if len(lines) > LINES:

@@ -16,7 +16,7 @@ CUT = "…"
 
 
 class Cell(NamedTuple):
-    """`align`: left, right or center."""
+    """A cell of a table. `align`: left, right or center."""
 
     pieces: list[Piece]
     align: str

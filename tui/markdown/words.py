@@ -111,8 +111,8 @@ def attributes(text: str) -> dict[str, str]:
 
 
 def tags(text: str) -> Iterator[tuple[str, str, str, str]]:
-    """The text of HTML in order: for each tag the text before it, "/" if it closes, its name and its
-    attributes. The rest of the text comes last, with an empty name."""
+    """(text before a tag, "/" if it closes, name, attributes) for each tag of HTML, in order. The rest of the
+    text comes last, with an empty name."""
     at = 0
     for match in _TAG.finditer(text):
         yield text[at : match.start()], match[1], match[2].lower(), match[3]

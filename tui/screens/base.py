@@ -91,7 +91,8 @@ class Base(Screen[None], inherit_bindings=False):
 
     def show_frame(self) -> None:
         """Paint the current title and keys; only differences are sent. Does nothing before the screen has
-        widgets, because the light may change while it opens; `on_mount` paints everything."""
+        widgets, because the light (state of the connection) may change while it opens; `on_mount` paints
+        everything."""
         if not self.has_widgets:
             return
         waiting = sum(entry.state != "refused" for entry in self.svc.entries)
@@ -114,7 +115,8 @@ class Base(Screen[None], inherit_bindings=False):
             )
 
     def on_hints_clicked(self, event: Hints.Clicked) -> None:
-        """A click on a hint is its key. Those of a prompt are about what is typed there."""
+        """Run the action of the hint that was clicked, as its key would. Hints of a prompt do nothing: their
+        keys concern the text that is typed there."""
         event.stop()
         if self._prompt is not None:
             return
@@ -145,8 +147,8 @@ class Base(Screen[None], inherit_bindings=False):
             self.svc.news.follow(self.about())
 
     def subject(self) -> tuple[Repo | None, bool]:
-        """The repository that the screen's actions are about, and whether the account is the author of what
-        is shown."""
+        """(repository that the screen's actions are about, whether the account is the author of what is
+        shown)."""
         return None, False
 
     def facts(self) -> dict[str, str]:
@@ -369,7 +371,8 @@ class Base(Screen[None], inherit_bindings=False):
                 visible[0].step_link()
 
     def leave_filter(self) -> bool:
-        """List all rows again, as esc does before it leaves; False if no filter was set."""
+        """If esc was pressed and a filter is set, clear it and return True. Else return False, and the caller
+        leaves the screen."""
         lines = self.lines
         if self.svc.pressed != "escape" or lines is None or not lines.filtered:
             return False

@@ -42,8 +42,8 @@ class KeysInOrder(LeanApp, inherit_bindings=False):
         return done
 
     def keep_order(self, widget: Widget) -> None:
-        """Keep later keys until those that are on their way to `widget` have come back from it. The widget,
-        or the screen that it is on, calls `passed` when it gets the message `Passed`."""
+        """Keep later keys until the keys that are on their way to `widget` have come back from it. The
+        widget, or the screen that it is on, calls `passed` when it gets the message `Passed`."""
         self._passing += 1
         follower = Passed()
         follower.set_sender(self)  # what a screen sends does not bubble up to it
@@ -52,13 +52,13 @@ class KeysInOrder(LeanApp, inherit_bindings=False):
             self._patience = self.set_timer(OPENING_SECONDS, self._hand_on)
 
     def came_below(self, key: Key) -> bool:
-        """Keep a key that came to a screen below; answer whether it is handed on in its order."""
+        """Keep a key that came to a screen below. Returns whether it is delivered later, in its order."""
         if self._passing:
             self._early.append(key)
         return bool(self._passing)
 
     def passed(self) -> None:
-        """A screen below has got all that was on its way to it."""
+        """Called once a screen below has received every key that was on its way to it."""
         self.post_message(Arrived())
 
     async def on_arrived(self) -> None:

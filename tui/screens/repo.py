@@ -57,7 +57,7 @@ class Tabs(Line):
     """The names of the tabs. A click chooses one."""
 
     class Chosen(Message):
-        """`place`: of the tab, from 1."""
+        """A tab was clicked. `place`: its place, from 1."""
 
         def __init__(self, place: int) -> None:
             super().__init__()
@@ -75,7 +75,7 @@ class Tabs(Line):
 
 
 class RepoScreen(RepoPage):
-    """`view`: the current tab."""
+    """One repository, with a tab for each of its parts. `view`: the current tab."""
 
     ACTIONS = (
         *(

@@ -56,7 +56,7 @@ class Sync(Base):
             self.paint()
 
     def _ask_agent(self) -> None:
-        """Ask the agent for the folders, and look what is left in the outbox, which others send as well."""
+        """Ask the agent for its folders, and read the outbox again: other processes send from it too."""
         self.svc.look_at_outbox()
         machine = self.svc.machine
         if machine is not None:

@@ -26,8 +26,8 @@ _HEAD = 5
 
 
 class Child:
-    """`words`: the command line of the app. Start it with `start`, read it with `output` to the end, then
-    call `end`."""
+    """The process of an app in the browser. `words`: its command line. Start it with `start`, read it with
+    `output` to the end, then call `end`."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = list(words)

@@ -304,8 +304,8 @@ def _numbered(signs: str, without: str, first: int) -> array[int]:
 
 
 def _blocks(signs: str) -> Iterator[tuple[range, range, range]]:
-    """Yields ranges of lines: deleted ones, the added ones that replace them, and the unchanged ones after
-    them."""
+    """Yields (deleted, added, unchanged) ranges of lines: deleted lines, the added ones that replace them,
+    and the unchanged ones after them."""
     for match in _BLOCK.finditer(signs):
         if match[0]:
             yield range(*match.span(1)), range(*match.span(2)), range(*match.span(3))

@@ -52,7 +52,7 @@ class Picture(Widget, can_focus=True):
         self.post_message(self.Resized())
 
     def covered(self) -> tuple[int, int]:
-        """The number of columns and rows that the picture covers."""
+        """(columns, rows) that the picture covers."""
         return cells(self._way, self.image) if self.image is not None else (0, 0)
 
     def render_line(self, y: int) -> Strip:

@@ -39,7 +39,7 @@ def of_lines(text: bytes, first: int, last: int) -> Span | None:
 
 
 def lines_of(text: bytes, span: Span) -> tuple[int, int]:
-    """The lines, from 1, that the bytes are on; an empty span is on one line."""
+    """(first, last) line, counted from 1, that the bytes are on; an empty span is on one line."""
     starts = _starts(text) or [0]
     first = bisect_right(starts, span.start)
     last = bisect_right(starts, max(span.start, span.end - 1))
@@ -74,15 +74,15 @@ def through(span: Span, edits: Iterable[Edit]) -> Span:
 
 
 def follow(old: bytes, new: bytes, spans: Sequence[Span], edits: Sequence[Edit] | None = None) -> list[Span]:
-    """Where the spans of `old` are in `new`. `edits`: those that were made, None if they are not known; a
-    comparison of the texts replaces them."""
+    """Where the spans of `old` are in `new`. `edits`: the edits that turned `old` into `new`; None if they
+    are not known: a comparison of the texts replaces them."""
     line_edits = _by_lines(old, text_edits.edits(old, new) if edits is None else edits)
     return [_narrow(old, new, span, through(span, line_edits), line_edits) for span in spans]
 
 
 def elsewhere(old: bytes, new: bytes, span: Span, lost: bytes) -> Span | None:
-    """Where the lines `lost`, which the span of `old` was, stand in `new`; None unless they stand there once,
-    and stood once in `old` where it has them."""
+    """Where the lines `lost`, which the span had in `old`, stand in `new`. None unless they stand there
+    exactly once, stood in `old` at most once, and are long enough to tell (TELLING bytes)."""
     if len(lost.replace(b" ", b"")) < TELLING or lost == new[span.start : span.end]:
         return None
     lost_lines = lines(lost)

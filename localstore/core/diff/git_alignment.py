@@ -57,8 +57,8 @@ class _Box(NamedTuple):
 
 
 def as_git(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
-    """The changed runs of lines that `git merge-file` finds; those of `opcodes` if the search takes too
-    long."""
+    """The changed runs of lines that `git merge-file` finds; the runs that `opcodes` finds if the search
+    takes too long."""
     a, b = interned(old, new)
     try:
         return slid(a, b, git_hunks(a, b, BUDGET), None)
@@ -88,7 +88,7 @@ def git_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list[Hunk]
 
 
 def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]:
-    """The number of equal lines at the start, and then at the end."""
+    """(number of equal lines at the start, number of equal lines at the end after these)."""
     most = min(len(old), len(new))
     start = next((n for n in range(most) if old[n] != new[n]), most)
     rest = most - start
@@ -99,7 +99,8 @@ def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]
 def _select_compared(
     side: Sequence[int], other: Sequence[int], start: int, end: int, effort: _Effort
 ) -> tuple[list[int], bytearray]:
-    """The indices of the compared lines, and the flags of changed lines, set for the ignored ones."""
+    """(indices of the compared lines, flags of all lines); the flags of the ignored lines are set, as for
+    changed lines."""
     counts = Counter(other)
     many = min(_rough_root(len(side)), FREQUENT)
     matches = bytearray(len(side))
@@ -202,8 +203,8 @@ class _Walk:
         self.backward[self.end + self.shift] = box.i2
 
     def on(self) -> tuple[tuple[int, int] | None, bool]:
-        """Extend all paths by one edit. Returns where paths met, if any, and whether one passed more than
-        SNAKE equal lines."""
+        """Extend all paths by one edit. Returns (the point where two paths met, None if none did; whether a
+        path passed more than SNAKE equal lines)."""
         self.search.effort.spend(self.high - self.low + self.back_high - self.back_low + 2)
         met, snake = self._forward()
         if met is not None:

@@ -50,7 +50,8 @@ class _Found(NamedTuple):
 
 
 def as_git_merges(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
-    """The changed runs of lines that `git merge` finds; those of `opcodes` if the search takes too long."""
+    """The changed runs of lines that `git merge` finds; the runs that `opcodes` finds if the search takes too
+    long."""
     if (only := _one_run(old, new)) is not None:
         # Lines that are nowhere else hold a run in its place.
         return [only] if only.new_start < only.new_end else slid(old, new, [only], None)
@@ -152,7 +153,7 @@ def _best_run(old: Sequence[int], new: Sequence[int], box: _Box, effort: _Effort
 
 
 def _glue(hunks: list[Hunk]) -> list[Hunk]:
-    """The hunks ascending, those that touch on both sides as one."""
+    """The hunks ascending; hunks that touch on both sides are joined."""
     joined: list[Hunk] = []
     for hunk in sorted(hunks):
         last = joined[-1] if joined else None

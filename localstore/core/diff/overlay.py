@@ -71,7 +71,7 @@ def _combine(their_changes: list[_Change], my_changes: list[_Change]) -> list[_C
 
 
 def _is_clash(first: _Change, second: _Change) -> bool:
-    """Whether one deletes what the other deletes, or writes inside of it."""
+    """Whether one change deletes what the other deletes, or writes inside of it."""
     # An insertion at the edge of a deletion stands.
     if first.start == first.end or second.start == second.end:
         return first.start < second.start < first.end or second.start < first.start < second.end

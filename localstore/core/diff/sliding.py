@@ -194,7 +194,7 @@ def _split_score(texts: Sequence[bytes], at: int) -> _Score:
 
 
 def _neighbour(texts: Sequence[bytes], places: range) -> tuple[int, int | None]:
-    """The number of blank lines in `places` before the first other line, and that line's indentation."""
+    """(number of blank lines in `places` before the first other line, indentation of that line)."""
     blanks = 0
     for place in places:
         indent = _indent(texts[place])

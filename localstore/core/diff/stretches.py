@@ -33,6 +33,6 @@ def stretches(theirs: Iterable[Hunk], mine: Iterable[Hunk]) -> Iterator[Stretch]
 
 
 def span(stretch: Stretch, changes: list[Hunk]) -> tuple[int, int]:
-    """The lines of the side with these changes that correspond to the stretch."""
+    """(start, end) of the lines of the side with these changes that correspond to the stretch."""
     first, last = changes[0], changes[-1]
     return first.new_start - (first.old_start - stretch.start), last.new_end + (stretch.end - last.old_end)

@@ -25,8 +25,8 @@ class Suggested(NamedTuple):
 
 
 def applied(text: bytes, suggestions: Iterable[Suggested]) -> bytes:
-    """The text with all suggestions applied. New lines get the line break of those that they replace. Raises
-    SuggestionsOverlap, and IndexError for lines that the text does not have."""
+    """The text with all suggestions applied. New lines get the line break of the lines that they replace.
+    Raises SuggestionsOverlap, and IndexError for lines that the text does not have."""
     ordered = sorted(suggestions)
     parts: list[bytes] = []
     copied = after = 0

@@ -93,7 +93,7 @@ def inside_character(byte: int) -> bool:
 
 
 def _common_ends(a: bytes, b: bytes) -> tuple[int, int]:
-    """Lengths of the common prefix and of the common suffix after it, both at character boundaries."""
+    """(length of the common prefix, length of the common suffix after it), both at character boundaries."""
     shorter = min(len(a), len(b))
     start = _common_prefix(a, b, shorter)
     while start and any(start < len(side) and inside_character(side[start]) for side in (a, b)):
@@ -133,7 +133,7 @@ def _common_suffix(a: bytes, b: bytes, limit: int) -> int:
 
 
 def _units(a: bytes, b: bytes) -> tuple[list[bytes], list[bytes]] | None:
-    """Both sides cut into lines, or tokens if lines are long; None if there are too many."""
+    """(first, second) text cut into lines, or into tokens if lines are long; None if there are too many."""
     if all(side.count(b"\n") * LINE_BYTES >= len(side) for side in (a, b)):
         if max(a.count(b"\n"), b.count(b"\n")) > UNITS:
             return None

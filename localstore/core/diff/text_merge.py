@@ -2,10 +2,12 @@
 
 The rules (docs/design/011):
 
-1. Line endings are merged apart from the text. 2. A line changed by one side is taken; the same change by
-both is taken once. 3. Changes that overlap or touch are merged by words (`word_merge`). 4. Lines that both
-sides added at one place are taken if they continue one list (`list_merge`). 5. Everything else is a conflict,
-and the result is the text of theirs.
+1. Line endings are merged apart from the text.
+2. A line changed by one side is taken; the same change by both is taken once.
+3. Changes that overlap or touch are merged by words (`word_merge`).
+4. Lines that both sides added at one place are taken if they continue one list (`list_merge`).
+5. Everything else is a conflict. With any conflict the result of `merge` is the text of theirs, whole,
+   without the parts that did merge; `marked` gives all parts, with the conflicts between markers.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ class Merged(NamedTuple):
 
 class _Resolved(NamedTuple):
     """The merged text as `pieces` with conflicts in between. `sides`: lines of theirs and mine, with line
-    feeds; `ending` replaces those in the result. `unended`: the last line has none."""
+    feeds, which `ending` replaces in the result. `unended`: the last line has no line ending."""
 
     pieces: list[bytes | Conflict]
     sides: tuple[list[bytes], list[bytes]]
@@ -174,7 +176,7 @@ def _join(
 
 
 def _narrow(conflict: Conflict, theirs: list[bytes], mine: list[bytes]) -> list[bytes | Conflict]:
-    """The conflict without the equal lines at its ends, and those lines."""
+    """The conflict without the equal lines at its ends, between these lines."""
     head, tail = common_ends(theirs, mine)
     (t1, t2), (m1, m2) = conflict.theirs, conflict.mine
     cut = conflict._replace(theirs=(t1 + head, t2 - tail), mine=(m1 + head, m2 - tail))

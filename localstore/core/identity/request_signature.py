@@ -89,7 +89,7 @@ class ContentDigest(msgspec.Struct, frozen=True):
 
     @property
     def header(self) -> tuple[str, str]:
-        """Name and value of the header that carries it."""
+        """(name, value) of the header that carries it."""
         prefix = "sha-256=" if self.algorithm == "sha-256" else ""
         return _DIGEST_HEADER[self.algorithm], f"{prefix}:{_b64(self.value)}:"
 

@@ -200,8 +200,8 @@ def _same(line: str) -> tuple[str, bool]:
 
 
 def _stignore_line(line: str) -> tuple[str, bool]:
-    """A line of Syncthing as a gitignore line, and whether case does not count (`(?i)`). `//` starts a
-    comment; `(?d)` is dropped."""
+    """(gitignore line, whether case does not count) for a line of Syncthing's. `(?i)` makes case not count,
+    `//` starts a comment; `(?d)` is dropped."""
     if line.startswith("//"):
         return "", False
     prefixes, pattern = re.fullmatch(r"((?:!|\(\?[id]\))*)(.*)", line, re.DOTALL).groups()  # type: ignore[union-attr]

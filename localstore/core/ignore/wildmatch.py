@@ -115,7 +115,7 @@ def _stars(pattern: str, at: int, end: int, free: bool) -> tuple[_Op, int]:
 
 
 def _set(pattern: str, at: int) -> tuple[str, int]:
-    """The expression of the set whose `[` is before `at`, and the index after it."""
+    """(expression, end) of the set whose `[` is before `at`; `end` is the index after it."""
     negated = pattern[at : at + 1] in ("!", "^")
     at += negated
     members: set[int] = set()
@@ -148,7 +148,7 @@ def _byte(pattern: str, at: int) -> tuple[int, int]:
 
 
 def _named_class(pattern: str, at: int) -> tuple[frozenset[int], int] | None:
-    """Members and end of `[:name:]` at `at`; None if it is not a class and `[` is literal."""
+    """(members, end) of `[:name:]` at `at`; None if it is not a class and `[` is literal."""
     close = pattern.find("]", at + 2)
     if close < 0:
         raise _Malformed

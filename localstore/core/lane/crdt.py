@@ -52,7 +52,7 @@ class Document:
         return _Transaction(self)
 
     def apply_all(self, updates: Sequence[bytes], reading: bool) -> tuple[bytes, str | None]:
-        """Apply updates in one transaction. Returns the state vector, and the text if `reading`."""
+        """Apply updates in one transaction. Returns (state vector, the text if `reading`, else None)."""
         with self.transaction() as opened:
             for update in updates:
                 self._document.apply_update(opened, update)

@@ -134,7 +134,7 @@ class EditorText:
         self._text, self._digest = text, None
 
     def _spliced(self, text: bytes, splice: Splice, most: int) -> tuple[Delta, bytes]:
-        """The delta of a splice, in at most `most` edits, and the text after it."""
+        """(delta of a splice, in at most `most` edits; text after it)."""
         offset, deleted, inserted = splice
         if offset < 0 or deleted < 0:
             raise Invalid("a splice has an offset and a number of what is deleted, none below 0")
@@ -152,7 +152,7 @@ class EditorText:
         return delta, text[:start] + new + text[end:]
 
     def _to_splices(self, deltas: Sequence[Delta]) -> tuple[list[Splice], bytes]:
-        """The deltas as splices of the text that the plugin shows, and the text after them."""
+        """(the deltas as splices of the text that the plugin shows, text after them)."""
         text, splices = self._text, list[Splice]()
         for delta in deltas:
             at = 0

@@ -49,7 +49,8 @@ class Genesis(NamedTuple):
 
 
 def genesis(branch_id: str, gen: int, epoch: int, text: bytes, name: bytes | None = None) -> Genesis:
-    """The genesis of UTF-8 text. `name`: its BLAKE3, if known."""
+    """The genesis of epoch `epoch` of lane `gen` (its id), with this UTF-8 text. `name`: the BLAKE3 of the
+    text, if known."""
     cut = _cut(text)[::-1]
     writer = genesis_id(branch_id, gen, epoch, name or digest(text))
     return Genesis(writer, cut, [update_format.units(piece) for piece in cut])

@@ -294,8 +294,8 @@ class Lane:
             self._document.delete(offset, size)
 
     def _insert(self, offset: int, cut: list[str]) -> None:
-        """Insert text in `pieces`, the last one first, so that the library does not join them into one slow
-        block."""
+        """Insert a text that `pieces` has cut, its last piece first: otherwise the library joins the pieces
+        into one slow block."""
         for piece in reversed(cut):
             self._document.insert(offset, piece)
 

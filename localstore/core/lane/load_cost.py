@@ -37,8 +37,8 @@ class Load(msgspec.Struct, frozen=True):
     longest: int = 0
 
     def after(self, updates: Sequence[Update], items: int) -> Load:
-        """The bound after a lane of `items` items applied these updates: each new or split item may meet
-        every other one, and the longest item is split and joined with everything new."""
+        """Upper bounds once these updates are applied to a lane of `items` items. Assumes the worst: each new
+        or split item is compared with all others, and all new text joins the longest item."""
         structs, changes, longest = 0, 0, self.longest
         for update in updates:
             structs += len(update.structs)
@@ -61,7 +61,8 @@ def load_of(first: Update, *more: Update) -> Load:
 
 
 def woven(*updates: Update) -> Load:
-    """As `load_of`, but exact, which takes longer."""
+    """The exact cost of loading these updates into an empty lane, one after the other; `load_of` estimates it
+    faster."""
     weave = Weave()
     for update in updates:
         weave.load(update)
@@ -253,7 +254,7 @@ class Weave:
         return len(self._client) - 1
 
     def _join(self, client: int) -> None:
-        """Spend the steps to join each item of a client with those that continue it, last ones first."""
+        """Spend the steps to join each item of a client with the items that continue it, last ones first."""
         items = self._items.get(client, [])
         joined = 0  # units of the items that are joined to `right`, itself included
         for place in range(len(items) - 1, -1, -1):

@@ -82,7 +82,7 @@ class Reader:
         return _number(match[0])
 
     def point(self) -> tuple[int, int]:
-        """The next client and clock."""
+        """The next (client, clock)."""
         match = _two_at(self.data, self.at)
         if match is None:
             return self.varint(), self.clock()  # one of them says what is wrong

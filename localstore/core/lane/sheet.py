@@ -80,12 +80,13 @@ class Sheet:
         return self._written(apply)[1]
 
     def undo(self) -> tuple[list[bytes], list[Delta]]:
-        """Undo the app's last edits that are not undone yet; edits of others stay. Returns the updates and
-        the changes of the text, both empty if there is nothing to undo."""
+        """Undo the app's last edits that are not undone yet; edits of others stay. Returns (updates, changes
+        of the text), both empty if there is nothing to undo."""
         return self._written(self._undoing.undo)
 
     def redo(self) -> tuple[list[bytes], list[Delta]]:
-        """Redo the edits that were undone last; returns as `undo`."""
+        """Redo the edits that were undone last. Returns (updates, changes of the text), both empty if there
+        is nothing to redo."""
         return self._written(self._undoing.redo)
 
     def _written(self, write: Callable[[], object]) -> tuple[list[bytes], list[Delta]]:

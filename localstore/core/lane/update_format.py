@@ -133,8 +133,8 @@ def validate(
 def check(
     update: Update, vector: StateVector, replica: int | None, items: int = 0, halves: Set[Point] = frozenset()
 ) -> tuple[dict[int, int], set[Point]]:
-    """Check what `validate` requires beyond the grammar. Returns the lane's new state vector and the second
-    halves in the update."""
+    """Check what `validate` requires beyond the grammar. Returns (the lane's new state vector, positions of
+    the second halves of surrogate pairs in the update)."""
     if work(update, items) > limits.UPDATE_WORK:
         raise UpdateInvalid(
             "the update has too many parts for a lane of this size; send the file as a new version"
@@ -214,13 +214,14 @@ def work(update: Update, items: int) -> int:
 
 
 def most_structs(items: int) -> int:
-    """The most items that an update without deletions may have for a lane of `items` items."""
+    """How many items an update without deletions may add to a lane that has `items` items: as many as keep
+    its work within UPDATE_WORK, at most UPDATE_STRUCTS."""
     affordable = (isqrt(items * items + 4 * limits.UPDATE_WORK) - items) // 2
     return min(affordable, limits.UPDATE_STRUCTS)
 
 
 def joined(updates: Sequence[Update]) -> Update:
-    """The updates as one; each continues the ones before."""
+    """The updates as one update; each must continue the updates before it."""
     return Update(
         [struct for update in updates for struct in update.structs],
         [deletion for update in updates for deletion in update.deletions],

@@ -52,7 +52,8 @@ class Search(msgspec.Struct):
         return {file.digest: file.size for file in sides if _is_comparable(file)}
 
     def pairs(self, texts: Mapping[bytes, bytes]) -> Ways:
-        """All moves of this side. `texts`: digest → bytes, for those of `digests`."""
+        """All moves of this side: old path → new path. `texts`: digest → bytes of the texts that `digests`
+        names."""
         finding = self.finding(texts)
         while True:
             try:
@@ -61,7 +62,8 @@ class Search(msgspec.Struct):
                 return cast("Ways", end.value)
 
     def finding(self, texts: Mapping[bytes, bytes]) -> Finding:
-        """As `pairs`, in small steps; a generator that returns the moves."""
+        """A generator that finds all moves of this side in small steps, and returns old path → new path.
+        `texts`: digest → bytes of the texts that `digests` names."""
         ways, counts = dict(self.exact), dict[bytes, Counter[bytes]]()
         for name in self.digests():
             counts[name] = pieces(texts[name])
@@ -103,7 +105,8 @@ class Search(msgspec.Struct):
 
 
 def searches(ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> tuple[Search, Search]:
-    """The searches of both sides. `ours`, `theirs`: changes of each side against the base."""
+    """(search for the moves of ours, search for those of theirs). `ours`, `theirs`: changes of each side
+    against the base."""
     return _search(ours, theirs), _search(theirs, ours)
 
 

@@ -145,8 +145,8 @@ def _follow(table: dict[str, _Path], moves: Moves) -> None:
 
 
 def merged_texts(planned: Plan, contents: Mapping[bytes, bytes]) -> Iterator[tuple[str, bytes | None]]:
-    """The merged bytes of each text of the plan, None for a conflict. `contents`: bytes by digest of
-    `Plan.digests`."""
+    """Yields (path, merged bytes) of each text of the plan; None instead of bytes for a conflict. `contents`:
+    the bytes for each digest of `Plan.digests`."""
     for path, versions in planned.texts.items():
         base = contents[versions.base.digest] if versions.base is not None else b""
         text = merge_lines(base, contents[versions.ours.digest], contents[versions.theirs.digest])

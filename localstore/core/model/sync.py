@@ -227,7 +227,8 @@ class People(Model, frozen=True, tag="people"):
 
 
 class PollChannel(Open, frozen=True, kw_only=True, tag=False, forbid_unknown_fields=True):
-    """A channel of a poll: opened anew each time, from `since`. `here`: where its user is."""
+    """A branch to follow in a poll. Each poll opens it anew and gets its frames from `since` on. `here`: the
+    file and line that the user is in."""
 
     here: Place | None = None
 

@@ -1,8 +1,8 @@
 """An operation: one thing that a caller can request of a relay, and who may.
 
 A route names its operation; the gate and the write transaction check it; the reference and tests are
-generated from it. It is in the kernel because it is a pure rule: the relay's gate and `View` both need it and
-may not import each other, and a client can predict refusals.
+generated from it. It is in `localstore.core` because it is a pure rule: the relay's gate and `View` both need
+it and may not import each other, and a client can predict refusals.
 """
 
 from __future__ import annotations

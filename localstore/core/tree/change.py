@@ -39,8 +39,8 @@ def salted_with(root: Directory, digest: bytes, key: bytes) -> bool:
 
 
 def rebuild(root: bytes, changes: Mapping[str, TreeEntry | None], key: bytes) -> Steps[Built]:
-    """As `update`, for a tree at `root` that has another key than `key`: every directory is made again.
-    Hidden entry digests are copied unchanged."""
+    """The tree at `root` with `changes` (path → TreeEntry, None: remove), under another key than its own:
+    every directory is made again. Hidden entry digests are copied unchanged."""
     files = yield from walk(root)
     hidden = yield from hidden_entries(root)
     for path, entry in changes.items():
@@ -93,7 +93,7 @@ def update(
 
 
 def _load(root: bytes, touched: set[str], cached: Known | None) -> Steps[dict[str, Directory]]:
-    """Path → directory, for those of `touched` that exist under `root`."""
+    """Path → directory, for the paths of `touched` where a directory exists under `root`."""
     below: dict[str, list[str]] = {}
     for path in touched - {""}:
         below.setdefault(parent_of(path), []).append(path)

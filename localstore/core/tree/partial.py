@@ -121,7 +121,7 @@ def _seen(full: str, child: Child, key: bytes, parting: Parting) -> Steps[Child 
 
 
 def _entry_digests(path: str, directory: Directory, key: bytes, parting: Parting) -> Steps[list[bytes]]:
-    """The signed entry digests of all children, and those of the hidden ones."""
+    """The signed entry digests of all children, the hidden ones first."""
     digests = list(directory.hidden)
     for child in directory.children:
         as_signed = yield from _as_signed(child, parting.signed)

@@ -23,7 +23,7 @@ class Verification(msgspec.Struct, frozen=True):
 def lookup(
     root: bytes | None, paths: Iterable[str], cached: Known | None = None
 ) -> Steps[dict[str, TreeEntry]]:
-    """Path → TreeEntry of those of the paths that are visible files. `cached`: directories by digest."""
+    """Path → TreeEntry, for the given paths that are visible files. `cached`: directories by digest."""
     places = yield from find(root, paths, cached)
     return {path: child.entry for path, (_, child) in places.items() if child.kind != "dir"}
 
@@ -31,7 +31,7 @@ def lookup(
 def find(
     root: bytes | None, paths: Iterable[str], cached: Known | None = None
 ) -> Steps[dict[str, tuple[int, Child]]]:
-    """Path → (place, Child) of those of the paths that are visible files or directories. The place counts the
+    """Path → (place, Child), for the given paths that are visible files or directories. The place counts the
     children of a directory from 0. `cached`: directories by digest."""
     targets = set(paths)
     directories = with_ancestors(parent_of(path) for path in targets)

@@ -89,8 +89,8 @@ def _temporary(copy: WorkingCopy, digest: bytes) -> str:
 
 
 def _fetch(copy: WorkingCopy, sizes: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
-    """Fetches chunks in requests of REQUEST_BYTES. They are smaller than other requests, so that no answer
-    takes long."""
+    """Yields (digest, bytes) of chunks, fetched in requests of REQUEST_BYTES: smaller than other requests, so
+    that no answer takes long."""
     part: dict[bytes, int] = {}
     room = REQUEST_BYTES
     for digest, size in sizes.items():

@@ -16,8 +16,9 @@ FETCH_OBJECTS = 4096
 def fetch(
     transport: Transport, keep: Objects | None, sizes: Mapping[bytes, int]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yields verified objects (digest, bytes), each once; those that the relay does not send are missing.
-    `keep`: stores the received frames. `sizes` (digest → bytes) group the requests."""
+    """Yields verified objects (digest, bytes), each once; an object that the relay does not send is left out.
+    `keep`: stores the received frames (groups of objects, compressed together). `sizes` (digest → bytes)
+    group the requests."""
     group: dict[bytes, None] = {}
     announced = 0
     for digest, size in sizes.items():
@@ -33,8 +34,8 @@ def fetch(
 def _whole_group(
     transport: Transport, keep: Objects | None, missing: dict[bytes, None]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Repeat the request until all objects have come, or an answer contains none of the missing ones. One
-    answer may hold only some of them."""
+    """Repeat the request until all objects have come, or an answer contains none of the missing ones: an
+    answer may hold only some. Yields (digest, bytes)."""
     before = 0
     while missing and len(missing) != before:
         before = len(missing)
@@ -44,7 +45,7 @@ def _whole_group(
 def _one_answer(
     transport: Transport, keep: Objects | None, missing: dict[bytes, None]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yields the objects of one answer, and removes them from `missing`."""
+    """Yields (digest, bytes) of the objects of one answer, and removes them from `missing`."""
     frames: list[Frame] = []
     reader = PackReader()
     for piece in transport.fetch_pack(list(missing)):

@@ -23,11 +23,11 @@ OPEN_FILES = 64  # that chunks are copied from, at most
 
 
 class OtherBytes(Exception):
-    """The bytes do not have the digest of the file."""
+    """The bytes of the filled file do not have its digest."""
 
 
 class Fetch(Protocol):
-    """Yields verified chunks (digest, bytes), each once; some of those requested may be missing."""
+    """Yields verified chunks (digest, bytes), each once; some requested chunks may be missing."""
 
     def __call__(self, sizes: Mapping[bytes, int], /) -> Iterator[tuple[bytes, bytes]]: ...
 

@@ -1,4 +1,5 @@
-"""Sends the updates in flight and records the relay's answers (device rule 1 of docs/design/004)."""
+"""Sends the updates in flight (numbered, signed and not answered yet) and records the relay's answers (device
+rule 1 of docs/design/004)."""
 
 from __future__ import annotations
 
@@ -46,9 +47,9 @@ KEPT_AT_ONCE = 32 * limits.MIB  # bytes of texts held until they are stored toge
 
 
 class Sent(msgspec.Struct):
-    """Paths by answer. `accepted`. `lost`: must be pulled before they are sent again. `moved`: those of
-    `lost` whose text others changed. `costly`: edits that the relay refuses, so that the file must be sent as
-    a new version. `refused`: path → the relay's reason. `bytes`: number of uploaded bytes."""
+    """Paths by answer. `accepted`. `lost`: must be pulled before they are sent again. `moved`: the lost paths
+    whose text others changed. `costly`: edits that the relay refuses, so that the file must be sent as a new
+    version. `refused`: path → the relay's reason. `bytes`: number of uploaded bytes."""
 
     accepted: list[str] = msgspec.field(default_factory=list)
     lost: list[str] = msgspec.field(default_factory=list)
@@ -96,16 +97,19 @@ def record_answers(copy: WorkingCopy, updates: list[LiveUpdate], answers: Update
 
 
 def _flights(copy: WorkingCopy) -> list[tuple[LiveUpdate, int]]:
-    """Each update in flight with its size in bytes, in the order in which they are sent."""
+    """(update, size in bytes) of each update in flight, in the order in which they are sent."""
     flights = [(msgspec.json.decode(body, type=LiveUpdate), len(body)) for _, body in copy.db.flights()]
     flights.sort(key=lambda flight: (flight[0].kind != "delete", flight[0].path != MANIFEST, flight[0].n))
     return flights if len(flights) <= limits.UPDATES_PER_BATCH else _pair_renames(copy, flights)
 
 
 def _pair_renames(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> list[tuple[LiveUpdate, int]]:
-    """As `_flights`, with the two updates of each rename next to each other, so that the removal and the new
-    file are in one batch for those who edit the file. A text is created before it is removed at its old path.
-    Byte files are removed first, because of the cap on their sum."""
+    """(update, size in bytes) of each update in flight, ordered so that the two updates of a rename are next
+    to each other: removal and new file then are in one batch for those who edit the file.
+
+    A text is created before it is removed at its old path. Byte files are removed first, because of the cap
+    on their sum.
+    """
     created = {update.blake3 for update, _ in flights if update.kind in NEW_FILES}
     news = {update.path for update, _ in flights if update.kind in NEW_FILES}
     folders = {above for path in news for above in parents(path)}
@@ -313,7 +317,7 @@ def _replay_edit(copy: WorkingCopy, entry: PathRecord, ops: list[bytes]) -> Lane
 def _entry_of_created(
     copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
 ) -> tuple[PathRecord, bytes | None]:
-    """The entry of a newly created file, and its lane state, None if the lane was not edited."""
+    """(entry, lane state) of a newly created file; the state is None if the lane was not edited."""
     digest = unhex(update.blake3 or "")
     kind: Kind = "text" if update.kind == "create_text" else kind_of_bytes(update.size or 0, copy.repo_kind)
     entry = PathRecord(

@@ -34,7 +34,7 @@ class Transport(Protocol):
         """Send signed updates; answers in their order."""
 
     def have(self, digests: Sequence[bytes]) -> list[bytes]:
-        """Those of `digests` (32 bytes each) that the repository lacks."""
+        """The digests among `digests` (32 bytes each) whose objects the repository lacks."""
 
     def upload_pack(self, pack: Pack) -> None:
         """Store the objects of a pack."""

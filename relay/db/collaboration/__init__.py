@@ -1,1 +1,1 @@
-"""Statements on collaboration: issues, proposals, reviews, runs."""
+"""SQL statements on collaboration: issues, proposals, reviews, runs."""

@@ -1,4 +1,4 @@
-"""Statements on forks: seals and objects that a fork takes from its parent, or a base from a proposal of
+"""SQL statements on forks: seals and objects that a fork takes from its parent, or a base from a proposal of
 another repository."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Statements on issues: their rows, and the labels and people on them."""
+"""SQL statements on issues: their rows, and the labels and people on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements on proposals: their rows, versions and what follows their branches."""
+"""SQL statements on proposals: their rows, versions and what follows their branches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements on reviews and on requested reviewers."""
+"""SQL statements on reviews and on requested reviewers."""
 
 from __future__ import annotations
 

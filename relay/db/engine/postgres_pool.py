@@ -40,6 +40,7 @@ class Pool:
         self._free.release()
 
     async def close(self) -> None:
-        """Close idle connections. Those in use are closed when they are released, or end with the process."""
+        """Close idle connections. Connections in use are closed when they are released, or end with the
+        process."""
         while self._idle:
             await self._idle.pop().close(timeout=5)

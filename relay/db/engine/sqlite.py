@@ -106,14 +106,15 @@ class _Connection(aiosqlite.Connection):
 
 
 def _violation(error: sqlite3.IntegrityError) -> Exception:
-    """The driver's error as one of `relay.db.engine.database`; others (a CHECK) unchanged."""
+    """The driver's error as an error of `relay.db.engine.database`; an error that has no counterpart there (a
+    CHECK) unchanged."""
     kind = _VIOLATIONS.get(error.sqlite_errorname)
     return kind(str(error)) if kind else error
 
 
 class LateViolation(Exception):
-    """A constraint refused a statement of `many`, which was sent together with a later statement that is not
-    the cause."""
+    """A constraint refused a statement queued by `many`. It shows only when the next statement is run, which
+    is not at fault."""
 
 
 class SqliteTx:

@@ -10,14 +10,14 @@ from sqlalchemy.sql.compiler import SQLCompiler
 
 
 class InsertNew(Insert):
-    """Insert rows whose keys do not exist yet; skip the others."""
+    """Insert the rows whose keys do not exist yet; skip the rest."""
 
     inherit_cache = False
 
 
 class InsertOrReplace(Insert):
-    """Insert rows and replace those whose keys exist. From a SELECT it needs a WHERE, because SQLite's parser
-    requires one there."""
+    """Insert rows, and replace the rows whose keys exist. From a SELECT it needs a WHERE, because SQLite's
+    parser requires one there."""
 
     inherit_cache = False
 

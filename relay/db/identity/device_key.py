@@ -1,4 +1,4 @@
-"""Statements on device keys, the challenges that prove them and the codes that pair them."""
+"""SQL statements on device keys, the challenges that prove them and the codes that pair them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from relay.db.schema.account import account, challenge, device_key, pairing_code
 
 @dataclass(slots=True, frozen=True)
 class DeviceKeyRow:
-    """`id` is the thumbprint, `registration` the self-signed statement, `caps` what the key may do without a
-    session (words; empty: nothing). Times in milliseconds."""
+    """A device key. `id` is the thumbprint, `registration` the self-signed statement, `caps` what the key may
+    do without a session (words; empty: nothing). Times in milliseconds."""
 
     id: str
     account_id: str
@@ -30,7 +30,7 @@ class DeviceKeyRow:
 
 @dataclass(slots=True, frozen=True)
 class ChallengeRow:
-    """`account`: the account id of a registration, the handle of a sign-in."""
+    """A challenge to a device key. `account`: the account id of a registration, the handle of a sign-in."""
 
     account: str
     session_id: str | None

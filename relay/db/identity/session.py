@@ -1,4 +1,4 @@
-"""Statements on sessions and the refresh tokens of their family."""
+"""SQL statements on sessions and the refresh tokens of their family."""
 
 from __future__ import annotations
 

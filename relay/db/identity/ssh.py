@@ -1,4 +1,4 @@
-"""Statements on accounts that connect over SSH."""
+"""SQL statements on accounts that connect over SSH."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements on the event log: what happened in repositories and to accounts, in order."""
+"""SQL statements on the event log: what happened in repositories and to accounts, in order."""
 
 from __future__ import annotations
 

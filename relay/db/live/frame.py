@@ -1,4 +1,4 @@
-"""Statements on the frames that listeners of a branch are sent."""
+"""SQL statements on the frames that listeners of a branch are sent."""
 
 from __future__ import annotations
 

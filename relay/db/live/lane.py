@@ -1,4 +1,4 @@
-"""Statements on the live frontier: its rows, directories, operation logs and checkpoints."""
+"""SQL statements on the live frontier: its rows, directories, operation logs and checkpoints."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class LaneRow(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def stand(self) -> tuple[int, bytes]:
-        """The position of the lane; a cached lane with another one is stale (see `relay.memory.lanes`)."""
+        """(number of the last change, digest): the position of the lane. A cached lane with another one is
+        stale (see `relay.memory.lanes`)."""
         return self.ver, self.digest
 
     def other(self, by: int) -> int:
@@ -48,7 +49,7 @@ class LaneRow(msgspec.Struct, frozen=True, gc=False):
         )
 
     def edit(self, by: int, seq: int, digest: bytes, size: int) -> LaneRow:
-        """As `touched`, with the text that operations gave the lane."""
+        """The row after replica `by` edited the text: `digest` and `size` are those of the new text."""
         return LaneRow(
             self.path,
             self.kind,

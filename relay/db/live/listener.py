@@ -1,4 +1,4 @@
-"""Statements for all listening sockets together: who sees these repositories, and which sessions are
+"""SQL statements for all listening sockets together: who sees these repositories, and which sessions are
 active."""
 
 from __future__ import annotations

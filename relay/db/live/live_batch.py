@@ -1,4 +1,4 @@
-"""Statements on the live updates that a seal contains."""
+"""SQL statements on the live updates that a seal contains."""
 
 from __future__ import annotations
 

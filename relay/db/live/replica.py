@@ -1,4 +1,4 @@
-"""Statements on replicas, the answers they were given, and the keys behind them."""
+"""SQL statements on replicas, the answers they were given, and the keys behind them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from relay.db.schema.live import replica, update_answer
 
 @dataclass(slots=True, frozen=True)
 class ReplicaRow:
-    """`highest`: the highest update number that was answered; `settled`: answers up to here are deleted."""
+    """A replica: an id under which a working copy numbers its updates. `highest`: the highest update number
+    that was answered; `settled`: answers up to here are deleted."""
 
     id: int
     branch_id: str

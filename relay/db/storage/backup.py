@@ -1,4 +1,4 @@
-"""Statements of a backup: every table whole, and the packs."""
+"""SQL statements of a backup: every table whole, and the packs."""
 
 from __future__ import annotations
 

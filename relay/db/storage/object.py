@@ -1,4 +1,5 @@
-"""Statements on packs, frames and objects. A row of `repo_object` gives a repository access to an object."""
+"""SQL statements on packs, frames and objects. A row of `repo_object` gives a repository access to an
+object."""
 
 from __future__ import annotations
 

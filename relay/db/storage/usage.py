@@ -1,4 +1,4 @@
-"""Statements on the usage of accounts and repositories, and on the number of accounts created from an
+"""SQL statements on the usage of accounts and repositories, and on the number of accounts created from an
 address."""
 
 from __future__ import annotations

@@ -109,7 +109,8 @@ def _row_to_wire(row: Any) -> Run:
 def _outcome(
     was: Status, status: Status | None, conclusion: Conclusion | None
 ) -> tuple[Status, Conclusion | None]:
-    """The new status and conclusion of a run whose status was `was`. A conclusion completes the run."""
+    """(status, conclusion) of a run whose status was `was`, after this change. A conclusion completes the
+    run."""
     if conclusion is not None:
         if status not in (None, "completed"):
             raise Invalid(f"a run with a conclusion is completed, not {status}", pointer="/status")

@@ -41,7 +41,7 @@ LOT = 1000  # ids or digests of one statement
 
 @dataclass(slots=True)
 class Taken:
-    """What a repository takes of another one's history. `seals`: ids; `trees`: partial trees of those seals
+    """What a repository takes of another one's history. `seals`: ids; `trees`: partial trees of the seals
     that are not taken whole; `sizes`: bytes of the objects that they name, by digest; `large`: rows of
     chunked files."""
 
@@ -140,7 +140,8 @@ async def adopt(tx: Tx, node: Node, repo_id: str, heads: Sequence[str], more: It
 
 
 async def hand_over(tx: Tx, repo_id: str) -> None:
-    """Give the seals of a repository that others have too to one of these, before it is purged."""
+    """Give the seals of a repository that other repositories have too to one of these, before it is
+    purged."""
     await tx.run(rows.HAND_OVER, of_repo=repo_id)
     await tx.run(rows.ORPHAN, of_repo=repo_id)
 

@@ -45,7 +45,7 @@ SECONDS = 150.0  # that one job builds; what is left is for the next one
 
 
 class Unfinished(Exception):
-    """The time of this run is over and seals are still to be exported; those exported so far stay
+    """The time of this run is over and seals are still to be exported; seals exported so far stay
     recorded."""
 
 

@@ -57,8 +57,8 @@ class Ref(NamedTuple):
 
 
 def without_clashes(refs: Sequence[Ref], default_branch: str) -> list[Ref]:
-    """These refs without those that git cannot have beside another: `a/b` is left out where there is `a`, and
-    `a` where the default branch is `a/b`. A clone with both would fail as a whole."""
+    """The refs that git can have together: `a/b` is left out where there is `a`, and `a` where the default
+    branch is `a/b`. A clone with both would fail as a whole."""
     first = Ref("branch", default_branch, "").full_name
     names: set[str] = set()
     folders: set[str] = set()
@@ -211,7 +211,7 @@ class Cache:
         _replace(self.folder / "joined", "\n".join(sorted(self.pack_sizes())).encode())
 
     def joined(self) -> set[str]:
-        """The names of packs that have deltas; the others are as they were built."""
+        """The names of the packs that have deltas; all other packs are as they were built."""
         return set((_text(self.folder / "joined") or "").split())
 
     def evict(self) -> bool:
@@ -237,12 +237,13 @@ class Cache:
         return True
 
     def refuse(self, why: str) -> None:
-        """Delete it, and record for a day why it cannot be built."""
+        """Delete the cache, and record for a day why it cannot be built."""
         self.evict()
         _replace(self.root / f"{self.repo_id}.refused", why.encode())
 
     def forget(self) -> None:
-        """Delete its lock files and its recorded refusal, when the repository no longer exists."""
+        """Delete the cache's lock files and its record why it cannot be built (`refuse`); for a repository
+        that no longer exists."""
         for suffix in ("lock", "readers", "refused"):
             (self.root / f"{self.repo_id}.{suffix}").unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Statements that only git's readers use."""
+"""SQL statements that only git's readers use."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ _BOTH = _BASE | _HEAD
 
 @dataclass(slots=True, frozen=True)
 class Relation:
-    """`merge_base`: the nearest common ancestor, None for unrelated histories. `ahead`, `behind`: how many
-    seals only the head, only the base has."""
+    """How two seals are related. `merge_base`: the nearest common ancestor, None for unrelated histories.
+    `ahead`, `behind`: how many seals only the head, only the base has."""
 
     merge_base: str | None
     ahead: int
@@ -24,8 +24,8 @@ class Relation:
 
 
 class Graph:
-    """Seals and their parents, read one window of generations at a time below the whole edge: reading below
-    each seal alone would read parallel lines again and again."""
+    """Seals and their parents. Each read covers a window of generations below all seals that are known and
+    not read yet: windows below each one alone would read parallel lines again and again."""
 
     def __init__(self, tx: Tx) -> None:
         self._tx = tx

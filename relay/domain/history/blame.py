@@ -134,7 +134,8 @@ async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry, *, firs
 
 
 async def _owners(work: _Work, seal_id: str, file: TreeEntry) -> Owners:
-    """Owners of the file at the seal: those of the last version along its first parents."""
+    """Owners of the file at the seal: the owners of the file's last version along the seal's first
+    parents."""
     work.depth += 1
     try:
         return await _owners_below(work, seal_id, file)
@@ -167,9 +168,10 @@ def _too_long(path: str) -> TooLarge:
 
 
 async def _versions(work: _Work, seal_id: str) -> tuple[list[_Version], int | None]:
-    """Versions of the path along first parents, newest first, and the index of the newest one with known
-    owners, or None. The list ends there, or where the path was absent or not text. The search goes deeper
-    step by step, so that a history is not walked to its end for each name and each merged branch."""
+    """(versions, known): the versions of the path along first parents, newest first, and the index of the
+    newest one with known owners, None if there is none. The list ends there, or where the path was absent or
+    not text. The search goes deeper step by step, so that a history is not walked to its end for each name
+    and each merged branch."""
     versions: list[_Version] = []
     head, steps = seal_id, FIRST_STEPS
     while True:
@@ -241,7 +243,7 @@ def _take_batch(ahead: Sequence[_Version]) -> Sequence[_Version]:
 
 
 async def _resolve_batch(work: _Work, batch: Sequence[_Version], older: _Version | None) -> None:
-    """Find the owners of the newest version of a batch, from those of the version before it."""
+    """Find the owners of the newest version of a batch, from the owners of the version before the batch."""
     async with work.view.read() as tx:
         ids = [version.seal_id for version in batch]
         parents = await seals.parents(tx, ids)
@@ -314,7 +316,7 @@ async def _find_branched_owners(
 
 
 async def _read_merged_files(work: _Work, others: list[SealRow]) -> list[tuple[str, TreeEntry]]:
-    """For each seal that a merge brought, the file in its tree; only where it is text."""
+    """(seal, file in its tree) for each seal that a merge brought; only where the file is text."""
     files = []
     for row in others:
         file = (await sealed.entries(work.view, row.root, [work.path])).get(work.path)
@@ -324,8 +326,8 @@ async def _read_merged_files(work: _Work, others: list[SealRow]) -> list[tuple[s
 
 
 async def _follow_move(work: _Work, version: _Version, parent: SealRow) -> tuple[Owners, bytes | None] | None:
-    """Owners and text of the file before this seal moved it here. Returns None if the seal moved no file
-    here; the text is None if it is unchanged."""
+    """(owners, text) of the file before this seal moved it here; the text is None if it is unchanged. Returns
+    None if the seal moved no file here."""
     async with work.view.read() as tx:
         gone = [row[0] for row in await tx.all(rows.REMOVED, seal_id=version.seal_id)]
         own = (await seal_rows(tx, work.view, [version.seal_id]))[0]
@@ -361,9 +363,9 @@ async def _read_texts(work: _Work, digests: set[bytes]) -> dict[bytes, bytes]:
 
 
 async def _load_cached(work: _Work, versions: list[_Version]) -> int | None:
-    """Load the newest cached owners among these versions. Those in the database were computed by callers who
-    see every path of the file's history; those of a filtered view are in memory, by the number of the path
-    policy, because every filtered view of a repository sees the same."""
+    """Load the newest cached owners among these versions. The cache in the database has owners computed by
+    callers who see every path of the file's history. The cache in memory has owners of filtered views, by the
+    number of the path policy, because every filtered view of a repository sees the same."""
     ids = [version.seal_id for version in versions]
     if work.view.policy is not None:
         return _load_filtered(work, ids)

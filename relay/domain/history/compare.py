@@ -63,7 +63,7 @@ async def compare(view: View, query: CompareQuery) -> Compare:
 
 
 def _read_cursor(query: CompareQuery) -> tuple[str | None, str, int]:
-    """The seals and the index in the cursor. Raises Invalid for a cursor of another query."""
+    """(base, head, index) in the cursor. Raises Invalid for a cursor of another query."""
     base, head, index = Cursor.read(query.cursor, "", "", 0)
     at = int(index)
     if at < 0 or bool(base) != (query.base is not None):

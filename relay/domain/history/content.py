@@ -30,8 +30,8 @@ async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, 
 
 
 async def protected(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """As `held`; also protects the objects from the collector for another day, because something is about to
-    refer to them."""
+    """Sizes in bytes, by digest, of the objects among `digests` that the repository holds. Also protects them
+    from the collector for another day, because something is about to refer to them."""
     if not digests:
         return {}
     rows = await tx.all(objects.HELD, repo_id=repo_id, digests=digests)
@@ -45,9 +45,9 @@ async def protected(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]
 async def read(
     node: Node, tx: Tx | None, repo_id: str, digests: Iterable[bytes], *, cache: bool = False
 ) -> Mapping[bytes, bytes]:
-    """The bytes of objects of the repository. `cache`: keep their frames in memory, because they will be
-    needed again. Without `tx` it reads in transactions of its own. Raises PayloadMissing with those that the
-    repository lacks."""
+    """The bytes of objects of the repository. `cache`: keep their frames (groups of objects, compressed
+    together) in memory, because they will be needed again. Without `tx` it reads in transactions of its own.
+    Raises PayloadMissing, with their digests, for objects that the repository lacks."""
     distinct = sorted(set(digests))
     if not distinct:
         return {}
@@ -58,7 +58,8 @@ async def read(
 
 
 async def require(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """Sizes of objects that the repository must hold. Raises PayloadMissing with those that it lacks."""
+    """Sizes in bytes, by digest, of objects that the repository must hold. Raises PayloadMissing with the
+    digests of those that it lacks."""
     sizes = await held(tx, repo_id, digests)
     _require_all(digests, sizes)
     return sizes
@@ -93,9 +94,9 @@ async def rests(node: Node, tx: Tx, repo_id: str, files: Collection[FileEntry]) 
 
 
 async def texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) -> set[bytes]:
-    """The digests of those of the held objects (digest → size in bytes) that are text. Each is read once; at
-    most `READ_AT_ONCE` bytes and one object are in memory. Raises Unavailable if the collector has deleted
-    one."""
+    """The digests of the held objects (`sizes`: digest → size in bytes) that are text. Each object is read
+    once; at most `READ_AT_ONCE` bytes and one object are in memory. Raises Unavailable if the collector has
+    deleted one."""
     text_digests: set[bytes] = set()
     for part in batches(sizes, READ_AT_ONCE, sizes.__getitem__):
         try:

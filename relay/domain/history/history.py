@@ -120,7 +120,7 @@ async def beginning(view: View, prefix: str, limit: int | None) -> Page[SealSumm
 
 
 async def log(view: View, query: LogQuery) -> Page[Seal]:
-    """The same walk; each seal with the result of verifying its signature."""
+    """The seals of a walk from a ref back (as `commits`), each with the result of verifying its signature."""
     page_rows, next_cursor = await _page(
         view, query.ref, None, query.cursor, query.limit, first_parent=query.first_parent
     )
@@ -128,7 +128,7 @@ async def log(view: View, query: LogQuery) -> Page[Seal]:
 
 
 async def lines(view: View, query: LogQuery) -> Page[SealLine]:
-    """The same walk, ids and messages only."""
+    """The seals of a walk from a ref back (as `commits`), as ids and messages only."""
     page_rows, next_cursor = await _page(
         view, query.ref, None, query.cursor, query.limit, first_parent=query.first_parent
     )
@@ -151,8 +151,8 @@ async def _page(
     *,
     first_parent: bool,
 ) -> tuple[list[SealRow], str | None]:
-    """A page of the walk. The cursor names the seal where the walk began, so that pages fit together while
-    refs move."""
+    """(seals, cursor): a page of the walk, and the cursor of the next page, None at the end. The cursor names
+    the seal where the walk began, so that pages fit together while refs move."""
     size = page_size(limit)
     if path:
         check_path(path)
@@ -204,8 +204,10 @@ async def _require_seal(tx: Tx, view: View, head: str) -> None:
 async def touching(
     view: View, head: str, path: str, skip: int, size: int, *, first_parent: bool = False
 ) -> tuple[list[str], int | None]:
-    """As `_touching`, but where a part of the history is not shown, no empty page is followed by another one,
-    which would tell of what is hidden. Each further page that is read for it is counted."""
+    """(ids, next): ids of the walk from `head` that changed the path, at most `size`, and the candidate to
+    continue at, None at the end. `skip`: candidates to skip. Where a part of the history is not shown, no
+    empty page is followed by another one, which would tell of what is hidden; each further page that is read
+    for this is counted."""
     while True:
         ids, behind = await _touching(view, head, path, skip, size, first_parent=first_parent)
         if ids or behind is None or not view.repo.partial:
@@ -218,10 +220,13 @@ async def touching(
 async def _touching(
     view: View, head: str, path: str, skip: int, size: int, *, first_parent: bool
 ) -> tuple[list[str], int | None]:
-    """At most `size` ids of the walk from `head` that changed the path, after skipping `skip` candidates, and
-    where to continue (None at the end). A root seal changed everything in its tree; a merge only what is in
-    none of the trees that it joined. There may be fewer than `size` if very many root seals hold only other
-    files, or very many merges brought nothing of their own."""
+    """(ids, next): at most `size` ids of the walk from `head` that changed the path, after skipping `skip`
+    candidates, and the candidate to continue at, None at the end.
+
+    A root seal changed everything in its tree; a merge only what is in none of the trees that it joined.
+    There may be fewer than `size` ids if very many root seals hold only other files, or very many merges
+    brought nothing of their own.
+    """
     span = {"path": path, "below": f"{path}/", "behind": f"{path}0"}  # "0" is the character behind "/"
     limit = size + BEGINNINGS
     start = {"head": head, "repo_id": view.repo.id}

@@ -76,8 +76,8 @@ _edits = msgspec.msgpack.Decoder(list[Edit])
 def taken(
     sent: Iterable[tuple[LiveUpdate, list[bytes]]], answers: Sequence[UpdateAnswer], before: int, now: int
 ) -> tuple[list[Change], list[Edit]]:
-    """The updates of a request that changed something: each got a number above `before`, in order. Repeats,
-    refusals and updates without effect got none."""
+    """(changes, edits) of the updates of a request that changed something: each got a number above `before`,
+    in order. Repeats, refusals and updates without effect got none."""
     changes: list[Change] = []
     edits: list[Edit] = []
     last = before

@@ -71,8 +71,8 @@ async def only_in_head(
 
 
 async def _load(tx: Tx, repo_id: str | None, ids: Sequence[str], loaded: dict[str, _Seal]) -> None:
-    """Read these seals and some generations of their ancestors into `loaded`: first along parents, then all
-    that these were merged from. `merged` is filled only for a `repo_id`."""
+    """Read these seals and some generations of their ancestors into `loaded`: first along parents, then the
+    seals that any of them was merged from. `merged` is filled only for a `repo_id`."""
     waiting, floor = [seal_id for seal_id in ids if seal_id not in loaded], None
     while waiting:
         if floor is None:
@@ -97,7 +97,7 @@ async def _load_above(
     tx: Tx, repo_id: str | None, ids: list[str], loaded: dict[str, _Seal], floor: int
 ) -> list[str]:
     """Read these seals and their ancestors along parents, down to the generation `floor`. Returns the seals
-    that those at or above the floor were merged from."""
+    that any seal at or above the floor was merged from."""
     above: dict[str, list[str]] = {}
     generations: dict[str, int] = {}
     for seal_id, generation, parent in await tx.all(walks.GRAPH, ids=ids, floor=floor):

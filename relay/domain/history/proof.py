@@ -108,8 +108,8 @@ async def require_named(view: View, at: str | None, digests: Collection[bytes]) 
 
 
 async def _collect_named(view: View, key: Key, digests: Collection[bytes]) -> tuple[Named, set[bytes]]:
-    """The digests that the caller's view of a tree names, and those of `digests` that are not among its
-    files. The former are cached for the next request unless the tree is very large."""
+    """(named, others): the digests that the caller's view of a tree names, and those of `digests` that are
+    not among its files. `named` is cached for the next request unless the tree is very large."""
     unnamed, large = set(digests), set()
     names: list[bytes] | None = []
     held = 0

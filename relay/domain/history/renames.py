@@ -34,7 +34,7 @@ async def find(view: View, changes: Changes) -> list[Rename]:
 
 
 async def source(view: View, row: SealRow, parent: SealRow, path: str) -> tuple[str, TreeEntry] | None:
-    """Path and file in the first parent, if the seal `row` moved the file at `path`; else None."""
+    """(path, file) in the first parent, if the seal `row` moved the file at `path`; else None."""
     changes = await sealed.changes_in_turn(view, parent.root, row.root)
     before, after = changes.get(path, (None, None))
     if before is not None or after is None:

@@ -63,7 +63,7 @@ def shows_all(view: View) -> bool:
 
 
 async def tree_key(view: View, row: SealRow) -> tuple[str, bytes]:
-    """Id and bytes of the key that salts the tree of a seal. Reveal it only where `shows_all`."""
+    """(id, bytes) of the key that salts the tree of a seal. Reveal it only where `shows_all`."""
     key_id = kernel.decode(row.payload).tree_key_id
     if key_id == view.repo.tree_key_id:
         return key_id, view.repo.tree_key
@@ -134,8 +134,8 @@ async def holds(view: View, root: bytes, path: str) -> bool:
 
 
 async def at(view: View, root: bytes, path: str) -> tuple[str, bytes] | None:
-    """Kind and digest of the file or directory at `path`, None if there is none. Call it only for a path
-    below which the caller sees everything."""
+    """(kind, digest) of the file or directory at `path`, None if there is none. Call it only for a path below
+    which the caller sees everything."""
     above, _, name = path.rpartition("/")
     try:
         listed = await trees.drive(tree.list_directory(root, above), _loader(view))
@@ -186,7 +186,8 @@ async def changes(view: View, old: bytes | None, new: bytes | None) -> dict[str,
 
 
 async def changes_in_turn(view: View, old: bytes | None, new: bytes | None) -> dict[str, Change]:
-    """As `changes`, in the caller's turn and on their budget: for answers whose readers choose the trees."""
+    """The differences between two trees where the caller sees them (`changes`), computed in the caller's turn
+    and on their budget: for answers whose readers choose the trees."""
     async with view.node.streams.turn(view.payer, view.lease) as step:
         with trees.work_on_trees() as work:
             differences = await changes(view, old, new)
@@ -196,7 +197,7 @@ async def changes_in_turn(view: View, old: bytes | None, new: bytes | None) -> d
 
 
 async def files(view: View, root: bytes, prefix: str = "") -> AsyncGenerator[tuple[str, TreeEntry], None]:
-    """Every file at or below `prefix` that the caller sees, in the order of their paths."""
+    """Yields (path, file) of every file at or below `prefix` that the caller sees, in the order of paths."""
     above, _, name = prefix.rpartition("/")
     require_plaintext(view)
     if not prefix:
@@ -210,8 +211,8 @@ async def files(view: View, root: bytes, prefix: str = "") -> AsyncGenerator[tup
 
 
 async def _walk(view: View, prefix: str, top: Iterable[Child]) -> AsyncIterator[tuple[str, TreeEntry]]:
-    """The files of the directory `top` at `prefix`. Memory holds the directories above the current file and
-    some of the next ones; large ones count against the caller's lease."""
+    """Yields (path, file) of the files in the directory `top` at `prefix`. Memory holds the directories above
+    the current file and some of the next ones; large ones count against the caller's lease."""
     policy = view.policy
     stack = [(prefix, child) for child in top]
     met = held = 0

@@ -168,7 +168,8 @@ async def _leave_aliases(tx: Tx, account_id: str, old_handle: str) -> None:
 
 
 async def _find_by_handle(caller: Caller, name: str) -> tuple[AccountRow | None, bool]:
-    """The account with this handle, and whether it signed in from this network recently."""
+    """(account with this handle, whether it signed in from this network recently). A network is an address
+    range."""
     async with caller.read() as tx:
         row = await tx.one(rows.BY_HANDLE, handle=name)
         known_network = await is_known(tx, caller, name)

@@ -192,7 +192,8 @@ def label(text: str) -> str:
 
 
 def public_keys(ed25519: str, x25519: str, names: tuple[str, str]) -> tuple[bytes, bytes]:
-    """The two public keys of a device, validated; `names`: their members in the body, for error pointers."""
+    """(Ed25519 key, X25519 key) of a device, validated; `names`: their members in the body, for error
+    pointers."""
     signing = _decode_bytes(ed25519, KEY_BYTES, f"/{names[0]}")
     transport = _decode_bytes(x25519, KEY_BYTES, f"/{names[1]}")
     check_ed25519(signing)
@@ -247,7 +248,7 @@ async def _create_challenge(
 async def _take_challenge(
     caller: Caller, purpose: Purpose, proof: DeviceKeyProof
 ) -> tuple[ChallengeRow, device_grant.Challenge]:
-    """Delete the challenge and return it. Raises Gone if it does not exist."""
+    """Delete the challenge. Returns (its row, the opened challenge). Raises Gone if it does not exist."""
     challenge_id = _decode_bytes(proof.challenge_id, CHALLENGE_ID_BYTES, "/challenge_id")
     async with caller.write(effect=False) as tx:
         row = await tx.one(rows.TAKE_CHALLENGE, id=b64u(challenge_id), purpose=purpose.name.lower())
@@ -303,8 +304,7 @@ async def _store_key(
 async def _find_account_and_key(
     tx: Tx, challenge_row: ChallengeRow
 ) -> tuple[AccountRow | None, DeviceKeyRow | None]:
-    """The account of the handle, and the key if it belongs to that account. Raises Unauthorized for a revoked
-    key."""
+    """(account of the handle, key if it belongs to that account). Raises Unauthorized for a revoked key."""
     account_row = await tx.one(accounts.BY_HANDLE, handle=challenge_row.account)
     account = accounts.row(account_row) if account_row else None
     key_row = await tx.one(rows.ONE, id=key_id(challenge_row.ed25519))

@@ -142,7 +142,7 @@ serves(auth.REVOKE, operation="session.revoke", name="auth.revoke_session")(sess
 
 
 def signed_in(caller: Caller, session: Made) -> tuple[str, str]:
-    """The cookies for a browser that has just signed in."""
+    """(session cookie, refresh cookie) for a browser that has just signed in."""
     config = caller.node.config
     return cookies.session(config, session.token), cookies.refresh(config, session.refresh)
 

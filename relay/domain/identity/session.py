@@ -340,7 +340,7 @@ async def _keep_refresh(tx: Tx, token: bytes, session_id: str, expires_at: int) 
 
 
 async def _session_of(caller: Caller, refresh_token: str) -> tuple[str, str] | None:
-    """The ids of the session and account that a refresh token belongs to, used or not."""
+    """(session id, account id) that a refresh token belongs to, used or not."""
     async with caller.read() as tx:
         row = await tx.one(rows.REFRESH, hash=_refresh_hash(refresh_token))
     return None if row is None else (row[1], row[2])

@@ -1,1 +1,2 @@
-"""Live editing: the frontier of a branch, lanes, epochs, and how edits land in seals."""
+"""Live editing: the frontier of a branch (its files now, with unsealed edits), lanes (the merged edits of one
+text), epochs (new beginnings of a lane after a seal), and how edits land in seals."""

@@ -116,7 +116,7 @@ async def below(node: Node, tx: Tx, ref: RefRow, path: str) -> list[str]:
 def _list_rows(
     branch_id: str, changed: list[LaneRow], base: Mapping[str, list[Child]], replica: int
 ) -> tuple[list[Row], int]:
-    """Every file of the frontier, and how many the base has."""
+    """(rows of every file of the frontier, number of files of the base)."""
     changed_paths = {row.path for row in changed}
     frontier_rows = [row_to_wire(row, replica) for row in changed if row.living]
     many = 0

@@ -1,5 +1,5 @@
-"""Epochs: a seal makes its text the genesis of a new, short log; final states of older epochs are kept for a
-while."""
+"""Epochs: a seal makes the text of a lane the genesis (first state) of a new, short log; final states of
+older epochs are kept for a while."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ async def ending(tx: Tx, branch_id: str, at: int, computed: States) -> Ending:
 
 
 def _select_fitting(edited: list[LaneRow]) -> Iterable[LaneRow]:
-    """The lanes whose states fit into memory together, the smallest first. The others keep their log for two
-    epochs more."""
+    """The lanes whose states fit into memory together, the smallest first. The lanes left out keep their log
+    for two epochs more."""
     room = STATES_AT_ONCE
     for row in sorted(edited, key=_size):
         room -= row.size
@@ -140,7 +140,8 @@ async def begin(tx: Tx, node: Node, branch_id: str, ends: Ending) -> None:
 
 
 class Ends(NamedTuple):
-    """The ends of older epochs: stored states, and for the others the sources to compute them from."""
+    """The ends of older epochs: the stored states, and for epochs without one the sources to compute it
+    from."""
 
     known: Finals
     logs: dict[LaneKey, tuple[bytes, Source]]  # digest of the genesis, and the source

@@ -1,4 +1,5 @@
-"""The live frontier of a branch in the database: load the part that a change needs, write what it changed."""
+"""The live frontier of a branch (its files now, with unsealed edits) in the database: load the part that a
+change needs, write what it changed."""
 
 from __future__ import annotations
 
@@ -49,8 +50,8 @@ async def device_key(look: Look, account_id: str, key_id: str) -> KeyRow | None:
 async def live_by(
     tx: Tx, ref: RefRow, device_key_id: str, among: Container[str] | None = None
 ) -> dict[str, list[str]]:
-    """Handles, by path, of those who changed these paths from other devices since the seal. `among`: None for
-    all paths."""
+    """Path → handles of the people who changed the path from other devices since the seal. `among`: the
+    paths; None for all."""
     handles: dict[str, list[str]] = {}
     for path, handle in await tx.all(
         rows.LIVE_BY, branch_id=ref.id, since=ref.sealed_seq, device_key_id=device_key_id
@@ -73,7 +74,7 @@ async def load(
 ) -> Frontier:
     """The rows of the `changing` and `staying` paths, and what is needed to detect clashes with directories.
     `staying`: paths where no file is created or deleted, so that their rows suffice. `base`: the parts of the
-    base that were looked up; raises Lacking if others are needed."""
+    base that were looked up; raises Lacking if further parts are needed."""
     changing_paths = set(changing)
     names = sorted(changing_paths.union(*map(paths.parents, changing_paths)))
     rest = sorted(set(staying).difference(names))
@@ -111,7 +112,8 @@ async def loaded(
     base: Base,
     staying: Collection[str] = (),
 ) -> Frontier:
-    """As `load`, looking up missing parts of the base at once and adding them to `base`."""
+    """Load the rows of the `changing` and `staying` paths (`load`). Parts of the base that are missing in
+    `base` are looked up at once and added to it."""
     while True:
         try:
             return await load(tx, ref, seq, changing, staying, base)

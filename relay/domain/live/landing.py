@@ -308,7 +308,7 @@ def _find_file_above(path: str, changes: Changes) -> str | None:
 async def _read_texts(
     tx: Tx, node: Node, ref: RefRow, loaded: Frontier, changes: Changes, merged: list[str]
 ) -> tuple[Mapping[bytes, bytes], dict[LaneKey, Source]]:
-    """Bytes and lanes of the paths that are merged."""
+    """(texts by digest, sources of lanes) for the paths that are merged."""
     sizes: dict[bytes, int] = {}
     texts: list[LaneRow] = []
     for path in merged:

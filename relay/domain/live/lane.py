@@ -1,4 +1,4 @@
-"""States of lanes, for devices that carry their edits over to new epochs."""
+"""States of lanes (the merged edits of one text), for devices that carry their edits over to new epochs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ async def _read(view: View, branch: str, body: LanesRequest) -> LaneStates:
 
 
 def _select_fitting(lanes: list[LaneAsked], by_path: dict[str, LaneRow]) -> tuple[list[LaneAsked], int]:
-    """As many lanes from the start as fit into an answer, but at least one; and the bytes of their texts."""
+    """(lanes, bytes): as many of the lanes, from the start, as fit into an answer, but at least one; and the
+    bytes of their texts."""
     held = 0
     for number, lane in enumerate(lanes):
         row = by_path.get(lane.path)
@@ -122,7 +123,7 @@ def _since(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None) -> dict[s
 
 @dataclass(slots=True)
 class _Reading:
-    """Computes full states one by one. `lanes` and `logs`: those still to do."""
+    """Computes full states one by one. `lanes` and `logs`: those that are still to be computed."""
 
     branch_id: str
     lanes: list[LaneRow]

@@ -46,14 +46,14 @@ class Workbench(Protocol):
     """Computes the edits of a batch, in the order of the batch."""
 
     def edit(self, key: LaneKey, row: LaneRow, n: int, operations: Sequence[bytes], replica: int) -> Edit:
-        """The result of applying update `n` of `replica` to the lane `key`, which is at the position of
-        `row`. Raises SvcError."""
+        """Apply update `n` of `replica` to the lane `key`, whose current state is the one recorded in `row`.
+        Raises SvcError if the update is refused."""
 
 
 @dataclass(slots=True)
 class Bench:
-    """Works on borrowed lanes. `lanes`: those in memory; `sources`: of the others; `began`: the row each
-    started from; `steps`: results by lane, in order."""
+    """Works on borrowed lanes. `lanes`: the lanes in memory; `sources`: what the other lanes are built from;
+    `began`: the row that each lane started from; `steps`: results by lane, in order."""
 
     lanes: dict[LaneKey, Lane]
     sources: Mapping[LaneKey, Source]

@@ -260,7 +260,7 @@ async def _compute(view: View, work: Batch, requested: list[Asked]) -> _Known:
 
 
 def _edits(work: Batch, requested: list[Asked]) -> list[tuple[LaneRow, list[bytes]]]:
-    """The rows that edits of the batch change, as they were before the batch, with the operations."""
+    """(row, operations) for each row that edits of the batch change; the row as it was before the batch."""
     return [
         (row, operations)
         for update, operations in requested

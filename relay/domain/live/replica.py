@@ -1,4 +1,5 @@
-"""Replicas: the ids under which working copies number their updates, and the answers that are still kept."""
+"""Replicas: the ids under which working copies number their updates, and the stored answers to these
+updates."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class Frontier:
         self.taken = frozenset((*self.taken, *more.taken))
 
     def renumbered(self, began: int, by: int) -> Frontier:
-        """The same changes, with numbers counted from `began` + `by` instead of `began`."""
+        """This frontier, its changes numbered from `began` + `by` instead of `began`."""
         if not by:
             return self
 

@@ -73,8 +73,8 @@ async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
 
 
 async def wait(caller: Caller, body: PollRequest, door: Door) -> PollAnswer:
-    """As `poll`, with frames of the requested branches: as soon as there are messages, or after `body.wait`
-    seconds."""
+    """Events of the repositories that the caller may see, and frames of the requested branches: as soon as
+    there are any, or after `body.wait` seconds."""
     until = monotonic() + body.wait
     with _join(caller) as peer:
         messages: list[bytes] = []

@@ -1,1 +1,2 @@
-"""Merges of sealed trees: computed when they are prepared, landed when they are signed."""
+"""Merges of sealed trees: computed when they are prepared, landed (made the head of their branch) when they
+are signed."""

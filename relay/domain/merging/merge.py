@@ -164,7 +164,8 @@ async def _find_landed(
 async def prepared_for(
     tx: Tx, view: View, prepare_id: str, act: Act, number: int
 ) -> tuple[About, PrepareRow]:
-    """The merge that the caller prepared for this act on this proposal. Raises NotFound for any other."""
+    """(subject, prepared row) of the merge that the caller prepared for this act on this proposal. Raises
+    NotFound if it is of another caller, act or proposal."""
     prepared = await seal.prepared_for("merge", tx, prepare_id)
     about = About.read(prepared.subject)
     if (about.act, about.number) != (act, number) or prepared.account_id != view.me.account_id:
@@ -175,7 +176,7 @@ async def prepared_for(
 async def signed(
     tx: Tx, view: View, onto: RefRow, prepare_id: str, device_key_id: str, signatures: list[str]
 ) -> tuple[KeyRow, list[SealDraft]]:
-    """The caller's key, and the seals with the signatures that it made."""
+    """(key, seals): the caller's key, and the prepared seals, whose signatures it made."""
     prepared = await seal.take_prepared("merge", tx, view, onto, prepare_id, device_key_id)
     key = await seal.signing_key(tx, view, device_key_id)
     drafts = _DRAFTS.decode(prepared.seals)
@@ -198,7 +199,8 @@ async def _land_drafts(
     prepared: PrepareRow,
     worked: landing.Worked | None,
 ) -> None:
-    """Record the seals, move the branch once, and carry its live edits over."""
+    """Record the prepared seals, move the branch to the last one, and apply the branch's unsealed live edits
+    on top of it."""
     await frontier.lock(tx, onto.id)
     last = drafts[-1]
     above = {parent for draft in drafts for parent in draft.parents}

@@ -92,9 +92,9 @@ Step = tuple[tuple[bytes | None, ...], bytes]
 
 
 class ToWorkOut(Exception):
-    """Raised inside a transaction: the merge must be computed outside of it, and so must those that `follow`
-    it, each onto the tree that the one before made. `chain`: the trees made before; `texts`: those joined
-    before, by digest."""
+    """Raised inside a transaction: this merge must be computed outside of it, and so must the merges that
+    `follow`, each onto the tree that the one before made. `chain`: the trees made before; `texts`: the texts
+    merged before, by digest."""
 
     def __init__(
         self,
@@ -108,16 +108,16 @@ class ToWorkOut(Exception):
 
 
 class _Owing(Exception):
-    """Raised for a merge whose texts have to wait for a budget."""
+    """Raised for a merge of texts that must wait, because the budget of its caller is used up."""
 
 
 ATTEMPTS = 5  # to prepare a merge while its branches move
 
 
 async def outside(node: Node, who: str, attempt: Callable[[Ready], Awaitable[T]]) -> T:
-    """The result of `attempt`, which opens a transaction. A merge that it lacks is computed between two
-    attempts, on the budget of `who`: this may wait for seconds, and must not keep the transaction open.
-    Raises Unavailable if it lacks another one each time."""
+    """The result of `attempt`, which opens a transaction. A merge whose result it lacks is computed between
+    two attempts, on the budget of `who`: this may wait for seconds, and must not keep the transaction open.
+    Raises Unavailable if every attempt lacks yet another one."""
     ready: Ready = {}
     for _ in range(ATTEMPTS):
         try:
@@ -147,8 +147,8 @@ async def worked_out(
     node: Node, who: str, key: Key, load: Load, texts: Mapping[bytes, bytes] = MappingProxyType({})
 ) -> Outcome:
     """Compute the outcome of a merge of directories that `load` reads, outside of any transaction. `texts`:
-    those that are in memory alone. Callers who need it meanwhile wait for it; nobody waits for the budget of
-    somebody else. Raises TooLarge, NotFound, RateLimited."""
+    by digest, the texts that are in memory only. Other callers who need this outcome meanwhile wait for it,
+    but not for the budget of `who`. Raises TooLarge, NotFound, RateLimited."""
     repo_id, bases, ours, theirs, apart = key
     paid = False
     while True:
@@ -214,7 +214,8 @@ class Working:
     async def outcome(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool = False
     ) -> Merged:
-        """As `merge`, but returns the conflicts. Recent outcomes come from memory."""
+        """The changes that merge `theirs` into `ours` (roots), and the conflicts, which `merge` raises.
+        Recent outcomes come from memory."""
         key = (self._repo_id, tuple(bases), ours, theirs, apart)
         remembered = (self._ready or {}).get(key) or self._node.outcomes.get(key)
         if remembered is None and self._ready is not None:
@@ -254,8 +255,8 @@ class Working:
         return agreed(merges)
 
     async def update(self, chain: Chain, root: bytes, changes: Mapping[str, TreeEntry | None]) -> bytes:
-        """The root of the tree at `root` with these changes, which `outcome` found last. Digests of theirs
-        are of use only under the same key."""
+        """The root of the tree at `root` with these changes, which `outcome` found last. Directories of
+        theirs are reused where the tree has the same tree key as ours."""
         top = self._directories.get(self._theirs)
         same = top is not None and tree.salted_with(top, self._theirs, chain.view.repo.tree_key)
         return await chain.update(root, dict(changes), self._directories, self._alike if same else {})
@@ -268,8 +269,8 @@ class Working:
     async def _find_changes(
         self, base: bytes | None, ours: bytes, theirs: bytes
     ) -> tuple[dict[str, Change], dict[str, Change]]:
-        """The changes of each side. Directories of `theirs` are remembered, since the merged tree has many of
-        them."""
+        """(changes of ours, changes of theirs) against the base, by path. Directories of `theirs` are
+        remembered, since the merged tree has many of them."""
         steps, directories = tree.diffs(base, [ours, theirs], self._directories), self._node.directories
         mine, other = await trees.drive(steps, self._load, cached=self._directories, directories=directories)
         directories.learn(self._directories)

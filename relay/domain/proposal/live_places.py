@@ -100,7 +100,7 @@ async def _read_texts(tx: Tx, view: View, branch_id: str, rows: Sequence[LaneRow
 
 @dataclass(slots=True)
 class _Work:
-    """Comparisons to make. `live`: texts by path. `others`: those texts in which lines of deleted files are
+    """Comparisons to make. `live`: texts by path. `others`: the texts in which lines of deleted files are
     searched."""
 
     todo: list[ThreadRow]

@@ -191,7 +191,7 @@ class _Files:
 async def _carry_step(
     node: Node, repo_id: str, threads: Sequence[ThreadRow], before: str, after: str
 ) -> list[ThreadRow]:
-    """Carry threads from one seal to the next. Omits those whose lines are not found there."""
+    """Carry threads from one seal to the next. Threads whose lines are not found there are left out."""
     if not threads:
         return []
     async with node.db.read() as tx:

@@ -301,7 +301,7 @@ async def _require_news(tx: Tx, view: View, body: ProposalCreate, other: Head | 
 
 
 async def _branch(tx: Tx, view: View, name: str, pointer: str) -> tuple[RefRow, str]:
-    """An existing branch and its head. Raises Invalid if it is missing or has no seal."""
+    """(branch, head) of an existing branch. Raises Invalid if it is missing or has no seal."""
     row = await tx.one(refs.ONE, repo_id=view.repo.id, type="branch", name=name)
     if row is None:
         raise Invalid(

@@ -36,7 +36,8 @@ async def put(tx: Tx, view: View, number: int, state: State, kind: str, **data: 
 
 
 async def put_in(tx: Tx, node: Node, repo_id: str, number: int, state: State, kind: str, **data: Any) -> None:
-    """As `put`, for a repository given by its id."""
+    """Set the state of a proposal of the repository with this id. `kind` and `data`: of the event. The caller
+    has checked the rules."""
     await auto.forget(tx, repo_id, number)
     now = now_ms()
     of = {"of_repo": repo_id, "of_number": number, "new_state": state}

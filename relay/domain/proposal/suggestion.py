@@ -107,7 +107,7 @@ async def _find_threads(tx: Tx, view: View, number: int, ids: Sequence[str], tip
 async def _change_files(
     chain: Chain, root: bytes | None, threads: Sequence[ThreadRow]
 ) -> tuple[dict[str, TreeEntry | None], dict[bytes, bytes]]:
-    """The entries of the changed files, and their texts by digest."""
+    """(entries of the changed files by path, their texts by digest)."""
     view, tx = chain.view, chain.inside
     paths = sorted({thread.at_path for thread in threads})
     entries = await trees.drive(tree.lookup(root, paths), chain.load, len(paths))

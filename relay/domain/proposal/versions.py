@@ -51,7 +51,8 @@ async def add(tx: Tx, view: View, number: int, n: int, head: str, base: str) -> 
 
 
 async def put(tx: Tx, node: Node, of: tuple[str, int], n: int, head: str, base: str, by: str) -> None:
-    """As `add`, for a repository and an account given by id."""
+    """Add version `n`, by the account `by`, to the proposal `of`: (repository id, number). It is the newest
+    of the proposal then."""
     repo_id, number = of
     await tx.run(
         rows.INSERT_VERSION,
@@ -89,7 +90,8 @@ async def settle(node: Node, repo_id: str, number: int) -> None:
 async def _compute(
     node: Node, repo_id: str, head: str, base: str, plain: bool
 ) -> tuple[str | None, str | None]:
-    """The merge base, None for unrelated histories, and the change id, None where no file can be read."""
+    """(merge base, change id); the merge base is None for unrelated histories, the change id None where no
+    file can be read."""
     async with node.db.read(snapshot=True) as tx:
         bases = (await merge_bases(tx, base, head)).bases
         merge_base = bases[0] if bases else None

@@ -53,7 +53,7 @@ async def get(view: View, version: str) -> Release:
 
 
 async def whole(tx: Tx, view: View, version: str) -> tuple[str, Release]:
-    """The release of this version with its assets, and its id. Raises NotFound."""
+    """(id, release with its assets) of this version. Raises NotFound."""
     row = await _find(tx, view, version)
     return row.id, await _release_to_wire(tx, row)
 

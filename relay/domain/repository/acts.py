@@ -32,9 +32,9 @@ Run = Callable[[Any, Place, ActForm], Awaitable[str | None]]
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """`operation`: of the API, whose row of rights holds. `run`: does it, with a View, or with a Caller where
-    the operation is about an account, and returns the address of the page to show next; None: the page with
-    the form."""
+    """An act: what a form of a page does. `operation`: of the API, whose row in the table of rights holds.
+    `run`: does it, with a View, or with a Caller where the operation is about an account, and returns the
+    address of the page to show next; None: the page with the form."""
 
     operation: str
     run: Run

@@ -89,7 +89,8 @@ class ProposalFiles:
 
 @dataclass(slots=True)
 class BlamedLine:
-    """A line as HTML. `owner`: the seal that it comes from, at its first line only."""
+    """A line of a blamed file, as HTML. `owner`: the range of lines that begins here, with its seal; None on
+    the other lines of a range."""
 
     html: str
     owner: BlameRange | None

@@ -156,7 +156,8 @@ def marked(lines: str, count: int) -> range:
 
 
 async def seals(position: Position, cursor: str | None) -> tuple[list[SealSummary], str | None]:
-    """A page of the seals that changed the path, newest first, and the cursor of the next one."""
+    """(seals, cursor): a page of the seals that changed the path, newest first, and the cursor of the next
+    page."""
     try:
         page = await history.commits(
             position.place.view, None, position.seal, position.path or None, cursor, SEALS

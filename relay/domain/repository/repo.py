@@ -194,7 +194,8 @@ async def restore(caller: Caller, repo_id: str) -> Repo:
 
 
 async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, Role | None] | None:
-    """The repository at OWNER/NAME, now or before a rename; None if the caller may not see it."""
+    """(repository, role of the caller) at OWNER/NAME, now or before a rename; None if the caller may not see
+    it."""
     me = caller.principal.account_id if caller.principal else ""
     row = await tx.one(rows.BY_NAME, owner=owner, name=name, account=me)
     if row is None:
@@ -211,7 +212,7 @@ def shown_row(caller: Caller, row: Row) -> Repo:
 
 
 async def owner_of(caller: Caller, named: str) -> tuple[str, str]:
-    """Id and handle of the caller, or of the organisation `named` that they act for. Raises NotFound for
+    """(id, handle) of the caller, or of the organisation `named` that they act for. Raises NotFound for
     strangers to it."""
     if named.removeprefix("@").lower() in ("me", caller.me.handle):
         return caller.me.account_id, str(caller.me.handle)

@@ -40,7 +40,8 @@ MISSING_TOLD = 100
 
 
 async def put(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, bool]:
-    """Store the manifest of the file `name` (hex BLAKE3). Returns also whether it is new to the repository.
+    """Store the manifest of the file `name` (hex BLAKE3). Returns (answer, whether it is new to the
+    repository).
 
     Raises TooLarge if this kind of repository accepts no such files, or none of this size even with a
     `.svc.yaml`; PayloadMissing with the chunks to send first; DigestMismatch if the chunks are not that file;
@@ -80,7 +81,7 @@ async def manifest(view: View, name: str) -> bytes:
 
 
 async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """Digest → size in bytes of those files that the repository holds as chunks."""
+    """Digest → size in bytes, for the given files that the repository holds as chunks."""
     if not digests:
         return {}
     sizes = await tx.all(rows.SIZES, repo_id=repo_id, digests=sorted(digests))
@@ -144,8 +145,8 @@ async def admit(view: View, chunk_manifest: ChunkManifest, raw: bytes) -> None:
 
 
 async def _locate_chunks(node: Node, repo_id: str, part: Sequence[ChunkRow]) -> dict[bytes, Located]:
-    """The places of these chunks. Raises PayloadMissing for those that the repository does not hold, Invalid
-    for one of another size than the manifest says."""
+    """The places of these chunks. Raises PayloadMissing with the chunks that the repository does not hold,
+    Invalid for a chunk of another size than the manifest says."""
     sizes = {bytes.fromhex(chunk.blake3): chunk.size for chunk in part}
     located = await node.objects.locate(list(sizes), repo_id)
     missing = [chunk for chunk in sizes if chunk not in located or located[chunk].directory]
@@ -206,7 +207,7 @@ async def read(view: View, digest: bytes, start: int = 0, end: int | None = None
 
 
 def _chunks_between(listed: Sequence[ChunkRow], start: int, end: int) -> tuple[list[ChunkRow], int]:
-    """The chunks that hold bytes [start, end), and how many bytes of the first come before `start`."""
+    """(chunks that hold bytes [start, end), number of bytes of the first chunk before `start`)."""
     chunks: list[ChunkRow] = []
     skip = at = 0
     for chunk in listed:

@@ -49,7 +49,8 @@ async def collect(
     quiet: int = GRACE,
     pause: float = 0,
 ) -> tuple[Unreferenced, Freed]:
-    """Run once; `say` receives a line for each step. `dry_run` deletes nothing.
+    """Run once. Returns (unreferenced objects, what was freed). `say` receives a line for each step;
+    `dry_run` deletes nothing.
 
     `grace` (objects) and `quiet` (packs): milliseconds since they were last seen or written. `pause`: seconds
     for readers of rewritten packs; packs of a shared database are deleted by the next run. Raises Unavailable

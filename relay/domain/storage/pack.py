@@ -35,8 +35,8 @@ ROW_BYTES, PLACE_BYTES, DIGEST_BYTES = 300, 600, 200
 
 
 async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
-    """The objects and large files that the repository lacks. Those it has are safe from the collector for
-    another day."""
+    """The objects and large files among `digests` that the repository lacks. The ones it has are safe from
+    the collector for another day."""
     require_plaintext(view)
     await view.lease.wait(len(digests) * DIGEST_BYTES)
     async with _wait_turn(view, digests), view.write() as tx:
@@ -193,8 +193,8 @@ class _Intake:
         return [frame for frame in frames if any(row.digest in missing for row in frame.row.objects)]
 
     def _verify_frames(self, step: Sequence[bytes]) -> tuple[list[Frame], list[bytes]]:
-        """Verify the complete frames. Returns them and the digests of their text objects, which updates will
-        soon ask for; incompressible objects are not text."""
+        """Verify the complete frames. Returns (frames, digests of their text objects), because updates will
+        soon ask for texts; incompressible objects are not text."""
         frames = [frame for part in step for frame in self.reader.feed(part)]
         texts = []
         for frame in frames:
@@ -204,7 +204,7 @@ class _Intake:
 
 
 async def steps(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
-    """The same bytes in lots of STEP or a little more."""
+    """Yields the chunks in lists, each of STEP bytes or a little more."""
     waiting: list[bytes] = []
     size = 0
     async for chunk in chunks:

@@ -17,7 +17,8 @@ from relay.http.routing import Reply, Upload
 
 
 async def put(view: View, name: str, upload: Upload) -> tuple[PayloadStored, bool]:
-    """Store the body under `name`, its BLAKE3 in hex; also says whether it is new to the repository."""
+    """Store the body under `name`, its BLAKE3 in hex. Returns (answer, whether it is new to the
+    repository)."""
     require_plaintext(view)
     digest = unhex(name)
     data = await upload.whole()
@@ -55,7 +56,7 @@ async def get(view: View, name: str, require_named: RequireNamed) -> Reply:
 
 
 async def put_manifest(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, bool]:
-    """See `chunked.put`."""
+    """Store the chunk manifest of the large file `name`. Returns and raises as `chunked.put`."""
     require_plaintext(view)
     return await chunked.put(view, name, upload)
 

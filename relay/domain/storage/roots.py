@@ -54,7 +54,8 @@ async def mark(db: Database, objects: ObjectStore, marks: Marks) -> None:
 
 
 async def _from_rows(tx: Tx, marks: Marks) -> list[bytes]:
-    """Mark objects named by rows. Returns the roots of trees among them."""
+    """Mark every object that a database row names. Returns the newly marked tree roots, whose contents are
+    still to be marked."""
     trees: list[bytes] = []
     for statement in (rows.SEAL_ROOTS, rows.PARTIAL_ROOTS):
         async for (root,) in tx.stream(statement):
@@ -75,7 +76,7 @@ async def _from_rows(tx: Tx, marks: Marks) -> list[bytes]:
 
 
 def _children(raws: Iterable[bytes]) -> tuple[list[bytes], list[bytes]]:
-    """Directories and files below these directories."""
+    """(digests of directories, digests of files) that are children of these directories."""
     directories: list[bytes] = []
     files: list[bytes] = []
     for raw in raws:

@@ -41,7 +41,7 @@ Check = Callable[[Node], Awaitable[None]]
 
 
 async def ready(node: Node) -> Health:
-    """Readiness of what every request needs: the database, which takes writes, and the hub."""
+    """Whether the node can serve requests: the database takes a write, and the node is not stopping."""
     return await _run_checks(node, {"database": _database, "sync": _sync})
 
 

@@ -117,7 +117,8 @@ async def _push(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
 
 
 async def _seals(tx: Tx, repo_id: str, before: str | None, after: str) -> tuple[list[Data], bool]:
-    """The newest seals from `before` (exclusive) to `after`, oldest first, and whether there are more."""
+    """(seals, more): the newest seals from `before` (exclusive) to `after`, oldest first, and whether there
+    are more."""
     base = await _seal(tx, repo_id, before)
     floor = base[1] if base is not None else 0
     listed: list[Data] = []
@@ -232,7 +233,7 @@ async def _subject(tx: Tx, repo_id: str, number: int | None) -> Data | None:
 
 
 async def _label_and_account(tx: Tx, data: Data) -> Data:
-    """The label or the account that was added or removed."""
+    """The message's members `label` and `account`: what was added or removed, each if the event has it."""
     message: Data = {"label": data["name"]} if "name" in data else {}
     if data.get("account_id"):
         message["account"] = await _actor(tx, data["account_id"])

@@ -21,7 +21,7 @@ _wrapped = msgspec.json.Decoder(ApiResponse[Any])
 
 
 class UnknownCommand(UsageError):
-    """`invoke` has no command of this name."""
+    """There is no command of this name in `invoke`."""
 
     code = "unknown_command"
 

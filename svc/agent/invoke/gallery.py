@@ -227,7 +227,7 @@ def _on_server(context: Asked, place: str) -> Iterator[Image]:
 
 
 def _repository(api: Api, place: str) -> tuple[Repo, str]:
-    """The repository and the head of its default branch."""
+    """(repository, head of its default branch)."""
     owner, _, name = place.partition("/")
     repo = api.repo.find(owner, name)
     head = api.send(ref.GET, id=repo.id, type="branch", name=repo.default_branch).head

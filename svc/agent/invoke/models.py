@@ -84,7 +84,7 @@ class File(msgspec.Struct):
 
 
 class Verified(msgspec.Struct):
-    """`damaged`: SHA-256 of the blobs whose bytes are others now."""
+    """`damaged`: SHA-256 of the blobs whose bytes have changed."""
 
     name: str
     intact: bool

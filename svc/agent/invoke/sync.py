@@ -1,4 +1,5 @@
-"""The state of sync on this machine: lights, waiting actions, and pausing."""
+"""The state of sync on this machine: the connections (lights: live, polling, offline), waiting actions, and
+pausing."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ class Queued(msgspec.Struct):
 
 
 class Status(msgspec.Struct):
-    """`light`: the worst of all folders; None if none is watched."""
+    """`light`: the worst connection of all folders (live, polling, offline); None if none is watched."""
 
     light: Light | None
     folders: list[Folder]
@@ -52,7 +53,7 @@ class Status(msgspec.Struct):
 
 @command("Sync", OfFolder)
 def sync_status(context: Asked, args: OfFolder) -> Status:
-    """Watched folders with their lights and people, and how much waits in the outbox"""
+    """Watched folders, how they are connected, who is there, and how much waits in the outbox"""
     folders = [folder for folder in context.host.states() if args.folder in (None, folder.folder)]
     if args.folder is not None and not folders:
         from localstore.errors import NotWatched

@@ -46,7 +46,7 @@ class Asked(NamedTuple):
 
 
 class Command(NamedTuple):
-    """`args` declares what it takes; `run` carries it out and returns its data."""
+    """A command of `invoke`. `args` declares what it takes; `run` carries it out and returns its data."""
 
     category: str
     summary: str

@@ -75,7 +75,8 @@ def setup_git(ctx: Ctx) -> None:
 
 
 def register(origin: str) -> tuple[str, list[str]]:
-    """Make git ask svc for passwords of this server. Returns a sentence, and the commands that did it."""
+    """Make git ask svc for passwords of this server. Returns (sentence for the user, commands that did
+    it)."""
     from svc.flows.git import settings
 
     commands = settings.write(origin)

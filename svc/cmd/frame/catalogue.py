@@ -55,7 +55,7 @@ def _field(param: Any) -> Field:
 
 
 def _complete(environment: Mapping[str, str], words: list[str]) -> list[tuple[str, str]]:
-    """Candidates for the last word, with their meanings."""
+    """(candidate, meaning) for the last word."""
     from svc.cmd.frame.complete import answer
 
     lines = answer(words, environment, Path.cwd()).splitlines()

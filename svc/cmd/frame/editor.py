@@ -16,7 +16,7 @@ NAME = "COMMIT_EDITMSG"  # editors know by this name that lines with # are remar
 
 @contextmanager
 def written(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """A context with the text that the user wrote above `remarks`, and its file. The file is deleted unless
+    """A context that yields (text that the user wrote above `remarks`, its file). The file is deleted unless
     the block raises.
 
     Raises UsageError without an editor, ClientError if it fails or the text is empty.
@@ -43,8 +43,9 @@ CUT = "# ------------------------ >8 ------------------------"
 
 @contextmanager
 def composed(initial: str, remarks: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """As `written`, for a text that begins as `initial` and may have lines with #: the remarks are below a
-    line that ends the text."""
+    """A context that yields (text that the user wrote, its file). The text begins as `initial` and may have
+    lines with #: the remarks are below a line that ends the text. The file is deleted unless the block
+    raises."""
     command = editor(environment, "say it with -t and -b")
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
     file = folder / "TEXT.md"

@@ -80,8 +80,9 @@ class _Unknown(UsageError):
 
 
 def parameters(path: str) -> dict[str, Any]:
-    """Name → parameter of a command. Options have their names on the command line, with underscores instead
-    of dashes; an option with the name of an argument has its name in the code instead."""
+    """The parameters of a command by name. An option has its name on the command line, without the leading
+    dashes and with underscores in place of other dashes; if an argument has that name, the option gets its
+    Python name."""
     params = build(path).own_params
     by_name = {str(param.name): param for param in params if param.param_type_name == "argument"}
     for param in params:

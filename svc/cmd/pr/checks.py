@@ -61,7 +61,7 @@ def list_checks(
 
 
 def proposal_subject(ctx: Ctx, typed: str) -> tuple[Repo, Subject]:
-    """The head of a proposal, and its repository. Raises NotFound where there is none."""
+    """(repository, head of the proposal). Raises NotFound if there is no such proposal."""
     api = ctx.reader
     repo, proposal = find(ctx, typed, session=False)
     n = proposal.number

@@ -111,7 +111,7 @@ def create(
 
 
 def _from_seals(ctx: Ctx, repo: Repo, base: str, head: str) -> tuple[str, str]:
-    """Title and text for a proposal, from the messages of the seals that the base lacks: of one seal its own;
+    """(title, text) for a proposal, from the messages of the seals that the base lacks: of one seal its own;
     of several the branch's name and a list of first lines."""
     if ":" in head:
         return _title_and_text(_from_fork(ctx, repo, base, head), head)

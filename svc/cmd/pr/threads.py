@@ -242,7 +242,7 @@ def discard(ctx: Ctx, repo: Repo, proposal: Proposal, which: str) -> None:
 
 
 def lines_of(typed: str) -> tuple[int, int]:
-    """A line, or a range of lines. Raises UsageError."""
+    """(first, last) line of a typed line or range of lines. Raises UsageError."""
     match = _LINES.fullmatch(typed.strip())
     if match is None:
         raise UsageError(f"{terminal_safe(typed)} is not a line; say --line 12 or --line 12-15")

@@ -128,8 +128,8 @@ def say_place(ctx: Ctx, place: Place) -> None:
 
 
 def find(ctx: Ctx, typed: str, *, session: bool = True) -> tuple[Repo, Proposal]:
-    """The proposal that the user names, and its repository. In the folder of a fork that is the parent, which
-    a note says. Raises NotFound."""
+    """(repository, proposal) that the user names. In the folder of a fork the repository is the fork's
+    parent, which a note says. Raises NotFound."""
     place = place_of(ctx, session=session)
     proposal = finding.find(ctx.obj, ctx.reader, place, typed)
     list(listing(ctx.obj.home, place.repo.id, [proposal]))
@@ -145,7 +145,7 @@ def find(ctx: Ctx, typed: str, *, session: bool = True) -> tuple[Repo, Proposal]
 
 
 def number_of(ctx: Ctx, typed: str) -> tuple[Repo, str]:
-    """The repository and the number of the proposal that the user names, for a command that changes it."""
+    """(repository, number) of the proposal that the user names, for a command that changes it."""
     repo, proposal = find(ctx, typed)
     return repo, str(proposal.number)
 

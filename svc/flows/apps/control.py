@@ -48,8 +48,8 @@ def wait(
     over: Callable[[AppState], bool],
     seconds: float | None = None,
 ) -> AppState:
-    """Wait until `over` holds of the app's state, or its supervisor has ended. Raises AppFailed if that said
-    nothing. `seconds`: at most."""
+    """Wait until `over` holds for the app's state, its supervisor has ended, or `seconds` have passed.
+    Returns the state. Raises AppFailed if the supervisor ended without recording one."""
     end = time.monotonic() + seconds if seconds is not None else None
     while True:
         code = process.poll()

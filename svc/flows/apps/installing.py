@@ -19,8 +19,8 @@ from svc.flows.pull import pull as pull_copy
 
 
 def install(where: Where, apps: Apps, repo: Repo) -> tuple[App, bool]:
-    """Clone an app's repository. Returns it, and whether it is new. Raises NoLaunch for one that says no
-    launch; nothing of it stays then."""
+    """Clone an app's repository. Returns (app, whether it is new). Raises NoLaunch if the repository does not
+    say how to launch it; nothing of it stays then."""
     app = App(id=repo.full_name, folder=str(apps.files(repo.full_name)), installed=True, server=where.server)
     for known_app in apps.all():
         if known_app.id == app.id:

@@ -39,7 +39,7 @@ def needs_of(manifest: RepoManifest) -> Needs:
 
 
 def _preferred(tag: str | None, names: list[ModelName]) -> ModelName | None:
-    """`ollama_tag`: a whole name, or a tag alone of the first model."""
+    """The model that `ollama_tag` names: `tag` is a whole name, or a tag alone of the first model."""
     if tag is None:
         return None
     if names and ":" not in tag and "/" not in tag and tag != names[0].name:
@@ -103,7 +103,8 @@ class Bringing:
             bring(self._server, self._models, name)
 
     def _require_no_other_server(self, name: ModelName) -> None:
-        """A manifest chooses no server: its models come from registries, or from the server of its folder."""
+        """Raise UsageError for a model of another server than the folder's: a manifest chooses no server,
+        except a registry of models."""
         if not name.host or registry.origin_of(name, self._where.environment) is not None:
             return
         if parse_origin(name.host) != self._where.server:

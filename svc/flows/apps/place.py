@@ -68,8 +68,8 @@ class Apps:
         return apps
 
     def find(self, typed: str, base: Path) -> App:
-        """The app with this id, or whose folder it names from `base` on; one of a new folder is not recorded.
-        Raises AppMissing, UsageError."""
+        """The app with this id, or in the folder that `typed` names, relative to `base`. For a folder that is
+        not known yet it is a new App, which is not recorded. Raises AppMissing, UsageError."""
         apps = self.all()
         is_path = typed.startswith((".", "/", "~"))
         matches = [app for app in apps if app.id == typed] or [
@@ -120,7 +120,7 @@ def digest_of(app: App, launch: Launch) -> str:
 
 
 def manifest_of(app: App) -> RepoManifest:
-    """What the app's folder says. Raises NoLaunch without a manifest, Invalid for a bad one."""
+    """The manifest in the app's folder. Raises NoLaunch if it cannot be read, Invalid if it is malformed."""
     file = Path(app.folder) / MANIFEST
     try:
         with file.open("rb") as source:

@@ -19,7 +19,7 @@ def port_of_ready(ready: Ready | None) -> int | None:
 
 
 def is_ready(ready: Ready, elapsed: float) -> bool:
-    """`elapsed`: seconds since the app was started."""
+    """Whether the app counts as started. `elapsed`: seconds since its start."""
     if ready.http is not None:
         return _answers(ready.http)
     if ready.port is not None:

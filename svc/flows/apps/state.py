@@ -61,7 +61,7 @@ def supervisor_of(folder: Path) -> int | None:
 
 
 def recorded(apps: Apps, app: App) -> AppState | None:
-    """What the last supervisor of an app said last."""
+    """The last state that a supervisor of the app recorded; None if there is none."""
     try:
         return msgspec.json.decode((apps.folder(app.id) / STATE).read_bytes(), type=AppState)
     except (OSError, msgspec.MsgspecError):
@@ -69,7 +69,8 @@ def recorded(apps: Apps, app: App) -> AppState | None:
 
 
 def state_of(apps: Apps, app: App) -> AppState:
-    """What is so now: what a supervisor said that was killed since is not."""
+    """The state of an app now. What its supervisor recorded is corrected if the supervisor was killed since,
+    or if a new one has recorded nothing yet."""
     folder = apps.folder(app.id)
     state = recorded(apps, app) or AppState(id=app.id)
     state.id, state.folder, state.installed = app.id, app.folder, app.installed

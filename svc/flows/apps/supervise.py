@@ -276,8 +276,8 @@ def _end(process: subprocess.Popen[bytes], *, whole: bool) -> None:
 
 @contextmanager
 def _hold(lock: Path, command: str) -> Iterator[None]:
-    """Hold the lock of an app. Raises AlreadyLocked. Who only looks whether somebody has it, has it shortly
-    too, so it is tried for a moment."""
+    """Hold the lock of an app. Raises AlreadyLocked, but only after a few tries: a process that looks whether
+    the app runs has the lock for a moment, too."""
     with ExitStack() as stack:
         for _ in range(_TRIES):
             with suppress(AlreadyLocked):

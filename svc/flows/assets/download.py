@@ -25,7 +25,7 @@ from svc.flows.assets.local import PIECE
 
 
 class Received(msgspec.Struct, frozen=True):
-    """`path`: of the downloaded file. `downloaded` False: it existed already."""
+    """A downloaded file. `path`: where it is. `downloaded` False: it existed already."""
 
     asset: Asset
     path: Path

@@ -19,7 +19,7 @@ from svc.flows.assets.local import PIECE, LocalFile
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """`uploaded` False: the release already had these bytes under this name."""
+    """An asset after an upload. `uploaded` False: the release already had these bytes under this name."""
 
     asset: Asset
     uploaded: bool

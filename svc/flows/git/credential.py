@@ -101,7 +101,7 @@ def narrowed(credential: Credential, repo_id: str, keys: dict[str, str]) -> Pass
 
 
 def _names(path: str) -> tuple[str, str]:
-    """Owner and name of the repository in a path of git's request."""
+    """(owner, name) of the repository in a path of git's request."""
     try:
         address = parse_repo("/".join(path.strip("/").split("/")[:2]).removesuffix(".git"))
     except Invalid as error:

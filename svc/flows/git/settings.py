@@ -5,7 +5,8 @@
         helper = !'/usr/bin/svc' auth git-credential
         useHttpPath = true
 
-The empty helper takes back those that are configured for all servers, which would store what lasts an hour.
+The empty `helper =` switches off, for this server, the helpers configured for all servers: they would store a
+password that expires in an hour.
 """
 
 from __future__ import annotations

@@ -64,8 +64,8 @@ def blamed_lines(answer: Blame, text: bytes) -> list[BlamedLine]:
 
 
 def span_of(typed: str) -> tuple[int, int | None]:
-    """The first and last line of `FIRST,LAST`, `FIRST,+COUNT`, `FIRST,` or `,LAST`; None: to the end. A
-    number alone is one line. Raises UsageError."""
+    """(first line, last line) of `FIRST,LAST`, `FIRST,+COUNT`, `FIRST,` or `,LAST`; the last is None for the
+    end. A number alone is one line. Raises UsageError."""
     match = _SPAN.fullmatch(typed)
     if match is None or not (match[1] or match[4]) or (match[3] and not (match[1] and match[4])):
         raise UsageError(f"{typed} names no lines; say FIRST,LAST or FIRST,+COUNT: -L 40,60")

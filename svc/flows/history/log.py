@@ -101,7 +101,8 @@ def query_of(
 
 
 def _parse_first_word(where: Where, repo: Repo, word: str) -> tuple[ResolvedRef | None, str | None]:
-    """The ref that the first word names, and the seal A of A..B. Both None if it is a path."""
+    """(ref, without): the ref that the first word names, and the seal A if it is A..B. Both are None if it is
+    a path."""
     span = None if _is_here(where, word) else span_of(where, word)
     if span is None:
         return _find_named_ref(where, repo, word), None

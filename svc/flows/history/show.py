@@ -12,7 +12,7 @@ from svc.flows.place.where import Where
 
 
 class ShownSeal(msgspec.Struct, frozen=True):
-    """`fault`: why the seal does not verify; None if it does."""
+    """A seal and its changes. `fault`: why the seal does not verify; None if it does."""
 
     seal: Seal
     fault: str | None

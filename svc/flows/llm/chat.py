@@ -49,9 +49,8 @@ class Conversation:
         self.last: dict[str, Any] = {}
 
     def say(self, text: str) -> Iterator[tuple[str, bool]]:
-        """Yields the pieces of the answer, each with whether it is a thought. If the caller stops early, the
-        answer is kept as far as it came, and the model stops. Raises ServerFailed; the message is removed
-        then."""
+        """Yields (piece of the answer, whether it is a thought). If the caller stops early, the answer is
+        kept as far as it came, and the model stops. Raises ServerFailed; the message is removed then."""
         self.messages.append({"role": "user", "content": text})
         system = [{"role": "system", "content": self.system}] if self.system else []
         body: dict[str, Any] = {"model": str(self.model), "messages": [*system, *self.messages]}

@@ -68,7 +68,7 @@ def start(
     say: Callable[[str], None],
     patience: float = 0.0,
 ) -> tuple[Status, bool]:
-    """The server of a port; it is started if none answers. Returns it, and whether it is new. `stays`: it
+    """The server of a port; it is started if none answers. Returns (server, whether it is new). `stays`: it
     runs on without leases. `patience`: seconds in which a program that has the port may become healthy.
     Raises PortHeld, ServerFailed."""
     folder = folder_of(number, environment)
@@ -235,7 +235,7 @@ def _wait(number: int, folder: Path, process: subprocess.Popen[bytes] | None) ->
 
 @contextmanager
 def _starting(lock: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold the lock of starting; waits for another that starts the server, and says so once."""
+    """Hold the lock for starting the server; waits for another process that starts it, and says so once."""
     announced, end = False, time.monotonic() + 2 * START_SECONDS
     while True:
         try:

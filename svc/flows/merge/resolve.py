@@ -70,7 +70,7 @@ class Resolved(msgspec.Struct, frozen=True):
 
 
 def conflicts(copy: WorkingCopy) -> tuple[list[RecordedConflict], list[RecordedConflict]]:
-    """(conflicts whose copy exists, conflicts whose copy was deleted). The records of the latter are
+    """(conflicts whose copy exists, conflicts whose copy was deleted). The records of deleted copies are
     dropped."""
     recover(copy)
     records = copy.db.conflicts.list()
@@ -84,7 +84,7 @@ def conflicts(copy: WorkingCopy) -> tuple[list[RecordedConflict], list[RecordedC
 
 
 def all_unresolved(copy: WorkingCopy) -> dict[str, str]:
-    """The copies in the folder of unresolved conflicts → the path that each conflicts with."""
+    """Copy → the path that it conflicts with, for every unresolved conflict whose copy is in the folder."""
     return {
         conflict.kept_as: conflict.path
         for conflict in copy.db.conflicts.list()
@@ -93,7 +93,7 @@ def all_unresolved(copy: WorkingCopy) -> dict[str, str]:
 
 
 def unresolved_copies(copy: WorkingCopy, paths: Iterable[str]) -> dict[str, str]:
-    """Those of the paths that are copies of unresolved conflicts → the path that each conflicts with."""
+    """Copy → the path that it conflicts with, for the given paths that are copies of unresolved conflicts."""
     recorded = {record.kept_as: record.path for record in copy.db.conflicts.list()}
     if not recorded:
         return {}
@@ -171,8 +171,8 @@ def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
 
 
 def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | None = None) -> Resolved:
-    """Write `text` to the path, move the copy to the trash, drop the record. Without `text` the path gets
-    what the copy has if that is the version `how`, else it stays.
+    """Write `text` to the path, move the copy to the trash, drop the record. Without `text` the path gets the
+    conflict copy's version if `how` asks for that, else it keeps its own.
 
     A repeat finishes what was interrupted. Raises ClientError if a file changed since `conflict` was read,
     Conflict if a file is above the path, or what cannot move to the trash is in a directory.
@@ -225,7 +225,7 @@ def _take_copy(copy: WorkingCopy, conflict: OpenConflict, how: How) -> Resolved:
 
 
 def _with_inside(copy: WorkingCopy, record: RecordedConflict) -> list[RecordedConflict]:
-    """The record, and those of copies in its copy if that is a directory."""
+    """The record of a conflict, and, if its copy is a directory, the records of the copies in it."""
     return [clash for clash in copy.db.conflicts.list() if is_inside(clash.kept_as, record.kept_as)]
 
 

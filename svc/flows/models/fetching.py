@@ -72,7 +72,7 @@ class WrongBytes(Exception):
 
 
 def fetch_parts(models: Models, parts: list[Part], tell: Tell) -> list[str]:
-    """The SHA-256 of the blobs, in order; those that are not in the cache are fetched. Raises DiskError
+    """The SHA-256 of the blobs, in order; blobs that are not in the cache are fetched. Raises DiskError
     before anything is fetched, and if the disk gets full; ServerMisbehaved for wrong bytes; BadModel."""
     drop_old(models, {part.key for part in parts})
     require_room(models, parts)
@@ -159,9 +159,9 @@ def _work(models: Models, part: Part, file: Path, report: Report) -> str:
 
 
 def known_files(models: Models, size: int, note: Callable[[str], None]) -> Iterator[KnownFile]:
-    """Blobs of the cache that may hold chunks of a file of this size, those of a similar size first. Those
-    without a list of chunks are read whole, which `note` says: CUT of them, and CUT_FACTOR times `size`
-    bytes, at most."""
+    """Blobs of the cache that may hold chunks of a file of this size, blobs of a similar size first. A blob
+    without a list of chunks is read whole, which `note` says: at most CUT of them, and CUT_FACTOR times
+    `size` bytes."""
     candidates = []
     for path in models.blobs.glob("sha256-*.about"):
         digest = path.name.removeprefix("sha256-").removesuffix(".about")

@@ -44,8 +44,9 @@ class Pulled(NamedTuple):
 def pull_file(
     models: Models, file: Path, name: str | None, projector: Path | None, progress: Progress
 ) -> Pulled:
-    """Take the file in, with the other shards of its model. `name`: without one, the file's. `projector`: the
-    file that lets the model see. Raises UsageError, BadModel, DiskError."""
+    """Take the file into the cache, with the other shards of its model. `name`: of the model; without one,
+    the file's. `projector`: the file that lets the model see images. Raises UsageError, BadModel,
+    DiskError."""
     chosen = name_of(file, name)
     files = shards_of(file)
     for shard in files:

@@ -90,7 +90,7 @@ def _look(where: Where, models: Models, typed: ModelName) -> _Looked:
 
 
 def _require_no_file_name(name: ModelName) -> None:
-    """Raises UsageError for a name that looks like that of a file, which no registry is asked for."""
+    """Raises UsageError for a name that looks like a file's: no registry is asked for it."""
     if not name.owner and _SUFFIX.search(name.name):
         raise UsageError(
             f"there is no file {name.name} here, and a registry has no models that are named like files; "
@@ -106,7 +106,8 @@ def _find_installed(models: Models, name: ModelName) -> Record | None:
 
 
 def _require_same_source(name: ModelName, before: Record | None, looked: Record) -> None:
-    """A name that was pulled from a repository stays that repository's: another one may have its name now."""
+    """Raise UsageError if the name was pulled from another repository before: the repository that has the
+    name now may be a stranger's."""
     if before is None or before.source is None or looked.source is None:
         return
     if (before.source.server, before.source.repo_id) != (looked.source.server, looked.source.repo_id):

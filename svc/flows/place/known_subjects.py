@@ -34,8 +34,8 @@ N = TypeVar("N", bound=Numbered)
 
 
 class Known(msgspec.Struct):
-    """`subjects`: number → title. `labels`: name → description. `base`: the id of the repository in which the
-    proposals of a fork are; empty for other repositories."""
+    """What this machine has listed of a repository. `subjects`: number → title. `labels`: name → description.
+    `base`: the id of the repository in which the proposals of a fork are; empty for other repositories."""
 
     subjects: dict[str, str] = msgspec.field(default_factory=dict)
     labels: dict[str, str] = msgspec.field(default_factory=dict)

@@ -90,7 +90,7 @@ def is_relative(typed: str) -> bool:
 
 
 def resolve_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef:
-    """As `find_ref`; raises NotFound if there is none."""
+    """The branch, tag or seal of this name (`find_ref`). Raises NotFound if there is none."""
     return find_ref(where, repo, typed) or _raise_missing(repo, typed)
 
 

@@ -15,10 +15,12 @@ COMPARED = 20  # of them that are compared, one request each
 
 
 def seals_held_by(where: Where, repo: Repo, kind: RefType, name: str) -> list[str]:
-    """Ids of the newest seals of the branch or tag that no other one leads to, the newest first, at most a
-    page of them. Empty for the default branch, which nobody can delete, and for one without seals. Of more
-    than COMPARED others, those beyond may lead to a seal as well. Raises NotFound if there is no such branch
-    or tag."""
+    """Ids of the seals that only this branch or tag reaches, newest first, at most a page.
+
+    Empty for the default branch, which nobody can delete, and for a branch without seals. Compares with at
+    most COMPARED other heads, so that a listed seal may be reached by a further one. Raises NotFound if there
+    is no such branch or tag.
+    """
     there = where.reader.send(refs.GET, id=repo.id, type=kind, name=name)
     if there.head is None or there.default:
         return []

@@ -91,7 +91,7 @@ class Where:
 
     @cached_property
     def linked(self) -> tuple[Path, RepoLink] | None:
-        """The linked folder that contains the current one, and its link; None outside."""
+        """(the linked folder that contains the current one, its link); None outside of one."""
         from localstore.folder import link
 
         if self.gone:
@@ -172,8 +172,8 @@ class Where:
         return "-R" if self.given.get("repo") else "SVC_REPO"
 
     def linked_folder(self) -> tuple[Path, RepoLink]:
-        """The linked folder and its link; the command then uses the link's server. Raises NotLinked, or
-        UsageError if a flag or variable names another repository or server."""
+        """(linked folder, its link); the command then uses the link's server. Raises NotLinked, or UsageError
+        if a flag or variable names another repository or server."""
         if self.linked is None:
             raise FolderGone if self.gone else NotLinked(str(self.folder))
         link = self.linked[1]

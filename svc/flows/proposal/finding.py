@@ -100,7 +100,8 @@ def from_branch(
     state: Literal["open", "all"] = "open",
     of: Owned | None = None,
 ) -> Iterator[Proposal]:
-    """Proposals of a head branch, the newest first; with `of` those from that repository."""
+    """Proposals of the head branch `branch`, newest first. `of`: only those whose branch is in that
+    repository."""
     query = checked(ProposalQuery(head=branch, state=state))
     for proposal in api.items(proposals.LIST, query, limit=1 if of is None else LOOKED_AT, id=repo.id):
         if of is None:

@@ -164,7 +164,7 @@ def _expected_seals(checked: Checked, request: Wanted, prepared: PreparedMerge) 
 
 
 def _rebase_seals(checked: Checked, prepared: PreparedMerge, files: Files) -> list[_Seal]:
-    """The branch's seals on the new base, without those that change nothing."""
+    """The branch's seals on the new base, without seals that change nothing."""
     rebased = []
     for seal in _line(checked, prepared.head_seal, prepared.merge_bases)[0]:
         payload = checked.payload(seal)
@@ -177,8 +177,8 @@ def _rebase_seals(checked: Checked, prepared: PreparedMerge, files: Files) -> li
 
 
 def _line(checked: Checked, head: str, ends: Sequence[str]) -> tuple[list[str], bool]:
-    """The seals from `head` back to one of `ends`, exclusive, along first parents, oldest first; and whether
-    they lead there."""
+    """(seals, complete): the seals from `head` back to one of `ends`, exclusive, along first parents, oldest
+    first; and whether they lead to one of `ends`."""
     ids: list[str] = []
     at: str | None = head
     while at is not None and at not in ends and len(ids) < LINE_MAX:

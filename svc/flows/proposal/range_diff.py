@@ -44,8 +44,9 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """`mark`: `=` same change, `!` different change, `<` removed, `>` new. `old`, `new`: positions from 1.
-    `diff`: the difference of the changes, for `!`."""
+    """Two seals that belong together, or one without a partner. `mark`: `=` same change, `!` different
+    change, `<` removed, `>` new. `old`, `new`: positions from 1. `diff`: the difference of the changes, for
+    `!`."""
 
     mark: Mark
     old: int | None
@@ -111,7 +112,8 @@ class _Room:
 
 
 def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
-    """The changes of these files, line by line, without positions; and whether they are complete."""
+    """(lines, complete): the changes of these files, line by line, without positions; and whether nothing was
+    left out."""
     lines: list[str] = []
     for file in sorted(files, key=lambda changed: changed.path):
         lines.append(f"{file.status} {file.old_path or file.path} {file.path}")

@@ -123,7 +123,7 @@ def _text(content: bytes) -> bytes:
 
 
 def _take_string(content: bytes) -> tuple[bytes, bytes]:
-    """The first string, and the rest. Raises ClientError."""
+    """(first string of a message, bytes after it). Raises ClientError."""
     if len(content) < 4 or len(content) < 4 + (length := struct.unpack(">I", content[:4])[0]):
         raise ClientError("your ssh-agent sent an answer that cannot be read")
     return content[4 : 4 + length], content[4 + length :]

@@ -43,9 +43,9 @@ Show = Callable[[Sequence[SealCheck]], None]
 
 
 class Options(msgspec.Struct, frozen=True):
-    """`required`: only enabled checks count; `only`: only the check of this name. `fail_fast`: stop at the
-    first failure. `interval`, `timeout`: seconds; None: no limit. `appear`: seconds in which checks may still
-    appear where there is none."""
+    """How checks are watched. `required`: only enabled checks count; `only`: only the check of this name.
+    `fail_fast`: stop at the first failure. `interval`, `timeout`: seconds; None: no limit. `appear`: seconds
+    in which checks may still appear where there is none."""
 
     required: bool = False
     only: str | None = None
@@ -125,8 +125,8 @@ def taken(items: Sequence[SealCheck], event: Event, seal: str) -> list[SealCheck
 
 
 class Watcher:
-    """Use `run`. `show` is called with the counted checks whenever they change, `note` with a sentence when
-    the connection was lost."""
+    """Watches checks until there is a verdict (`run`). `show` is called with the counted checks whenever they
+    change, `note` with a sentence when the connection was lost."""
 
     def __init__(
         self,

@@ -121,7 +121,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         self._frame()
 
     def _frame(self) -> None:
-        """Frames around the panes, the brighter one around that with the focus."""
+        """Paint frames around the panes; the pane with the focus has the brighter one."""
         for name, title in (("tree", self.folder or self.of.repo.name), ("file", "")):
             pane = self.query_one(f"#{name}_pane")
             colour = css_colour(self.svc.colours, "accent" if pane.has_focus_within else "line")

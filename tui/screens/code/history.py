@@ -23,7 +23,7 @@ TALL = 24  # rows of a screen with both
 
 
 class History(Differing, FileView):
-    """Shows changes in `diff`, and seals in `file`."""
+    """The history of a file: shows changes in `diff`, and seals in `file`."""
 
     _diff_of = ""  # the seal whose changes `diff` shows
     _rests: Timer | None = None  # until the cursor among the seals rests

@@ -47,7 +47,7 @@ def _named(person: Person) -> str:
 
 
 class Live(FileView):
-    """`live`: whether the live state is shown instead of the seal."""
+    """The live state of a branch in the tab Code. `live`: whether it is shown instead of the seal."""
 
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
@@ -318,7 +318,7 @@ class Live(FileView):
         self._tell_here()
 
     def _tell_here(self) -> None:
-        """Tell others where the user looks, unless it is where somebody else is."""
+        """Tell others where the user looks, unless the user follows somebody."""
         if self._looking is not None and self._followed is None and self.path is not None:
             key = self.query_one("#file", Lines).key
             self._looking.here(self.path, key if isinstance(key, int) else 0)

@@ -44,7 +44,7 @@ class Playing:
 
 
 class Replay(FileView):
-    """`p` starts and stops it, `[` and `]` step."""
+    """Plays the history of the open file: `p` starts and stops it, `[` and `]` step."""
 
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
@@ -130,7 +130,7 @@ class Replay(FileView):
         return True
 
     def by_hand(self, by: int) -> bool:
-        """As `step`, and stop playing."""
+        """Stop playing, and show the step before or after this one. Returns False if nothing is played."""
         if self._playing is not None and self._timer is not None:
             self._pause()
         return self.step(by)

@@ -18,8 +18,8 @@ NAME = 20  # columns of a parameter's name
 
 
 class Form(Over):
-    """`values`: those that are known. The cursor starts at the first missing one, else at the row that runs
-    the command."""
+    """A form for one command. `values`: values of parameters that are known already. The cursor starts at the
+    first missing one, else at the row that runs the command."""
 
     ACTIONS = (Action("open", ("enter",), "change, run", footer=True),)
 

@@ -86,7 +86,8 @@ def row(item: InboxItem, now: float, space: Space = ROOMY) -> Item:
 
 
 def is_over(item: InboxItem) -> bool:
-    """Whether it asked something of the account that nobody waits for any more: it was closed or merged."""
+    """Whether the row asked something of the account that nobody waits for any more: its issue or proposal
+    was closed or merged."""
     return item.reason in NEEDS_ME and item.subject.state == "closed"
 
 

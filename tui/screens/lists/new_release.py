@@ -15,8 +15,9 @@ from tui.widgets.lines import Item
 
 
 class NewRelease(Composing):
-    """`refs`: the branches and tags that it can be of; `taken`: versions that are released. The command makes
-    it, since files are read and signed on this machine; its draft goes once the version is released."""
+    """The form of a new release. `refs`: the branches and tags that it can be of; `taken`: versions that are
+    released. The svc command makes the release, since files are read and signed on this machine; the draft is
+    dropped once the version is released."""
 
     ACTIONS = (
         Action("open", ("enter",), "change", "svc repo release create", "signed_in", footer=True),

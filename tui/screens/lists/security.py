@@ -1,4 +1,5 @@
-"""The Security tab: advisories about a repository, franking evidence, and the rules of its branches."""
+"""The Security tab: advisories about a repository and the protection rules of its branches; of franking
+evidence only a note that this version of svc has none."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Note(NamedTuple):
-    """The key of a row of a thread below its lines."""
+    """The key of a list row that shows a thread below the lines that it is about."""
 
     thread: str
     row: int

@@ -267,7 +267,7 @@ class ProposalScreen(Reviewing, Talk):
         return rows if self._versions else []
 
     def _talk(self) -> list[tuple[str, Sequence[TextRow | Row]]]:
-        """Comments and reviews with their times."""
+        """(time, rows) of each comment and review."""
         timed_rows: list[tuple[str, Sequence[TextRow | Row]]] = [
             (comment.created_at, self.comment_rows(comment)) for comment in self.comments
         ]

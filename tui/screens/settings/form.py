@@ -27,7 +27,7 @@ LABEL = 20  # columns of a label
 
 
 class Field(NamedTuple):
-    """`none`: how an empty value is shown."""
+    """A field of a form. `none`: how an empty value is shown."""
 
     name: str
     label: str
@@ -46,7 +46,7 @@ class Form:
         self._fault = fault
 
     def show(self, values: Mapping[str, Any], queued: Mapping[str, Any] | None = None) -> None:
-        """Set the values from the server and those that are queued. Changes that equal them now are
+        """Set the values from the server, and the values that are queued. Changes that now equal these are
         dropped."""
         self._known = dict(values)
         self._queued = {name: value for name, value in (queued or {}).items() if name in self.fields}

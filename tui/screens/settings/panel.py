@@ -43,8 +43,8 @@ class SettingsTab(Protocol):
 
 
 class Panel:
-    """`load()` asks the server, `rows()` are painted, `chosen(kind, name)` is enter on a row. `RIGHTS`: for
-    each kind of row the operation in the table of rights."""
+    """A part of the settings. `load()` asks the server, `rows()` are painted, `chosen(kind, name)` is enter
+    on a row. `RIGHTS`: for each kind of row the operation in the table of rights."""
 
     NAME: ClassVar[str] = ""
     RIGHTS: ClassVar[Mapping[str, str]] = {}

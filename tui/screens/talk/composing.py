@@ -101,7 +101,7 @@ class Composing(SplitScreen):
         self.renew()
 
     def preview_of(self, key: Hashable) -> None:
-        """It as others will see it."""
+        """Show the text as others will see it."""
         title, body, width = self.value(self.TITLE), self.value(self.BODY), self.preview_width
         rows: list[Row | tuple[Part, ...]] = []
         rows += folded([(safe(title), "title") if title else (f"no {self.TITLE} yet", "dim")], width)

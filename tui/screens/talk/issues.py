@@ -28,7 +28,7 @@ SHORT = 90  # columns below which rows say things in short
 
 
 def _folded(names: Sequence[str], colours: Colours) -> list[Part]:
-    """The first label, and the number of others."""
+    """The first label, and the number of further ones."""
     return [*label_parts(names[:1], colours), (f"+{len(names) - 1}" if len(names) > 1 else "", "dim")]
 
 

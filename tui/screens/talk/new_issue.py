@@ -18,7 +18,8 @@ from tui.widgets.lines import Item
 
 
 class NewIssue(Composing):
-    """`seal`: whose templates are offered; `people`: handles that are offered."""
+    """The form of a new issue. `seal`: the seal whose templates are offered; `people`: handles that are
+    offered."""
 
     ACTIONS = (
         Action("open", ("enter",), "change", "svc issue create", "signed_in", footer=True),

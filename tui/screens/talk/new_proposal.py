@@ -16,7 +16,8 @@ from tui.widgets.lines import Item
 
 
 class NewProposal(Composing):
-    """`head`: the branch that is proposed; `branches`: those that it can be proposed for."""
+    """The form of a new proposal. `head`: the branch that is proposed; `branches`: the branches that it can
+    be proposed for."""
 
     ACTIONS = (
         Action("open", ("enter",), "change", "svc pr create", "signed_in", footer=True),

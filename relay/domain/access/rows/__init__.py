@@ -1,1 +1,1 @@
-"""Statements on access: collaborators, invitations, transfers, organisations and their members."""
+"""SQL statements on access: collaborators, invitations, transfers, organisations and their members."""

@@ -1,4 +1,4 @@
-"""Statements on collaborators, invitations, requests for access and transfers."""
+"""SQL statements on collaborators, invitations, requests for access and transfers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements on organisations: members, invitations, and the roles that admins have by them."""
+"""SQL statements on organisations: members, invitations, and the roles that admins have by them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements on roles through organisations: rows of `collaborator` whose source is a row of `through`.
+"""SQL statements on roles through organisations: rows of `collaborator` whose source is a row of `through`.
 
 An admin has the role owner in all that its organisation owns, a member the base role of the organisation if
 nothing higher was given to it. What was given is put aside in `through`, and comes back.

@@ -1,4 +1,4 @@
-"""Statements on API keys."""
+"""SQL statements on API keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from relay.db.schema.account import api_key
 
 @dataclass(slots=True, frozen=True)
 class ApiKeyRow:
-    """`scopes`: words with a space between them. Times in milliseconds."""
+    """An API key. `scopes`: words with a space between them. Times in milliseconds."""
 
     id: str
     name: str

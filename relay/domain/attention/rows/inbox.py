@@ -1,4 +1,4 @@
-"""Statements on inboxes: the rows that an account reads, and the rows that an event adds for others."""
+"""SQL statements on inboxes: the rows that an account reads, and the rows that an event adds for others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements on invitations to organisations as rows of an inbox: of the account while they wait, of the
+"""SQL statements on invitations to organisations as rows of an inbox: of the account while they wait, of the
 inviter once they are declined."""
 
 from __future__ import annotations

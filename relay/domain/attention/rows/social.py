@@ -1,4 +1,4 @@
-"""Statements on stars and watches."""
+"""SQL statements on stars and watches."""
 
 from __future__ import annotations
 

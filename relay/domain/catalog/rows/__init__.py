@@ -1,1 +1,1 @@
-"""Statements on listings, publications, dependencies and advisories."""
+"""SQL statements on listings, publications, dependencies and advisories."""

@@ -1,4 +1,4 @@
-"""Statements on advisories. They leave out those of repositories that not everybody sees."""
+"""SQL statements on advisories. They leave out those of repositories that not everybody sees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements on what repositories depend on."""
+"""SQL statements on what repositories depend on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements on listings."""
+"""SQL statements on listings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from relay.db.schema.repo import repo
 
 
 class ListingRow(msgspec.Struct, frozen=True):
-    """`screenshots`: paths, one a line."""
+    """A listing in the catalog. `screenshots`: paths, one a line."""
 
     id: str
     name: str

@@ -1,4 +1,4 @@
-"""Statements on checks of a repository, and their states on seals."""
+"""SQL statements on checks of a repository, and their states on seals."""
 
 from __future__ import annotations
 

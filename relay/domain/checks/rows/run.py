@@ -1,4 +1,4 @@
-"""Statements on runs."""
+"""SQL statements on runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements on comments, and on reactions to them and to issues."""
+"""SQL statements on comments, and on reactions to them and to issues."""
 
 from __future__ import annotations
 

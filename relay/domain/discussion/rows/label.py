@@ -1,4 +1,4 @@
-"""Statements on labels."""
+"""SQL statements on labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements on security reports."""
+"""SQL statements on security reports."""
 
 from __future__ import annotations
 

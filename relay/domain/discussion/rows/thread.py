@@ -1,4 +1,4 @@
-"""Statements on threads: their rows, where their lines are, and how many are open."""
+"""SQL statements on threads: their rows, where their lines are, and how many are open."""
 
 from __future__ import annotations
 

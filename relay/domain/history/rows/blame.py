@@ -1,4 +1,4 @@
-"""Statements on line blame: the versions of a path along first parents, and kept owners."""
+"""SQL statements on line blame: the versions of a path along first parents, and kept owners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements on accounts and their handles."""
+"""SQL statements on accounts and their handles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements on the device codes of the CLI sign-in."""
+"""SQL statements on the device codes of the CLI sign-in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from relay.db.schema.account import device_code
 
 @dataclass(slots=True, frozen=True)
 class DeviceCodeRow:
-    """`state`: pending, approved, denied. `interval` in seconds, times in milliseconds."""
+    """A device code of the CLI sign-in. `state`: pending, approved, denied. `interval` in seconds, times in
+    milliseconds."""
 
     hash: bytes
     user_code: str

@@ -1,4 +1,4 @@
-"""Statements on sign-ins by identity providers."""
+"""SQL statements for signing in through an identity provider."""
 
 from __future__ import annotations
 

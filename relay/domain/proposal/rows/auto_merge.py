@@ -1,4 +1,4 @@
-"""Statements on signed merges that wait until nothing blocks them."""
+"""SQL statements on signed merges that wait until nothing blocks them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _THIS = and_(auto_merge.c.repo_id == _REPO, auto_merge.c.number == bindparam("of
 
 
 class AutoRow(NamedTuple):
-    """`principal`, `body`: JSON of the caller and of the request that finalizes."""
+    """A signed merge that waits. `principal`, `body`: JSON of the caller and of the request that finalizes
+    it."""
 
     number: int
     prepare_id: str

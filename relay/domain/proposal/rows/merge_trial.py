@@ -1,4 +1,4 @@
-"""Statements on the results of trial merges of proposals."""
+"""SQL statements on the results of trial merges of proposals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements on protection rules."""
+"""SQL statements on protection rules."""
 
 from __future__ import annotations
 

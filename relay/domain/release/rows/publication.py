@@ -1,4 +1,4 @@
-"""Statements on signed publications."""
+"""SQL statements on signed publications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements on releases and their assets."""
+"""SQL statements on releases and their assets."""
 
 from __future__ import annotations
 

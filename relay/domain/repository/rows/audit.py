@@ -1,4 +1,4 @@
-"""Statements on the events of a repository, for its owner."""
+"""SQL statements on the events of a repository, for its owner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements on the rules for paths, and on their changes."""
+"""SQL statements on the rules for paths, and on their changes."""
 
 from __future__ import annotations
 

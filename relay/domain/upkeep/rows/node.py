@@ -1,4 +1,4 @@
-"""Statements about the node as a whole."""
+"""SQL statements about the node as a whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements that delete expired rows, and everything of purged repositories."""
+"""SQL statements that delete expired rows, and everything of purged repositories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements of the audit."""
+"""SQL statements of the audit."""
 
 from __future__ import annotations
 

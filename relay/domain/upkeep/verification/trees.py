@@ -123,8 +123,9 @@ def _check_directories(
 
 
 def _verify_directory(place: _Wanted, raw: bytes | None) -> tuple[tuple[bytes, ...], bool, Directory | None]:
-    """Verify one directory. Returns its tree key (all candidates for a partial one), whether it is partial,
-    and the decoded directory, None if it is missing. Raises SvcError for a wrong digest."""
+    """Check a directory's digest. Returns (keys, partial, directory): the tree key that the digest was made
+    with (all candidates if the directory is partial or missing), whether the repository has only part of it,
+    and the decoded directory (None if missing). Raises SvcError for a wrong digest."""
     if raw is None:
         return place.keys, False, None
     directory = tree.decode(raw)

@@ -1,4 +1,4 @@
-"""Statements on webhooks, their deliveries, and the rows that messages are made of."""
+"""SQL statements on webhooks, their deliveries, and the rows that messages are made of."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HOOK: Any = bindparam("of_hook")
 
 @dataclass(slots=True, frozen=True)
 class WebhookRow:
-    """`events`: kinds with spaces between and around them."""
+    """A webhook. `events`: kinds with spaces between and around them."""
 
     id: str
     url: str
