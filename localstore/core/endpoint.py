@@ -54,5 +54,6 @@ class Endpoint(msgspec.Struct, Generic[T], frozen=True):
         return self.returns if self.instead is None else self.returns | self.instead
 
     def target(self, **values: str) -> str:
-        """The path with its parameters filled in, percent-encoded. KeyError for one that is missing."""
+        """The path with its parameters filled in, percent-encoded. Raises KeyError if a parameter is
+        missing."""
         return _PARAMETER.sub(lambda match: quote(values[match[1]], safe="/" if match[2] else ""), self.path)

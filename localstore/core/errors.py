@@ -265,7 +265,8 @@ def _tree(root: type[SvcError]) -> dict[str, type[SvcError]]:
 
 
 def by_code(code: str, status: int) -> type[SvcError]:
-    """The class for a problem document's `code`, else the nearest one for its HTTP status."""
+    """The error class for a problem document's `code`; if no class has it, the nearest class for the HTTP
+    status."""
     classes = _tree(SvcError)
     if code in classes:
         return classes[code]

@@ -60,7 +60,7 @@ class Conflicts:
         self._sql = sql
 
     def put(self, conflict: RecordedConflict) -> None:
-        """Record a conflict, replacing the one of its copy. The caller has stored the three texts."""
+        """Record a conflict, replacing the record of the same copy. The caller has stored the three texts."""
         self._sql.execute("INSERT OR REPLACE INTO conflicts VALUES(?,?,?,?,?,?,?,?)", conflict)
 
     def list(self) -> list[RecordedConflict]:

@@ -25,8 +25,9 @@ def claim_conflict_name(copy: WorkingCopy, path: str, at: str | None = None) -> 
 
 
 def claim_name_for(copy: WorkingCopy, path: str, mine: bytes | None) -> str:
-    """A free conflict name for what `path` had here, whose digest is `mine`; added to `WorkingCopy.conflicts`
-    and recorded. What has a recorded conflict already gets the name that the record gives."""
+    """A free conflict name for the local version of `path`, whose digest is `mine`; added to
+    `WorkingCopy.conflicts` and recorded. A version whose conflict is recorded already gets the name in that
+    record."""
     same = [clash for clash in copy.db.conflicts.of(path) if clash.mine == mine]
     unused = [clash for clash in same if not copy.is_taken(clash.kept_as)]
     if unused:
@@ -89,7 +90,8 @@ def move_aside(copy: WorkingCopy, path: str, of: str | None = None) -> None:
 
 
 def _move(copy: WorkingCopy, path: str, name: str) -> bool:
-    """Rename. Returns False if the name was taken meanwhile, or nothing is there any more."""
+    """Rename `path` to `name`. Returns False if the name was taken meanwhile, or nothing is at the path any
+    more."""
     try:
         copy.files.move(path, name)
     except (FileExistsError, FileNotFoundError):

@@ -275,7 +275,7 @@ class SizeCaps:
         return total
 
     def _size_at(self, path: str) -> int:
-        """Bytes of the path in `_total`."""
+        """Bytes that the path contributes to `_total`, the sum of the byte files."""
         if path not in self._sizes and self._only is not None:
             return self._copy.db.byte_files.sizes_at([path]).get(path, 0)
         return self._sizes.get(path, 0)

@@ -109,8 +109,8 @@ def _nothing_instead(copy: WorkingCopy, update: LiveUpdate) -> LiveUpdate:
 
 
 def _had_arrived(update: LiveUpdate, answer: UpdateAnswer) -> bool:
-    """Whether the answer is about `update` itself, which was accepted. `settled`: the answer says that the
-    number was used before."""
+    """Whether the answer shows that `update` itself had been accepted before. The result `settled` says so,
+    too: the number was used already."""
     if answer.result != "ok":
         return answer.result == "settled"
     return update.kind == "delete" or bool(answer.digest)

@@ -82,9 +82,10 @@ def _history(start: ColumnElement[bool], dialect: Dialect) -> CTE:
 
 
 def _up(walk: CTE, above: Any, dialect: Dialect) -> tuple[FromClause, ColumnElement[int]]:
-    """The walk joined with parents and merge sources: one step up, and whether that was a merge. A recursion
-    may have one step only. PostgreSQL looks up parents and sources for each seal if they are LATERAL, and
-    reads both tables whole otherwise; SQLite has no LATERAL, and goes up from each seal twice."""
+    """(the walk joined with parents and merge sources: one step up; whether the step was a merge). A
+    recursion may have one step only. PostgreSQL looks up parents and sources for each seal if they are
+    LATERAL, and reads both tables whole otherwise; SQLite has no LATERAL, and goes up from each seal
+    twice."""
     if dialect == "postgresql":
         parents = select(seal_parent.c.parent_id.label("id"), _NO.label("merged")).where(
             seal_parent.c.seal_id == walk.c.id
@@ -104,7 +105,8 @@ def _up(walk: CTE, above: Any, dialect: Dialect) -> tuple[FromClause, ColumnElem
 
 
 def _first_parents() -> CTE:
-    """(seal, steps down) of `head`, its first parent, that one's, and so on, at most `steps` down."""
+    """(seal, steps down) of `head`, its first parent, the first parent of that seal, and so on, at most
+    `steps` down."""
     top = select(seal.c.id, literal(0).label("down")).where(_HEAD)
     line = top.cte("line", recursive=True)
     step = (

@@ -27,8 +27,8 @@ _ID_DIGITS = 64
 @dataclass(slots=True, frozen=True)
 class SealRow:
     """A seal with what its reader needs to verify it: the key and its self-signed registration. `root`: the
-    tree that the repository has of it; `signed_root`: the one that was signed, which differs where it has
-    some entries as digests alone."""
+    tree that the repository has of it; `signed_root`: the tree that was signed, which differs where the
+    repository has some entries as digests alone."""
 
     id: str
     repo_id: str

@@ -18,10 +18,10 @@ def not_modified(if_none_match: str | None, etag: str) -> bool:
 
 
 def span(header: str | None, if_range: str | None, etag: str | None, length: int) -> tuple[int, int] | None:
-    """The bytes [start, end) that a Range header asks for, or None for all of them.
+    """The bytes [start, end) that a Range header asks for, as (start, end); None for all of them.
 
-    Several ranges, other units and a stale If-Range mean everything, as the RFC allows. Raises ValueError
-    for a range outside of `length` bytes.
+    Several ranges, other units and a stale If-Range mean everything, as the RFC allows. Raises ValueError for
+    a range outside of `length` bytes.
     """
     match = _RANGE.fullmatch(header.strip()) if header else None
     if match is None or (if_range is not None and if_range != etag):

@@ -105,7 +105,7 @@ class Watched:
         self._inbox.put(EndTurn(turn))
 
     def pause(self, paused: bool) -> None:
-        """Keep edits here and leave out those of others, or go on. Saves are captured all the same."""
+        """Stop exchanging edits with others (`paused`), or go on with it. Saves are captured all the same."""
         if paused != self.paused:
             self.paused = paused
             self._inbox.put(Pause(paused))

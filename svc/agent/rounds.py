@@ -232,7 +232,8 @@ class FolderRounds:
         state.tell(copy, again)
 
     def _place_now(self, copy: WorkingCopy) -> None:
-        """The parameters for opening the channel, from the record."""
+        """Read from the record with which parameters the channel is to be opened (`place`), and join the line
+        if they changed."""
         state = self._state
         if copy.key is None or not copy.replica or copy.repo.shown_seal:
             state.place = None

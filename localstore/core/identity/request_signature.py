@@ -184,8 +184,8 @@ def sign(
 def parse(headers: Headers) -> ParsedSignature:
     """Parse the signature of a request from all its (name, value) headers, in any case and order.
 
-    Raises NotBound if it is missing, if a relevant header appears twice, or if one is not exactly as `sign`
-    writes it.
+    Raises NotBound if the signature is missing, if a relevant header appears twice, or if a header is not
+    exactly as `sign` writes it.
     """
     fields = _collect_fields(headers)
     written = re.fullmatch(_INPUT, _require_field(fields, "signature-input"))

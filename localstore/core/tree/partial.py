@@ -160,7 +160,7 @@ def signed(digest: bytes, signed_digests: dict[bytes, bytes], read: Known | None
 def signed_children(
     directory: Directory, signed_digests: dict[bytes, bytes], read: Known | None = None
 ) -> Steps[Directory]:
-    """The directory with the signed digests of the directories in it. `signed_digests`, `read`: as of
+    """The directory with the signed digests of the directories in it. `signed_digests` and `read`: see
     `signed`."""
     if not is_partial(directory):
         return directory

@@ -64,7 +64,7 @@ def compiled(statement: ClauseElement) -> Compiled:
 
 
 def _expand(statement: ClauseElement, params: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
-    """Yields SQL and positional values, once for each slice of a long list parameter."""
+    """Yields (SQL, positional values), once for each slice of a long list parameter."""
     form = compiled(statement)
     values = {**form.defaults, **params}
     if not form.lists:
@@ -88,7 +88,7 @@ class _Connection(aiosqlite.Connection):
     async def carry_out(
         self, waiting: Sequence[Waiting], sql: str, values: Sequence[Any] = ()
     ) -> tuple[list[Row], int]:
-        """Run the waiting statements, then this one. Returns its rows and the number of changed rows."""
+        """Run the waiting statements, then this one. Returns (its rows, number of changed rows)."""
         in_thread: Any = self._execute
         outcome: tuple[list[Row], int] = await in_thread(self._carried_out, waiting, sql, values)
         return outcome

@@ -50,16 +50,16 @@ class Unfinished(Exception):
 
 
 async def refs_of(tx: Tx, view: View) -> list[Ref]:
-    """The branches and tags that git is given, in the order of their names: those that lead to a seal, less
-    those that git cannot have beside another."""
+    """The branches and tags that git is given, in the order of their names: refs that lead to a seal, without
+    refs that git cannot have beside another."""
     refs = [Ref(*row) for row in await tx.all(rows.REFS, repo_id=view.repo.id)]
     return without_clashes(refs, view.repo.default_branch)
 
 
 async def build(view: View, cache: Cache, most: int, *, seconds: float = SECONDS) -> int:
-    """Bring the bare repository to the refs of now, after whoever is building it. Returns the bytes of the
-    packs that were added. `most`: bytes that it may have; TooLarge is raised above that. Raises Unfinished
-    after `seconds`."""
+    """Bring the bare repository to the current refs, once no other process builds it. Returns the bytes of
+    the packs that were added. `most`: bytes that the repository may have; TooLarge is raised above that.
+    Raises Unfinished after `seconds`."""
     until = time.monotonic() + seconds
     while True:
         with cache.building() as lock:

@@ -90,7 +90,7 @@ class Cache:
         return self.folder.is_dir()
 
     def shows(self) -> str | None:
-        """The fingerprint of the refs that it has; None if it was never built."""
+        """The fingerprint of the refs in the cache; None if it was never built."""
         return _text(self.folder / "current")
 
     def refusal(self) -> str | None:
@@ -102,7 +102,7 @@ class Cache:
         return None
 
     def mark_read(self) -> None:
-        """Record that it is read now: the least recently read caches are deleted first."""
+        """Record that the cache is read now: the least recently read caches are deleted first."""
         with contextlib.suppress(FileNotFoundError):
             os.utime(self.folder / "read")
 
@@ -215,12 +215,12 @@ class Cache:
         return set((_text(self.folder / "joined") or "").split())
 
     def evict(self) -> bool:
-        """Delete it. Returns False if somebody reads or builds it now."""
+        """Delete the cache. Returns False if somebody reads or builds it now."""
         with self.building() as lock:
             return lock is not None and self.remove()
 
     def remove(self) -> bool:
-        """Delete it; the caller holds the builder's lock. Returns False if somebody reads it now."""
+        """Delete the cache; the caller holds the builder's lock. Returns False if somebody reads it now."""
         path = self.root / f"{self.repo_id}.readers"
         try:
             descriptor = _lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)

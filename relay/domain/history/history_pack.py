@@ -77,7 +77,8 @@ class _Manifest:
 
 
 async def history_pack(view: View, start: str | None, limit: int | None, skip: int | None) -> Reply:
-    """`start`: a seal id, else the head of the default branch."""
+    """A slice of the walk of seals with the files they added, as a tar stream (see the module). `start`: a
+    seal id, else the head of the default branch. `limit` and `skip`: numbers of seals."""
     sealed.require_plaintext(view)
     view.node.streams.require(view.payer)
     size, skip = _slice(limit, skip)

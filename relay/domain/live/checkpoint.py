@@ -1,7 +1,7 @@
 """Automatic checkpoints between seals: disposable marks, one for each agent turn and one when a branch goes
 quiet.
 
-They are not roots of the collector; a seal replaces those before it.
+They are not roots of the collector; a seal replaces the checkpoints before it.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ A branch is known by its id: renamed it is the same one, and a new branch with a
 - The head is deleted: its open proposals are closed. Their versions can be read, and one is opened again when
   a branch of that name stands at the same seal.
 - A head in another repository moves or goes: a job does the same (`elsewhere`).
-- The base is deleted: where it was merged by a proposal, what was based on it goes to that one's base; else
-  it is closed.
+- The base is deleted: if a proposal had merged it into another branch, the proposals based on it get that
+  branch as their base; else they are closed.
 """
 
 from __future__ import annotations

@@ -2,7 +2,9 @@
 
 It is done after the commit that moved the head, by a job or for the first reader, because it reads files. It
 goes from the seal where the lines were last found along its descendants; if the new head is not one of them
-(after a rebase), it compares with that directly. Files are followed through renames as in blame."""
+(after a rebase), it compares that seal with the new head directly. Files are followed through renames as in
+blame.
+"""
 
 from __future__ import annotations
 

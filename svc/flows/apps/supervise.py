@@ -103,7 +103,8 @@ class Supervisor:
             return self._run_program(launch, values)
 
     def _prepare(self, stack: ExitStack, needs: Needs) -> dict[str, str]:
-        """Have the server answer, and the models be there. Returns what stands for the placeholders."""
+        """Have the server answer, and the models be there. Returns the values of the placeholders in
+        `launch:`, by name."""
         environment, home = self._where.environment, self._where.home.root
         port = port_of(None, Path(self._app.folder), environment)
         stack.enter_context(lease(server.folder_of(port, environment), self._app.id.replace("/", "+")))
@@ -291,7 +292,7 @@ def _hold(lock: Path, command: str) -> Iterator[None]:
 
 @contextmanager
 def _told_to_end() -> Iterator[None]:
-    """SIGTERM and SIGHUP raise Stopped, once."""
+    """A context in which SIGTERM and SIGHUP raise Stopped, once."""
 
     def stop(_number: int, _frame: FrameType | None) -> NoReturn:
         for number in numbers:

@@ -1,4 +1,4 @@
-"""Requests to the local LLM server. http.client, so that a command starts fast."""
+"""Requests to the local LLM server. Uses http.client, so that a command starts fast."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ PortState = Literal["llm", "free", "foreign", "silent"]
 
 
 def probe(port: int, seconds: float = PROBE_SECONDS) -> PortState:
-    """The kind of program on a port: an LLM server, none, another program, or one that does not answer or is
-    not healthy yet."""
+    """What is on a port: an LLM server, nothing, another program, or a program that does not answer or is not
+    healthy yet."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
     try:
         connection.request("GET", "/api/tags")

@@ -119,8 +119,8 @@ def shards_of(file: Path) -> list[Path]:
 
 
 def name_of(file: Path, name: str | None) -> ModelName:
-    """Without a name the file's, without what numbers its shard. Raises UsageError for one that no model can
-    have."""
+    """The name of a model: `name`, or else the file's name without the number of its shard. Raises UsageError
+    for a name that no model can have."""
     match = _SHARD.fullmatch(file.stem)
     return parse(name) if name else parse(from_file(match[1] if match else file.stem))
 

@@ -79,8 +79,8 @@ def registries(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def origin_of(name: ModelName, environment: Mapping[str, str]) -> str | None:
-    """The registry that has models of this name: that of its host, Ollama's for a name of one word; None for
-    one of a repository."""
+    """The origin of the registry that has models of this name: the registry of its host, or Ollama's for a
+    name of one word. None for a name of a model in a repository."""
     if not name.host and name.owner:
         return None
     origins = registries(environment)

@@ -25,8 +25,8 @@ def hold(folder: Path) -> int | None:
 
 
 def is_alone(fd: int | None) -> bool:
-    """Whether no other process holds the folder. From then on no other can, until this process ends. True if
-    it is not held."""
+    """Whether no other process holds the folder. If so, none can hold it until this process ends. True
+    without a descriptor (None)."""
     if fd is None:
         return True
     import fcntl
