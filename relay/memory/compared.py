@@ -11,7 +11,7 @@ from localstore.core.tree import TreeEntry
 from relay.base.locks import Locks
 from relay.base.recent import Recent
 
-PAIRS = 400_000  # changed files, of all comparisons together
+PAIRS = 400_000  # changed files, of all comparisons together; a comparison counts as one more
 PAGES_BYTES = 32 * MIB
 FILE_BYTES = 500  # of a changed file in memory besides its patch, about
 
@@ -55,12 +55,17 @@ class Files:
 
     def weigh(self) -> int:
         """Approximate bytes in memory."""
-        return sum(FILE_BYTES + len(file.patch or "") for file in self.files)
+        return FILE_BYTES + sum(FILE_BYTES + len(file.patch or "") for file in self.files)
+
+
+def weigh_pairs(pairs: list[Pair]) -> int:
+    """The weight of the changed files of a comparison, which has some even without any."""
+    return 1 + len(pairs)
 
 
 @dataclass(slots=True)
 class Comparisons:
-    pairs: Recent[Key, list[Pair]] = field(default_factory=lambda: Recent(PAIRS, len))
+    pairs: Recent[Key, list[Pair]] = field(default_factory=lambda: Recent(PAIRS, weigh_pairs))
     pages: Recent[tuple[Key, int], Files] = field(default_factory=lambda: Recent(PAGES_BYTES, Files.weigh))
     _turns: Locks[Key] = field(default_factory=Locks)
 

@@ -54,9 +54,10 @@ class Turns:
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     @contextlib.asynccontextmanager
-    async def turn(self, who: str) -> AsyncIterator[Turn]:
-        """Hold the lock. Raises RateLimited if too many of this account wait already."""
-        await self._take(who, self._most)
+    async def turn(self, who: str, *, refused: bool = True) -> AsyncIterator[Turn]:
+        """Hold the lock. Raises RateLimited if too many of this account wait already, unless the caller may
+        not be `refused`."""
+        await self._take(who, self._most if refused else math.inf)
         turn = Turn(self, who)
         try:
             yield turn
@@ -70,16 +71,26 @@ class Turns:
         self._busy = True
 
     async def _wait(self, who: str, most: float) -> None:
-        mine = self._waiting.setdefault(who, deque())
-        if len(mine) >= most:
+        if len(self._waiting.get(who, ())) >= most:
             raise RateLimited("too much at once; ask for one after the other")
-        mine.append(called := asyncio.get_running_loop().create_future())
+        called = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(who, deque()).append(called)
         try:
             await called
         except asyncio.CancelledError:
             if called.done() and not called.cancelled():
                 self._next()  # it was our turn already
+            else:
+                self._leave(who, called)
             raise
+
+    def _leave(self, who: str, called: asyncio.Future[None]) -> None:
+        """Take somebody who does not wait any more out of the queue."""
+        queue = self._waiting.get(who, deque())
+        with contextlib.suppress(ValueError):
+            queue.remove(called)
+        if not queue:
+            self._waiting.pop(who, None)
 
     def _next(self) -> None:
         self._busy = False

@@ -14,6 +14,7 @@ from localstore.core.limits import MIB
 from relay.base.recent import Recent
 
 FIRST = 8  # bytes of a digest by which it is found
+EACH = 300  # bytes in memory of a tree's key and objects, about
 LARGE_BYTES = 200  # in memory, of the digest of a large file
 MOST_BYTES = 64 * MIB
 
@@ -50,7 +51,7 @@ class Named:
     @property
     def size(self) -> int:
         """Approximate bytes in memory."""
-        return len(self._all) + FIRST * len(self._firsts) + LARGE_BYTES * len(self.large)
+        return EACH + len(self._all) + FIRST * len(self._firsts) + LARGE_BYTES * len(self.large)
 
 
 class NamedTrees(Recent[Key, Named]):

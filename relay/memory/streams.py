@@ -46,11 +46,12 @@ class Streams:
             raise RateLimited("this was too much work for one reader; ask again later", math.ceil(wait))
 
     @contextlib.asynccontextmanager
-    async def turn(self, who: str, lease: Lease) -> AsyncIterator[Step]:
+    async def turn(self, who: str, lease: Lease, *, paid: bool = False) -> AsyncIterator[Step]:
         """A context for one step, in the turn of `who`; its work is counted. The turn is given away while the
         request's `lease` waits. Never send to a client inside it, because others would wait for that
-        client."""
-        await asyncio.sleep(self._share.owed(who))
+        client. `paid`: `who` has waited for the budget already, and does not wait for it here."""
+        if not paid:
+            await asyncio.sleep(self._share.owed(who))
         async with self._turns.turn(who) as turn:
             step, lease.turn = Step(), turn
             try:

@@ -47,6 +47,16 @@ class Workers:
             await self.afford(who)
         return await self.go_on(who, size, call, *arguments)
 
+    async def go_on(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
+        """Call a function as `run` does, but without checking the budget of `who`: for a caller who has
+        waited for it."""
+        return await self._call(who, size, True, call, arguments)
+
+    async def go_on_sending(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
+        """Call a function as `go_on` does, for an answer that is being sent and cannot be refused any more:
+        it waits behind any number of calls."""
+        return await self._call(who, size, False, call, arguments)
+
     def owes(self, who: str, size: int) -> bool:
         """Whether a call of this size has to wait for the budget of `who`."""
         return size > LITTLE and self._share.owed(who) > 0
@@ -57,15 +67,15 @@ class Workers:
             raise RateLimited("this was too much work for one reader; ask again later", math.ceil(wait))
         await asyncio.sleep(wait)
 
-    async def go_on(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
-        """Call a function as `run` does, but without checking the budget of `who`: for an answer that has
-        begun, whose caller waits for the budget itself."""
+    async def _call(
+        self, who: str, size: int, refused: bool, call: Callable[..., R], arguments: tuple[object, ...]
+    ) -> R:
         if size <= LITTLE:
             began = time.thread_time()
             result = await asyncio.to_thread(call, *arguments)
             self._share.spent(who, time.thread_time() - began)
             return result
-        async with self._turns.turn(who):
+        async with self._turns.turn(who, refused=refused):
             asking = asyncio.ensure_future(self._ask(call, arguments))
             try:
                 result, error, seconds = await asyncio.shield(asking)

@@ -8,6 +8,7 @@ changed: its blobs and the directories above them; other directories are read fr
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from localstore.core import seal as kernel
-from localstore.core.errors import TooLarge
+from localstore.core.errors import NoSpace, TooLarge
 from localstore.core.git import objects
 from localstore.core.git.objects import EMPTY_TREE
 from localstore.core.git.pack import PackWriter
@@ -24,6 +25,7 @@ from localstore.core.git.trees import Trees
 from localstore.core.limits import MIB, in_words
 from localstore.core.tree import TreeEntry
 from relay.base.batches import batches
+from relay.base.logs import logger
 from relay.caller import View
 from relay.db import history as walks
 from relay.db import seal as seals
@@ -41,6 +43,7 @@ STARTS, NEAR, FAR = 500, 20, 5000  # of a walk: seals it begins with, and how ma
 REMEMBERED = 100_000  # ids of blobs
 LOOSE = 16  # packs that are worth joining
 PAUSE = 0.1  # seconds between two looks whether another process has finished
+JOIN_SECONDS = 1200.0  # that joining packs may take
 SECONDS = 150.0  # that one job builds; what is left is for the next one
 
 
@@ -78,27 +81,35 @@ async def _build(view: View, cache: Cache, most: int, lock: int, until: float) -
     finally:
         await process.in_build(builder.close)
     if await process.in_build(_is_scattered, cache):
-        await process.in_build(_join, cache, lock)
+        await _join(view, cache, lock)
     return builder.added
 
 
 def _is_scattered(cache: Cache) -> bool:
-    """Whether joining the packs is worth it: there are many, or most of their bytes lack deltas."""
-    return len(cache.pack_sizes()) > LOOSE or _lacks_deltas(cache)
-
-
-def _lacks_deltas(cache: Cache) -> bool:
+    """Whether joining the packs is worth it: many were added since they were joined, or most of their bytes
+    lack deltas."""
     sizes, joined = cache.pack_sizes(), cache.joined()
-    fresh = sum(size for name, size in sizes.items() if name not in joined)
-    return fresh > MIB and 2 * fresh > sum(sizes.values())
+    fresh = [size for name, size in sizes.items() if name not in joined]
+    return len(fresh) > LOOSE or (sum(fresh) > MIB and 2 * sum(fresh) > sum(sizes.values()))
 
 
-def _join(cache: Cache, lock: int) -> None:
+async def _join(view: View, cache: Cache, lock: int) -> None:
+    """Join the packs into one, unless the disk is nearly full: git can read them as they are."""
+    try:
+        view.node.reserve.require()
+    except NoSpace as error:
+        logger().warning("git packs are not joined", repo=cache.repo_id, why=error.detail)
+        return
+    await process.in_build(_repack, cache, lock)
+
+
+def _repack(cache: Cache, lock: int) -> None:
     """Join the packs into one with deltas. Objects that no ref leads to stay: seals are readable by id."""
+    words = ("-C", str(cache.folder), "repack", "-a", "-d", "-k", "-q")
     # Without -f git looks for deltas between packs alone: it takes those of one pack to have been compared.
-    anew = ("-f",) if _lacks_deltas(cache) else ()
-    process.run("-C", str(cache.folder), "repack", "-a", "-d", "-k", "-q", *anew, locks=(lock,))
-    cache.mark_joined()
+    with contextlib.suppress(OSError):  # it is logged
+        process.run(*words, "-f", seconds=JOIN_SECONDS, locks=(lock,))
+    cache.mark_joined()  # also if it failed: the next build would fail in the same way
 
 
 @dataclass(slots=True)

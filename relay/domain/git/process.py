@@ -86,10 +86,18 @@ def end(process: subprocess.Popen[bytes]) -> int:
     return process.wait()
 
 
-def run(*words: str, locks: tuple[int, ...] = ()) -> None:
-    """Run git to its end. Raises OSError when it fails."""
+def run(*words: str, seconds: float, locks: tuple[int, ...] = ()) -> None:
+    """Run git to its end. Raises OSError when it fails, or is killed after `seconds`."""
     process = start(*words, locks=locks, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    _, stderr = process.communicate()
+    try:
+        _, stderr = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        logger().error("git took too long", words=list(words), seconds=seconds)
+        raise OSError(f"git {' '.join(words[:2])} took more than {seconds:g} seconds") from None
+    finally:
+        end(process)
+        assert process.stderr is not None  # noqa: S101  # it is a pipe
+        process.stderr.close()
     if process.returncode != 0:
         logger().error(
             "git failed",

@@ -21,6 +21,7 @@ from relay.db.engine.database import Tx
 from relay.db.paging import Cursor
 from relay.domain.history import merge_base, renames, sealed
 from relay.domain.history.ancestry import Relation, relation
+from relay.domain.history.history import WRONG_CURSOR
 from relay.http.buffers import BEGUN_PATIENCE
 from relay.memory import texts as heavy
 from relay.memory.compared import Files, Pair
@@ -67,7 +68,7 @@ def _read_cursor(query: CompareQuery) -> tuple[str | None, str, int]:
     base, head, index = Cursor.read(query.cursor, "", "", 0)
     at = int(index)
     if at < 0 or bool(base) != (query.base is not None):
-        raise Invalid("this cursor does not belong to this list; start again without it", pointer="/cursor")
+        raise Invalid(WRONG_CURSOR, pointer="/cursor")
     return base or None, head, at
 
 
@@ -107,7 +108,8 @@ async def _end(view: View, tx: Tx, name: str) -> tuple[str, bytes]:
 
 
 async def _page(view: View, start: bytes | None, head: bytes, limit: int, at: int) -> Files:
-    """The changed files from index `at` on, as many as fit into one answer."""
+    """The changed files from index `at` on, as many as fit into one answer. Raises Invalid if there
+    is none at `at`, to which no cursor leads."""
     sealed.require_plaintext(view)
     if limit == 0:
         return Files([], None)
@@ -115,13 +117,17 @@ async def _page(view: View, start: bytes | None, head: bytes, limit: int, at: in
     number = view.policy.number if view.policy is not None else None
     key = (view.repo.id, number, start, head)
     comparisons = view.node.comparisons
+    # Before the lock, in which others wait for this comparison: they do not wait for somebody else's budget.
+    await view.node.workers.afford(view.payer)
     async with comparisons.turn(key):
         page = comparisons.pages.get((key, at))
         if page is None or limit < len(page.files):
             pairs = comparisons.pairs.get(key)
             if pairs is None:
-                pairs = await _pairs(view, await sealed.changes_in_turn(view, start, head))
+                pairs = await _pairs(view, await sealed.changes_in_turn(view, start, head, paid=True))
                 comparisons.pairs.put(key, pairs)
+            if at and at >= len(pairs):
+                raise Invalid(WRONG_CURSOR, pointer="/cursor")
             page = await _files(view, pairs, at, limit)
             if limit == COMPARE_FILES:
                 comparisons.pages.put((key, at), page)
@@ -132,7 +138,7 @@ async def _page(view: View, start: bytes | None, head: bytes, limit: int, at: in
 
 async def _pairs(view: View, changes: Mapping[str, Change]) -> list[Pair]:
     """The changed files, a moved file as one pair."""
-    moves = {move.new: move for move in await renames.find(view, changes)}
+    moves = {move.new: move for move in await renames.find(view, changes, paid=True)}
     sources = {move.old for move in moves.values()}
     pairs: list[Pair] = []
     for path, (old, new) in changes.items():
@@ -199,7 +205,7 @@ async def _patches(view: View, pairs: list[Pair], characters: int) -> list[Patch
         digests = sorted({side.digest for pair in texts for side in (pair.old, pair.new) if side is not None})
         read = await view.node.objects.read_many(digests, view.repo.id)
         sides = [_sides(pair, read) for pair in texts]
-        compared = iter(await view.node.workers.run(view.payer, size, heavy.patches, sides, characters))
+        compared = iter(await view.node.workers.go_on(view.payer, size, heavy.patches, sides, characters))
     finally:
         view.lease.give_back(held)
     patches: list[Patch] = []

@@ -17,8 +17,9 @@ from relay.memory import texts as heavy
 Changes = Mapping[str, Change]
 
 
-async def find(view: View, changes: Changes) -> list[Rename]:
-    """The moves among changes of a tree (path → before, after)."""
+async def find(view: View, changes: Changes, *, paid: bool = False) -> list[Rename]:
+    """The moves among changes of a tree (path → before, after). `paid`: the caller has waited for the budget
+    already."""
     removed = {path: _file(old) for path, (old, new) in changes.items() if old is not None and new is None}
     added = {path: _file(new) for path, (old, new) in changes.items() if old is None and new is not None}
     if not removed or not added:
@@ -30,7 +31,9 @@ async def find(view: View, changes: Changes) -> list[Rename]:
     digests = {file.digest for side in undecided for file in side.values()}
     texts = await view.node.objects.read_many(sorted(digests), view.repo.id)
     size = sum(file.size for side in undecided for file in side.values())
-    return moved + await view.node.workers.run(view.payer, size, heavy.moves, undecided, texts)
+    workers = view.node.workers
+    work = workers.go_on if paid else workers.run
+    return moved + await work(view.payer, size, heavy.moves, undecided, texts)
 
 
 async def source(view: View, row: SealRow, parent: SealRow, path: str) -> tuple[str, TreeEntry] | None:

@@ -185,10 +185,13 @@ async def changes(view: View, old: bytes | None, new: bytes | None) -> dict[str,
     )
 
 
-async def changes_in_turn(view: View, old: bytes | None, new: bytes | None) -> dict[str, Change]:
+async def changes_in_turn(
+    view: View, old: bytes | None, new: bytes | None, *, paid: bool = False
+) -> dict[str, Change]:
     """The differences between two trees where the caller sees them (`changes`), computed in the caller's turn
-    and on their budget: for answers whose readers choose the trees."""
-    async with view.node.streams.turn(view.payer, view.lease) as step:
+    and on their budget: for answers whose readers choose the trees. `paid`: the caller has waited for
+    the budget already."""
+    async with view.node.streams.turn(view.payer, view.lease, paid=paid) as step:
         with trees.work_on_trees() as work:
             differences = await changes(view, old, new)
         step.seconds += work.seconds

@@ -117,20 +117,22 @@ ATTEMPTS = 5  # to prepare a merge while its branches move
 async def outside(node: Node, who: str, attempt: Callable[[Ready], Awaitable[T]]) -> T:
     """The result of `attempt`, which opens a transaction. A merge whose result it lacks is computed between
     two attempts, on the budget of `who`: this may wait for seconds, and must not keep the transaction open.
-    Raises Unavailable if every attempt lacks yet another one."""
+    Raises Unavailable if every attempt lacks yet another one; that of the last attempt is not
+    computed."""
     ready: Ready = {}
-    for _ in range(ATTEMPTS):
+    for left in reversed(range(ATTEMPTS)):
         try:
             return await attempt(ready)
         except ToWorkOut as lacking:
-            await _work_out(node, who, lacking, ready)
+            if left:
+                await _work_out(node, who, lacking, ready)
     raise Unavailable("the branches of this merge are changing too fast; try again")
 
 
 async def _work_out(node: Node, who: str, lacking: ToWorkOut, ready: Ready) -> None:
     key, chain = lacking.key, lacking.chain
     load = partial(node.objects.read_many, repo_id=None) if chain is None else chain.load
-    texts = dict(lacking.texts)
+    texts, size = dict(lacking.texts), _size(lacking.texts)
     outcome = ready[key] = await worked_out(node, who, key, load, texts)
     repo_id, _, root, _, apart = key
     for bases, theirs in lacking.follow:
@@ -139,7 +141,7 @@ async def _work_out(node: Node, who: str, lacking: ToWorkOut, ready: Ready) -> N
         if outcome.merged.changes:
             root = await chain.update(root, dict(outcome.merged.changes))
         key = (repo_id, bases, root, theirs, apart)
-        texts |= outcome.merged.texts
+        size = _add_texts(texts, size, outcome.merged.texts)
         outcome = ready[key] = await worked_out(node, who, key, load, texts)
 
 
@@ -182,6 +184,7 @@ class Working:
         self._node, self._tx, self._repo_id, self._who, self._load = node, tx, repo_id, who, load
         self._ready, self._paid = ready, paid
         self.texts: dict[bytes, bytes] = {}
+        self._size = 0  # bytes of the texts of all merges together
         self._compared: dict[bytes, bytes] = {}
         self._directories: tree.Known = {}
         self._alike: Mapping[str, bytes] = {}
@@ -225,7 +228,7 @@ class Working:
         else:
             merged, self._alike, self._theirs = remembered.merged, remembered.alike, theirs
             self._directories = self._node.directories.among({theirs, *remembered.alike.values()})
-        self.texts |= merged.texts
+        self._size = _add_texts(self.texts, self._size, merged.texts)
         return merged
 
     async def outcome_of(
@@ -333,6 +336,23 @@ class Working:
         cached = {digest: texts[digest] for texts in memories for digest in sizes if digest in texts}
         rest = [digest for digest in sizes if digest not in cached]
         return {**await content.read(self._node, self._tx, self._repo_id, rest, cache=True), **cached}
+
+
+def _size(texts: Mapping[bytes, bytes]) -> int:
+    return sum(map(len, texts.values()))
+
+
+def _add_texts(texts: dict[bytes, bytes], size: int, more: Mapping[bytes, bytes]) -> int:
+    """Add the texts that one more merge in a row has joined to those of the merges before it (`size` bytes).
+    Returns the bytes of all. Raises TooLarge, since all of them are in memory until the last one is made."""
+    added = _size(more)
+    if size and size + added > limits.LOADED_TEXTS:
+        raise TooLarge(
+            f"the texts that the seals of this rebase join have more than {limits.LOADED_TEXTS} bytes "
+            "together; merge it with --squash"
+        )
+    texts |= more
+    return size + added
 
 
 def _join_key(entries: Texts) -> Joined:

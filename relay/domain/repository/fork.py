@@ -26,6 +26,8 @@ from relay.domain.history import sealed
 from relay.domain.live import branch_base
 from relay.domain.repository import repo as repos
 
+FIRST_POLICY = 1  # number of the rules that a fork begins with
+
 
 async def page(view: View, query: PageQuery) -> Page[Repo]:
     """Forks of a repository that the caller may see"""
@@ -135,9 +137,10 @@ async def _insert_ref(tx: Tx, fork: RepoRow, row: Row) -> None:
 
 
 async def _copy_rules(tx: Tx, view: View, fork: RepoRow) -> None:
-    """Copy the path rules and the policy's number. A partial fork gets no rules, since rules name paths."""
+    """Copy the path rules. A partial fork gets no rules, since rules name paths."""
     if view.repo.policy is None or view.policy is not None:
         return
     for path, visibility in await tx.all(rows.RULES, of_repo=view.repo.id):
         await tx.run(rows.RULE, repo_id=fork.id, path=path, visibility=visibility)
-    await tx.run(rows.SET_POLICY, of_repo=fork.id, number=view.repo.policy)
+    # Numbers follow the changes of a repository's own rules: the parent's one would return in the fork.
+    await tx.run(rows.SET_POLICY, of_repo=fork.id, number=FIRST_POLICY)

@@ -70,6 +70,19 @@ async def test_one_account_may_wait_only_so_often():
     assert len(order) == WAITING + 1
 
 
+async def test_who_has_left_the_queue_does_not_count_as_waiting():
+    turns, order = Turns(), []
+    async with turns.turn("z"):
+        left = await queued(turns, order, [f"a{n}" for n in range(WAITING)])
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        assert not turns._waiting
+        tasks = await queued(turns, order, [f"a{n}" for n in range(WAITING)])
+    await asyncio.gather(*tasks)
+    assert len(order) == WAITING
+
+
 @pytest.fixture
 def clock():
     return [0.0]

@@ -12,7 +12,7 @@ import pytest
 from localstore.core.errors import NotFound, RateLimited, Unavailable
 from relay.http.limiter import Limiter
 from relay.memory import texts
-from relay.memory.fair import Share
+from relay.memory.fair import WAITING, Share
 from relay.memory.texts import Sides
 from relay.memory.workers import LITTLE, Workers
 
@@ -67,3 +67,15 @@ async def test_work_counts_on_the_budget_of_who_asks(workers: Workers) -> None:
     with pytest.raises(RateLimited):
         await workers.run("ann", MUCH, os.getpid)
     assert await workers.run("bob", MUCH, os.getpid)
+
+
+async def test_an_answer_that_is_being_sent_waits_behind_any_number_of_calls(workers: Workers) -> None:
+    async with workers._turns.turn("bob"):
+        calls = [asyncio.create_task(workers.go_on("ann", MUCH, os.getpid)) for _ in range(WAITING)]
+        await asyncio.sleep(0)
+        with pytest.raises(RateLimited):
+            await workers.go_on("ann", MUCH, os.getpid)
+        sending = asyncio.create_task(workers.go_on_sending("ann", MUCH, os.getpid))
+        await asyncio.sleep(0)
+        assert not sending.done()
+    assert {await sending} == set(await asyncio.gather(*calls))

@@ -317,3 +317,66 @@ async def test_versions_of_a_file_become_deltas(tmp_path: Path) -> None:
         await _build(made)
         assert sizes.items() < _cache(made).pack_sizes().items(), "little is not joined at once"
         assert _history(_cache(made), tmp_path / "clone").count("\n") == 9
+
+
+async def test_joining_that_fails_is_not_tried_by_each_build(
+    sealed: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends in time, the packs stay as they are, and git reads them."""
+    runs = _count_runs(monkeypatch)
+    _make_packs_small(monkeypatch)
+    monkeypatch.setattr(building, "JOIN_SECONDS", 0.0)
+    await _build(sealed)
+    packs = _cache(sealed).pack_sizes()
+    assert len(packs) > building.LOOSE
+    assert _cache(sealed).joined() == set(packs)
+    await _build(sealed)
+    assert len(runs) == 1
+    assert _history(_cache(sealed), tmp_path / "clone").count("\n") == SEALS
+
+
+async def test_packs_are_not_joined_on_a_disk_that_is_nearly_full(
+    sealed: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _make_packs_small(monkeypatch)
+    monkeypatch.setattr(building, "LOOSE", 10**6)
+    await _build(sealed)
+    cache, view = _cache(sealed), await serving.whole_view(sealed.node, sealed.repo_id)
+    packs = cache.pack_sizes()
+    with cache.building() as lock:
+        assert lock is not None
+        with monkeypatch.context() as full:
+            full.setattr(sealed.node.reserve, "lacking", lambda: "1 MiB is free")
+            await building._join(view, cache, lock)
+        assert (cache.pack_sizes(), cache.joined()) == (packs, set())
+        await building._join(view, cache, lock)
+    assert len(cache.joined()) == len(cache.pack_sizes()) == 1
+
+
+async def test_packs_that_count_as_joined_were_compared_within_too(
+    sealed: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = _count_runs(monkeypatch)
+    _make_packs_small(monkeypatch)
+    await _build(sealed)
+    (words,) = runs
+    assert "-f" in words
+    assert _cache(sealed).joined() == set(_cache(sealed).pack_sizes())
+
+
+def _make_packs_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"LOT": 2, "GROUP": (1, 1), "PACK_BYTES": 1000, "LOOSE": 3}.items():
+        monkeypatch.setattr(building, name, value)
+
+
+def _count_runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The words of each run of git to its end, from now on."""
+    runs: list[tuple[str, ...]] = []
+    run = process.run
+
+    def counted(*words: str, seconds: float, locks: tuple[int, ...] = ()) -> None:
+        runs.append(words)
+        run(*words, seconds=seconds, locks=locks)
+
+    monkeypatch.setattr(process, "run", counted)
+    return runs

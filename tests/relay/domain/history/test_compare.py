@@ -10,6 +10,8 @@ import httpx
 import pytest
 
 from localstore.core.limits import COMPARE_FILES, COMPARE_TEXT_BYTES, DIFF_BYTES
+from relay.db.paging import Cursor
+from relay.memory.compared import Files, weigh_pairs
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create
 
@@ -196,6 +198,24 @@ def test_many_changed_files_come_in_pages(http: httpx.Client, owner: Account) ->
         assert answer.status_code == 422
     answer = mine.http.get(f"{mine.url}/compare", params={"head": "main", "cursor": one["next_cursor"]})
     assert answer.status_code == 422
+
+
+def test_a_cursor_beyond_the_last_file_is_refused_and_nothing_is_kept(
+    http: httpx.Client, owner: Account, relay: Relay
+) -> None:
+    mine = create(http, owner, "beyond")
+    first, second = mine.seal({"a": b"1\n"}, {"a": b"2\n"})
+    kept = relay.node.comparisons.pages._values
+    assert len(mine.get("/compare", base=first, head=second)["files"]) == 1
+    before = len(kept)
+    for at in (1, 2, 10**9):
+        asked = {"base": first, "head": second, "cursor": Cursor.write(first, second, at)}
+        answer = mine.http.get(f"{mine.url}/compare", params=asked)
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/cursor")
+    assert mine.get("/compare", base=first, head=first)["files"] == []
+    assert len(kept) == before + 1
+    assert Files([], None).weigh() > 0
+    assert weigh_pairs([]) > 0
 
 
 def test_renames_of_a_long_text_are_found_beside_the_event_loop(

@@ -20,11 +20,13 @@ from relay.domain.history.compare import compare
 from relay.domain.history.history_pack import history_pack
 from relay.http.buffers import Buffers, Lease
 from relay.http.routing import Reply
+from relay.memory import workers
 from relay.memory.fair import WORK
 from tests.patience import PATIENCE
 from tests.relay.domain.live.live_world import World, world
 from tests.relay.domain.live.test_landing import finalize, prepare
 from tests.relay.domain.test_costs import flat, single
+from tests.relay.memory.test_streams import unlimited
 
 FILES = 700
 Asked = Callable[[View, str], Awaitable[Reply]]
@@ -101,6 +103,52 @@ async def test_an_archive_that_has_begun_goes_on_when_the_budget_is_used_up(w: W
     w.node.share.spent(a.view.payer, left(a.view))
     parts += [part async for part in reply.stream]
     assert gzip.decompress(b"".join(parts))
+
+
+async def test_an_archive_that_waits_for_the_process_holds_up_no_other_answer(w: World) -> None:
+    a = await w.device()
+    reply = await archive(a.view, await flat(a, FILES))
+    queue = w.node.workers._turns
+    async with asyncio.timeout(PATIENCE), queue.turn("somebody"):
+        reading = asyncio.create_task(read(reply))
+        while a.view.payer not in queue._waiting:
+            await asyncio.sleep(0)
+        async with w.node.streams.turn("b", unlimited()):
+            assert not reading.done()
+    assert await reading
+
+
+async def test_nobody_waits_for_a_comparison_whose_payer_waits_for_budget(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "LITTLE", 0)
+    a, b = await w.device(), await w.device(await w.account())
+    first = await flat(a, 3)
+    made = await finalize(a, await prepare(a, first, *await single(w, 3)))
+    asked = CompareQuery(base=first, head=made.items[-1].id)
+    waits, goes_on = asyncio.Event(), asyncio.Event()
+    comparisons, share = w.node.comparisons, w.node.share
+    held: list[bool] = []
+
+    async def afford(who: str) -> None:
+        if who == a.view.payer:
+            waits.set()
+            await goes_on.wait()
+
+    def owed(who: str) -> float:
+        held.append(bool(comparisons._turns._locks))
+        return 0.0
+
+    monkeypatch.setattr(w.node.workers, "afford", afford)
+    monkeypatch.setattr(share, "owed", owed)
+    async with asyncio.timeout(PATIENCE):
+        poor = asyncio.create_task(compare(a.view, asked))
+        await waits.wait()
+        page = await compare(b.view, asked)
+        goes_on.set()
+        assert await poor == page
+    assert page.files
+    assert not any(held), "nobody asks for budget while others wait for the comparison"
 
 
 @pytest.mark.parametrize("asked", [archive, slice_of_history])

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from localstore.core import limits
 from localstore.core.errors import Unavailable
 from localstore.core.merge.three_way import Merged
 from relay.caller import View
@@ -25,7 +26,7 @@ from tests.patience import PATIENCE
 from tests.relay.conftest import Relay
 from tests.relay.domain.merging.test_merge import refused
 from tests.relay.histories import Repository, ok, own
-from tests.relay.merges import apart, finalize, prepare, propose, put
+from tests.relay.merges import PAGE, apart, finalize, prepare, propose, put
 
 MINE, THEIRS = {"page": put(5, b"mine")}, {"page": put(5, b"theirs")}
 
@@ -316,6 +317,20 @@ def test_a_rebase_of_joined_texts_keeps_each_seal(repo: Repository) -> None:
     assert page == put(2, b"mine", put(5, b"again", put(8, b"theirs")))
 
 
+def test_the_texts_that_a_rebase_joins_are_limited_in_total(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, steps = PAGE, []
+    for line in range(5, 10):
+        page = put(line, b"theirs", page)
+        steps.append({"page": page})
+    n = apart(repo, {"page": put(1, b"mine")}, *steps)
+    monkeypatch.setattr(limits, "LOADED_TEXTS", 4 * len(PAGE))  # each step reads three texts and makes one
+    problem = refused(prepare(repo, n, "rebase"), 413, "too_large")
+    assert problem["detail"].endswith("merge it with --squash")
+    assert ok(prepare(repo, n, "squash"))["merged"] == ["page"]
+
+
 def test_a_rebase_stops_at_the_first_seal_that_conflicts(repo: Repository) -> None:
     n = apart(
         repo,
@@ -328,11 +343,14 @@ def test_a_rebase_stops_at_the_first_seal_that_conflicts(repo: Repository) -> No
 
 
 async def test_branches_that_move_for_ever_end_a_merge() -> None:
-    """A merge that lacks another outcome each time is refused, and not tried without an end."""
+    """A merge that lacks another outcome each time is refused, and not tried without an end; what nobody will
+    use is not computed."""
     lacking = iter(range(1000))
+    computed: list[Any] = []
 
     class Always(Outcomes):
         def get(self, key: Any) -> Any:
+            computed.append(key)
             return Outcome(Merged({}, {}, [], []), {})
 
     async def attempt(ready: Any) -> None:
@@ -342,6 +360,7 @@ async def test_branches_that_move_for_ever_end_a_merge() -> None:
     with pytest.raises(Unavailable):
         await work.outside(node, "somebody", attempt)
     assert next(lacking) == work.ATTEMPTS
+    assert len(computed) == work.ATTEMPTS - 1
 
 
 def test_nobody_waits_for_the_budget_of_somebody_else(

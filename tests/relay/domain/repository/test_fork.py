@@ -185,6 +185,43 @@ def test_paths_for_writers_only_never_come_along(
     assert made.http.get(f"{made.url}/raw/{head}/dir/b.bin").content == BLOB
 
 
+def test_numbers_of_a_forks_policy_never_return(
+    parent: Repository, other: Account, client: Callable[..., httpx.Client], relay: Relay
+) -> None:
+    """Whatever the number of the parent's was: answers that are kept by it would show what is hidden now."""
+
+    def put(repo: Repository, path: str) -> None:
+        ok(repo.http.put(f"{repo.url}/paths", json={"path": path, "visibility": "private"}))
+
+    def remove(repo: Repository, path: str) -> None:
+        assert repo.http.delete(f"{repo.url}/paths", params={"path": path}).status_code == 204
+
+    def number() -> int | None:
+        async def read() -> Any:
+            async with relay.node.db.read() as tx:
+                table = tables["repo"]
+                return await tx.value(select(table.c.policy).where(table.c.id == made.id))
+
+        found: int | None = relay.run(read())
+        return found
+
+    put(parent, "dir")
+    put(parent, "a.txt")
+    remove(parent, "a.txt")
+    made = fork(parent, parent.owner, parent.http, name="again")
+    reader, head = client(other), made.head()
+    changed = f"{made.url}/compare?head={head}"
+    assert [one["path"] for one in ok(reader.get(changed))["files"]] == ["a.txt"]
+    numbers = [number()]
+    remove(made, "dir")
+    assert number() is None
+    for path in ("a.txt", "dir", "b", "c"):
+        put(made, path)
+        numbers.append(number())
+        assert ok(reader.get(changed))["files"] == []
+    assert len(set(numbers)) == len(numbers)
+
+
 def test_forks_are_listed_newest_first_for_whoever_sees_them(
     parent: Repository, account: Callable[..., Account], client: Callable[..., httpx.Client]
 ) -> None:
