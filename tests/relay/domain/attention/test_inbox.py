@@ -117,7 +117,7 @@ def test_done_until_something_new_happens(world: Tracker) -> None:
         comment(world, world.http, "x", 1 if title == "one" else 2)
     assert inbox(world, a) == [("author", 2), ("author", 1)]
     item = ok(a.get(URL))["items"][1]
-    assert item["subject"] == {"kind": "issue", "number": 1, "title": "one"}
+    assert item["subject"] == {"kind": "issue", "number": 1, "title": "one", "state": "open"}
     assert item["repo"] == {"id": world.repo.id, "full_name": world.repo.body["full_name"]}
     assert (item["unread"], item["done"]) == (True, False)
     url = f"{URL}/{item['id']}"
@@ -275,7 +275,8 @@ def test_an_offer_is_told_before_one_sees_the_repository(world: Tracker, what: s
     made = ok(world.http.post(f"{world.repo.url}/{what}", json=body))
     assert inbox(world, http) == [(reason, None)]
     subject = ok(http.get(URL))["items"][0]["subject"]
-    assert subject == {"kind": "repository", "number": None, "title": world.repo.body["full_name"]}
+    title = world.repo.body["full_name"]
+    assert subject == {"kind": "repository", "number": None, "title": title, "state": None}
     table = tables["invite" if what == "invites" else "transfer"]
 
     def expires(moment: int) -> None:

@@ -6,6 +6,7 @@ import secrets
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.relay.auth import test_browser
 from tests.relay.auth.people import PASSWORD
 from tests.relay.world import name
@@ -19,7 +20,7 @@ def page(chromium):
     """A page of a browser that runs no scripts."""
     context = chromium.new_context(java_script_enabled=False, viewport={"width": 900, "height": 760})
     page = context.new_page()
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(PATIENCE * 1000)
     yield page
     context.close()
 
@@ -43,18 +44,18 @@ def test_an_issue_from_its_first_word_to_its_end(page, repository):
     page.get_by_label("Title").fill("Numbers are <refused>")
     page.get_by_label("Text, in Markdown").fill("Since *today*")
     page.get_by_role("button", name="Open issue").click()
-    assert "Numbers are <refused>" in page.get_by_role("heading", level=2).first.inner_text()
+    sees(page, "Numbers are <refused>", "h2")
     page.get_by_label("Comment, in Markdown").fill("Yes")
     page.get_by_role("button", name="Comment").click()
-    assert "#comment-" in page.url
+    page.wait_for_url("**#comment-*")
     page.get_by_role("button", name="heart").first.click()
-    assert page.get_by_role("button", name="heart 1").get_attribute("aria-pressed") == "true"
+    page.locator("button[aria-pressed=true]", has_text="heart").first.wait_for()
     page.get_by_role("button", name="Close as completed").click()
-    assert "closed as completed" in page.inner_text("main")
+    sees(page, "closed as completed")
     page.go_back()
     page.get_by_label("Comment, in Markdown").fill("After it")
     page.get_by_role("button", name="Comment").click()
-    assert "After it" in page.inner_text("main")
+    sees(page, "After it")
 
 
 def test_settings_by_mouse(page, repository, chromium, relay):
@@ -71,15 +72,15 @@ def test_settings_by_mouse(page, repository, chromium, relay):
     page.get_by_label("Handle").fill(handle)
     page.get_by_label("Role").select_option("write")
     page.get_by_role("button", name="Invite").click()
-    assert handle in page.inner_text("main")
+    sees(page, handle)
     page.get_by_role("link", name="Checks").click()
     page.get_by_label("Approvals that a merge needs").fill("2")
     page.get_by_label("All threads must be resolved").check()
     page.get_by_role("button", name="Protect").click()
-    assert "approvals: 2 · threads are resolved" in page.inner_text("main")
+    sees(page, "approvals: 2 · threads are resolved")
     page.get_by_role("link", name="Lifecycle").click()
     page.get_by_role("button", name="Archive").click()
-    assert page.get_by_text("archived", exact=True).is_visible()
+    page.get_by_text("archived", exact=True).first.wait_for()
 
 
 def test_an_issue_by_keyboard_alone(page, repository):
@@ -88,13 +89,18 @@ def test_an_issue_by_keyboard_alone(page, repository):
     reach(page, "Title")
     page.keyboard.type("By keys")
     page.keyboard.press("Enter")
-    assert "By keys" in page.get_by_role("heading", level=2).first.inner_text()
+    sees(page, "By keys", "h2")
     reach(page, "Comment, in Markdown")
     page.keyboard.type("typed")
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
     page.wait_for_url("**#comment-*")
-    assert "typed" in page.inner_text("main")
+    sees(page, "typed")
+
+
+def sees(page, text, where="main"):
+    """Wait until the text is there: a form leads to a page that comes in its own time."""
+    page.locator(where, has_text=text).first.wait_for()
 
 
 def reach(page, label):
