@@ -32,7 +32,7 @@ How = Literal["mine", "theirs", "edited", "tool", "gone"]
 class OpenConflict(msgspec.Struct, frozen=True):
     """A recorded conflict and what the folder has now: digests of the file (theirs) and of the copy (mine),
     None for no file. `name`: how to name it in a command: the path, or the copy if the path has several.
-    `over`: the copy was deleted. `folder`: one of the two is a directory."""
+    `over`: the copy was deleted. `folder`: one of the two is a directory, or was one when it was recorded."""
 
     record: RecordedConflict
     theirs: bytes | None
@@ -143,8 +143,13 @@ def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
         copy.digest_on_disk(record.kept_as),
         name,
         not copy.exists(record.kept_as),
-        _is_folder(copy, record.path) or _is_folder(copy, record.kept_as),
+        _is_folder(copy, record.path) or _is_folder(copy, record.kept_as) or _has_their_file(copy, record),
     )
+
+
+def _has_their_file(copy: WorkingCopy, record: RecordedConflict) -> bool:
+    """Whether the copy is the other side's file, and this folder has, or had, a directory at the path."""
+    return record.mine is None and copy.digest_on_disk(record.kept_as) is not None
 
 
 def _is_folder(copy: WorkingCopy, path: str) -> bool:

@@ -232,6 +232,31 @@ def test_abort(alice: Svc, how: str) -> None:
     assert alice("conflicts").code == 0
 
 
+@pytest.mark.parametrize(
+    ("how", "after", "words"),
+    [
+        ("mine", {}, "Resolved n: it stays deleted"),
+        ("theirs", {"n": "theirs\n"}, "Resolved n: it is the other version now"),
+    ],
+    ids=["mine", "theirs"],
+)
+@pytest.mark.parametrize("instead", ["", "a file of mine\n"], ids=["none", "file"])
+def test_no_folder(alice: Svc, how: str, after: Files, words: str, instead: str) -> None:
+    """Each version stays whose it is where the folder is gone, as after a kill between two moves, or
+    `rm -r`."""
+    merge_apart(alice, {"n": "theirs\n"}, {"n/x.txt": "x\n"})
+    shutil.rmtree("n")
+    if instead:
+        Path("n").write_text(instead)
+    told = alice("resolve", "n", f"--{how}")
+    assert told.code == 0, told
+    if instead and how == "mine":
+        after, words = {"n": instead}, "Resolved n: it is your version now"
+    assert words in told.err
+    assert {path: text for path, text in everything().items() if path[0] == "n"} == after
+    assert alice("conflicts").code == 0
+
+
 def test_switch(alice: Svc, apart: Callable[[Files, Files], None]) -> None:
     apart({}, {})
     assert alice("repo", "branch", "side").code == 0
