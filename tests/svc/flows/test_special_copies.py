@@ -1,0 +1,106 @@
+"""Conflicts with links, with directories without files, and with records of conflicts that are over."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from localstore.core.encoding import digest
+from localstore.core.errors import Conflict
+from localstore.folder.overlay import OverlayFiles
+from localstore.home import Home
+from localstore.record.conflicts import RecordedConflict
+from localstore.record.entry import known_by_bytes
+from localstore.sync.aside import forget_and_move_aside, move_aside
+from localstore.sync.conflicts import record_versions
+from localstore.sync.trash import move_to_trash
+from localstore.sync.working_copy import WorkingCopy
+from svc.flows.common import conflict_copies
+from svc.flows.merge.resolve import conflicts, open_conflict, require_no_conflicts, resolve
+from tests.localstore.live.test_rounds import Side
+from tests.localstore.model_relay import ModelRelay
+from tests.localstore.place import LINK, Place
+
+KEPT = "d.sync-conflict-20260101-000000-offline"
+DISKS = (Path("/dev/shm"), Path("/tmp"))
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Iterator[WorkingCopy]:
+    """A working copy without a server."""
+    yield from opened_copy(tmp_path, tmp_path / "home")
+
+
+@pytest.fixture
+def apart(tmp_path: Path) -> Iterator[WorkingCopy]:
+    """One whose trash is on another file system."""
+    here = tmp_path.stat().st_dev
+    away = next((disk for disk in DISKS if disk.is_dir() and disk.stat().st_dev != here), None)
+    if away is None:
+        pytest.skip("there is one file system only")
+    with tempfile.TemporaryDirectory(dir=away) as home:
+        yield from opened_copy(tmp_path, Path(home))
+
+
+def opened_copy(root: Path, home: Path) -> Iterator[WorkingCopy]:
+    (root / "folder" / ".svc").mkdir(parents=True)
+    (root / "record").mkdir()
+    opened = WorkingCopy(root / "folder", LINK, Home(home), root / "record")
+    yield opened
+    opened.close()
+
+
+def write(copy: WorkingCopy, path: str, text: str) -> None:
+    (copy.folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (copy.folder / path).write_text(text)
+
+
+def record(copy: WorkingCopy, path: str, theirs: bytes | None, mine: bytes | None, kept: str = KEPT) -> None:
+    with copy.db.step():
+        copy.db.conflicts.put(RecordedConflict(path, kept, None, theirs, mine, None, "", ""))
+
+
+def below(folder: Path) -> list[str]:
+    """Everything in a folder; a directory ends with `/`."""
+    found = (path for path in folder.rglob("*") if ".svc" not in path.parts)
+    ends = ((path, "/" if path.is_dir() and not path.is_symlink() else "") for path in found)
+    return sorted(f"{path.relative_to(folder)}{end}" for path, end in ends)
+
+
+# --- a new directory where the branch removed a file
+
+
+def replaced_by_a_directory(tmp_path: Path) -> tuple[Place, Place]:
+    relay = ModelRelay()
+    ann, bob = Place(tmp_path, relay, "ann"), Place(tmp_path, relay, "bob")
+    ann.write("d", "a file\n")
+    ann.write("page", "page\n")
+    ann.push()
+    bob.pull()
+    (ann.folder / "d").unlink()
+    (bob.folder / "d").unlink()
+    bob.write("d/new", "new\n")
+    return ann, bob
+
+
+def test_a_directory_stays_where_the_branch_removed_a_file(tmp_path: Path) -> None:
+    ann, bob = replaced_by_a_directory(tmp_path)
+    ann.push()
+    assert bob.pull("merge").conflicts == []
+    bob.push()
+    ann.pull()
+    assert ann.files() == bob.files() == {"d/new": b"new\n", "page": b"page\n"}
+
+
+def test_a_directory_stays_in_a_live_folder_too(tmp_path: Path) -> None:
+    places = replaced_by_a_directory(tmp_path)
+    ann, bob = map(Side, places)
+    ann.run(lambda copy: ann.rounds.saved(copy, ["d"]))
+    done = bob.bring()
+    assert (done.conflicts, places[1].read("d/new")) == ([], b"new\n")
+    for side in (ann, bob):
+        side.rounds.close()
