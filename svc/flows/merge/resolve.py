@@ -180,7 +180,8 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
     conflict copy's version if `how` asks for that, else it keeps its own.
 
     A repeat finishes what was interrupted. Raises ClientError if a file changed since `conflict` was read,
-    Conflict if a file is above the path, or what cannot move to the trash is in a directory.
+    Conflict if a file is above the path, a link or another special file is at it, or what cannot move to the
+    trash is in a directory.
     """
     record = conflict.record
     if open_conflict(copy, record.kept_as) != conflict:
@@ -188,6 +189,9 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
             f"{record.path} or {record.kept_as} changed meanwhile; nothing was done; "
             f"run svc resolve {conflict.name} again"
         )
+    for path in (record.path, *([record.kept_as] if how == "mine" else [])):
+        if _is_special(copy, path):
+            raise in_the_way(path)
     if conflict.folder and (how == "theirs") == conflict.copy_is_theirs:
         return _take_copy(copy, conflict, how)
     content: Content | None = None
@@ -237,6 +241,12 @@ def _with_inside(copy: WorkingCopy, record: RecordedConflict) -> list[RecordedCo
 def _is_file(copy: WorkingCopy, path: str) -> bool:
     info = copy.files.stat(path)
     return info is not None and not stat.S_ISDIR(info.st_mode)
+
+
+def _is_special(copy: WorkingCopy, path: str) -> bool:
+    """Whether what is at the path is neither a file nor a directory."""
+    info = copy.files.stat(path)
+    return info is not None and not stat.S_ISREG(info.st_mode) and not stat.S_ISDIR(info.st_mode)
 
 
 def end(copy: WorkingCopy, conflict: OpenConflict) -> Resolved:

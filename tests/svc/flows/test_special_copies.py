@@ -104,3 +104,77 @@ def test_a_directory_stays_in_a_live_folder_too(tmp_path: Path) -> None:
     assert (done.conflicts, places[1].read("d/new")) == ([], b"new\n")
     for side in (ann, bob):
         side.rounds.close()
+
+
+def test_an_empty_directory_gives_way(copy: WorkingCopy) -> None:
+    (copy.folder / "d" / "sub").mkdir(parents=True)
+    move_aside(copy, "d")
+    assert (below(copy.folder), copy.conflicts, conflicts(copy)) == ([], [], ([], []))
+
+
+# --- links
+
+
+def test_a_link_as_copy_can_be_resolved(copy: WorkingCopy) -> None:
+    write(copy, "d", "theirs\n")
+    (copy.folder / KEPT).symlink_to("page")
+    record(copy, "d", digest(b"theirs\n"), None)
+    with pytest.raises(Conflict, match=f"where {KEPT} belongs; move it away"):
+        resolve(copy, open_conflict(copy, "d"), "mine")
+    done = resolve(copy, open_conflict(copy, "d"), "theirs")
+    require_no_conflicts(copy)
+    assert (below(copy.folder), conflicts(copy)) == (["d"], ([], []))
+    assert done.trash is not None
+    assert (done.trash / KEPT).readlink() == Path("page")
+
+
+@pytest.mark.parametrize("how", ["mine", "theirs"])
+def test_a_link_at_the_path_is_refused(copy: WorkingCopy, how: str) -> None:
+    write(copy, KEPT, "mine\n")
+    (copy.folder / "d").symlink_to("page")
+    record(copy, "d", digest(b"theirs\n"), digest(b"mine\n"))
+    with pytest.raises(Conflict, match="where d belongs; move it away"):
+        resolve(copy, open_conflict(copy, "d"), "mine" if how == "mine" else "theirs")
+    assert (below(copy.folder), len(conflicts(copy)[0])) == (["d", KEPT], 1)
+
+
+def test_a_link_that_moves_aside_is_no_conflict(copy: WorkingCopy) -> None:
+    (copy.folder / "d").symlink_to("page")
+    move_aside(copy, "d")
+    [(path, kept)] = copy.conflicts
+    assert (path, below(copy.folder), conflicts(copy)) == ("d", [kept], ([], []))
+
+
+def test_a_folder_moves_to_a_trash_on_another_file_system(apart: WorkingCopy) -> None:
+    write(apart, "d/x", "x\n")
+    write(apart, "d/sub/y", "y\n")
+    (apart.folder / "d" / "empty" / "below").mkdir(parents=True)
+    (apart.folder / "d" / "link").symlink_to("nowhere")
+    (apart.folder / "link").symlink_to("elsewhere")
+    trash = move_to_trash(apart, ["d", "link"])
+    assert trash is not None
+    assert below(apart.folder) == []
+    moved = ["d/", "d/empty/", "d/empty/below/", "d/link", "d/sub/", "d/sub/y", "d/x", "link"]
+    assert below(trash) == moved
+    assert (trash / "d/link").readlink() == Path("nowhere")
+    assert (trash / "link").readlink() == Path("elsewhere")
+
+
+def test_a_dry_run_moves_a_folder_with_a_link(copy: WorkingCopy, tmp_path: Path) -> None:
+    write(copy, "d/x", "x\n")
+    (copy.folder / "d" / "empty").mkdir()
+    (copy.folder / "d" / "link").symlink_to("nowhere")
+    before = below(copy.folder)
+    copy.files.close()
+    copy.files = OverlayFiles(copy.folder, tmp_path / "scratch", lambda promise: b"")
+    move_to_trash(copy, ["d"])
+    assert not copy.exists("d")
+    assert below(copy.folder) == before
+
+
+def test_a_special_file_in_a_folder_is_named(apart: WorkingCopy) -> None:
+    write(apart, "d/x", "x\n")
+    os.mkfifo(apart.folder / "d" / "pipe")
+    with pytest.raises(Conflict, match="d/pipe is neither a file nor a link"):
+        move_to_trash(apart, ["d"])
+    assert below(apart.folder) == ["d/", "d/pipe", "d/x"]
