@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from localstore.core.paths import is_inside
 from localstore.record.conflicts import RecordedConflict
 from localstore.record.database import Intent
-from localstore.sync.conflicts import ConflictingTexts, author_of, record_conflict
+from localstore.sync.conflicts import ConflictingTexts, author_of, drop_unused, record_conflict
 from localstore.sync.working_copy import WorkingCopy
 
 MOVING = "moving"  # in the journal: a file of a path that the branch lacks is about to move aside
@@ -61,7 +61,11 @@ def forget_and_move_aside(
     with copy.db.step():
         if clash is not None:
             record_conflict(copy, of or path, clash)
+        else:
+            drop_unused(copy, of or path)  # records of conflicts that are over, with other versions
         copy.forget(path)
+        if not copy.exists(path):
+            return
         intent = Intent(path, of or path, None, None, MOVING)
         copy.db.put_intents([intent])
     _finish_move(copy, intent)

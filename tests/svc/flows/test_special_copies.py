@@ -178,3 +178,42 @@ def test_a_special_file_in_a_folder_is_named(apart: WorkingCopy) -> None:
     with pytest.raises(Conflict, match="d/pipe is neither a file nor a link"):
         move_to_trash(apart, ["d"])
     assert below(apart.folder) == ["d/", "d/pipe", "d/x"]
+
+
+# --- records of conflicts that are over
+
+
+def test_a_removal_does_not_take_the_record_of_an_older_conflict(copy: WorkingCopy) -> None:
+    """The user moved the copy over the file; later the branch deletes the file."""
+    write(copy, "d", "mine\n")
+    with copy.db.step():
+        copy.save(known_by_bytes("d", "text", digest(b"theirs\n"), 7))
+        copy.db.conflicts.put(
+            RecordedConflict("d", KEPT, b"b" * 32, b"t" * 32, digest(b"mine\n"), "zoe", "3", "4")
+        )
+    forget_and_move_aside(copy, "d")
+    [conflict], _ = conflicts(copy)
+    assert (conflict.path, conflict.theirs, conflict.by, conflict.lines) == ("d", None, None, "")
+    assert [announced.deleted for announced in conflict_copies(copy)] == [True]
+
+
+def test_a_record_that_waits_for_its_copy_gets_the_version_of_now(copy: WorkingCopy) -> None:
+    write(copy, "d", "mine\n")
+    with copy.db.step():
+        copy.db.conflicts.put(RecordedConflict("d", KEPT, None, b"t" * 32, digest(b"mine\n"), "zoe", "", ""))
+        record_versions(copy, "d", b"n" * 32, digest(b"mine\n"))
+    move_aside(copy, "d")
+    [conflict], _ = conflicts(copy)
+    assert (conflict.theirs, conflict.by, conflict.kept_as) == (b"n" * 32, None, KEPT)
+
+
+def test_nothing_is_journalled_where_nothing_can_move(copy: WorkingCopy) -> None:
+    forget_and_move_aside(copy, "d")
+    assert (copy.db.intents(), conflicts(copy)) == ([], ([], []))
+
+
+def test_a_copy_beside_a_file_that_is_there_is_not_called_deleted(copy: WorkingCopy) -> None:
+    write(copy, "d", "mine\n")
+    move_aside(copy, "d")
+    write(copy, "d", "theirs\n")
+    assert [announced.deleted for announced in conflict_copies(copy)] == [False]
