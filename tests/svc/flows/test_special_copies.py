@@ -17,10 +17,13 @@ from localstore.record.conflicts import RecordedConflict
 from localstore.record.entry import known_by_bytes
 from localstore.sync.aside import forget_and_move_aside, move_aside
 from localstore.sync.conflicts import record_versions
+from localstore.sync.settle import recover
 from localstore.sync.trash import move_to_trash
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.common import conflict_copies
 from svc.flows.merge.resolve import conflicts, open_conflict, require_no_conflicts, resolve
+from tests.localstore.histories import Killed
+from tests.localstore.life import Life
 from tests.localstore.live.test_rounds import Side
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import LINK, Place
@@ -207,9 +210,19 @@ def test_a_record_that_waits_for_its_copy_gets_the_version_of_now(copy: WorkingC
     assert (conflict.theirs, conflict.by, conflict.kept_as) == (b"n" * 32, None, KEPT)
 
 
-def test_nothing_is_journalled_where_nothing_can_move(copy: WorkingCopy) -> None:
-    forget_and_move_aside(copy, "d")
-    assert (copy.db.intents(), conflicts(copy)) == ([], ([], []))
+def test_a_file_that_is_new_after_a_kill_stays(copy: WorkingCopy) -> None:
+    """Nothing is journalled where nothing can move."""
+    for end in range(1, 100):
+        try:
+            with Life(end).over(copy):
+                forget_and_move_aside(copy, "d")
+            break
+        except Killed:
+            write(copy, "d", "new\n")
+            recover(copy)
+            assert (below(copy.folder), conflicts(copy)) == (["d"], ([], [])), end
+            (copy.folder / "d").unlink()
+    assert end > 1
 
 
 def test_a_copy_beside_a_file_that_is_there_is_not_called_deleted(copy: WorkingCopy) -> None:
