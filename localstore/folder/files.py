@@ -178,6 +178,11 @@ class Files:
         finally:
             os.close(opened)
 
+    def link_target(self, path: str) -> str:
+        """What a symlink says. Raises OSError for anything else."""
+        fd, name = self._parent(path)
+        return os.readlink(name, dir_fd=fd)
+
     def names(self, path: str) -> list[str]:
         """The names in a directory."""
         fd, name = self._parent(path)

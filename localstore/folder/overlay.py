@@ -74,6 +74,12 @@ class OverlayFiles(Files):
         opened = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
         return opened, os.fstat(opened)
 
+    def link_target(self, path: str) -> str:
+        place = self._place(path)
+        if isinstance(place, str):
+            return super().link_target(place)
+        raise OSError(errno.EINVAL, "not a link", path)
+
     def names(self, path: str) -> list[str]:
         place = self._place(path)
         entries = set(super().names(place)) if isinstance(place, str) and super().stat(place) else set()

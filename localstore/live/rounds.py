@@ -330,7 +330,8 @@ class Rounds:
             clash = copy.db.conflicts.get(name)
             by = clash.by if clash is not None else author_of(copy, path)
             by = by or self.buffers.authors.get(path)
-            deleted = copy.db.row(path) is None if clash is None else clash.theirs is None
+            deleted = (copy.db.row(path) if clash is None else clash.theirs) is None
+            deleted = deleted and not copy.exists(path)
             done.conflicts.append(Conflicting(path, name, by, deleted))
             entry = copy.entries.get(path)
             if clash is not None and clash.mine and entry is not None and entry.want is not None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from localstore.core.paths import is_inside
 from localstore.record.conflicts import RecordedConflict
 from localstore.record.database import Intent
-from localstore.sync.conflicts import ConflictingTexts, author_of, record_conflict
+from localstore.sync.conflicts import ConflictingTexts, author_of, drop_unused, record_conflict
 from localstore.sync.working_copy import WorkingCopy
 
 MOVING = "moving"  # in the journal: a file of a path that the branch lacks is about to move aside
@@ -20,7 +20,13 @@ MOVING = "moving"  # in the journal: a file of a path that the branch lacks is a
 
 def claim_conflict_name(copy: WorkingCopy, path: str, at: str | None = None) -> str:
     """A free conflict name for the file of `path`, claimed and recorded (`claim_name_for`). `at`: the path
-    where the file is now, if not at `path`."""
+    where the file is now, if not at `path`. What is neither a file nor a directory gets a name only: no
+    branch can have it, so there is nothing to resolve."""
+    info = copy.files.stat(at or path)
+    if info is not None and not stat.S_ISREG(info.st_mode) and not stat.S_ISDIR(info.st_mode):
+        name = copy.free_name(path)
+        copy.conflicts.append((path, name))
+        return name
     return claim_name_for(copy, path, copy.digest_on_disk(at or path))
 
 
@@ -55,7 +61,11 @@ def forget_and_move_aside(
     with copy.db.step():
         if clash is not None:
             record_conflict(copy, of or path, clash)
+        else:
+            drop_unused(copy, of or path)  # records of conflicts that are over, with other versions
         copy.forget(path)
+        if not copy.exists(path):
+            return
         intent = Intent(path, of or path, None, None, MOVING)
         copy.db.put_intents([intent])
     _finish_move(copy, intent)
@@ -75,12 +85,12 @@ def _finish_move(copy: WorkingCopy, intent: Intent) -> None:
 
 
 def move_aside(copy: WorkingCopy, path: str, of: str | None = None) -> None:
-    """Rename the file or directory at the path, if any, to a free conflict name. `of`: the path that it
-    conflicts with, None for its own."""
+    """Rename the file or directory at the path, if any, to a free conflict name; a directory without any file
+    is removed. `of`: the path that it conflicts with, None for its own."""
     while (info := copy.files.stat(path)) is not None:
         copy.files.forget()
         if stat.S_ISDIR(info.st_mode):
-            moved = _move_folder(copy, path)
+            moved = _remove_empty(copy, path) or _move_folder(copy, path)
         else:
             moved = _move(copy, path, claim_conflict_name(copy, of or path, path))
             if not moved:
@@ -108,6 +118,15 @@ def _give_up_name(copy: WorkingCopy, path: str) -> None:
         copy.db.conflicts.remove(name)
         if clash is not None and copy.exists(path):
             copy.db.conflicts.put(clash._replace(kept_as=copy.free_name(clash.path)))
+
+
+def _remove_empty(copy: WorkingCopy, path: str) -> bool:
+    """Remove a directory in which there are only directories. Returns whether it is gone."""
+    if next(files_below(copy, path), None) is not None:
+        return False
+    for folder in reversed(list(folders_below(copy, path))):
+        copy.files.prune(f"{folder}/")
+    return not copy.exists(path)
 
 
 def _move_folder(copy: WorkingCopy, path: str) -> bool:
@@ -149,12 +168,25 @@ def renamed_records(records: list[RecordedConflict], old: str, new: str) -> list
 
 def files_below(copy: WorkingCopy, path: str) -> Iterator[str]:
     """The paths of everything in a directory that is no directory itself."""
+    return (below for below, is_folder in _walk(copy, path) if not is_folder)
+
+
+def folders_below(copy: WorkingCopy, path: str) -> Iterator[str]:
+    """The directory itself and all that are in it, each before those in it."""
+    yield path
+    yield from (below for below, is_folder in _walk(copy, path) if is_folder)
+
+
+def _walk(copy: WorkingCopy, path: str) -> Iterator[tuple[str, bool]]:
+    """Everything in a directory: path, and whether it is a directory."""
     folders = [path]
     while folders:
         folder = folders.pop()
         for name in copy.files.names(folder):
             info = copy.files.stat(f"{folder}/{name}")
-            if info is not None and stat.S_ISDIR(info.st_mode):
+            if info is None:
+                continue
+            is_folder = stat.S_ISDIR(info.st_mode)
+            if is_folder:
                 folders.append(f"{folder}/{name}")
-            elif info is not None:
-                yield f"{folder}/{name}"
+            yield f"{folder}/{name}", is_folder

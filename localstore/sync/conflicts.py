@@ -56,15 +56,17 @@ def record_conflict(copy: WorkingCopy, path: str, clash: ConflictingTexts) -> No
 def record_versions(copy: WorkingCopy, path: str, theirs: bytes | None, mine: bytes | None) -> None:
     """Record a conflict of two files that have no text in common, as binary files, or files of one name that
     both sides made. `theirs`, `mine`: digests of the branch's version and of the one that gets the conflict
-    name. Part of the caller's step. Nothing happens if either is None, or if it is recorded already."""
+    name. Part of the caller's step. Nothing happens if either is None. A record that waits for this copy
+    keeps its lines and gets the branch's version of now."""
     if theirs is None or mine is None or theirs == mine:
         return
     drop_unused(copy, path, but=mine)
-    if any(
-        recorded.mine == mine and not copy.exists(recorded.kept_as) for recorded in copy.db.conflicts.of(path)
-    ):
-        return
-    conflict = RecordedConflict(path, copy.free_name(path), None, theirs, mine, author_of(copy, path), "", "")
+    by = author_of(copy, path)
+    for recorded in copy.db.conflicts.of(path):
+        if recorded.mine == mine and not copy.exists(recorded.kept_as):
+            copy.db.conflicts.put(recorded._replace(theirs=theirs, by=by))
+            return
+    conflict = RecordedConflict(path, copy.free_name(path), None, theirs, mine, by, "", "")
     copy.db.conflicts.put(conflict)
 
 

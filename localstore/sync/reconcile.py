@@ -3,6 +3,7 @@ table of docs/design/004)."""
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Collection, Iterator
 
 from localstore.core import paths
@@ -244,7 +245,8 @@ def _removals(copy: WorkingCopy, gone: list[str]) -> tuple[list[str], Ways]:
     """Remove files that the branch removed and that are unchanged here. Returns (their paths, for a live
     folder old path → new path of edited files that the branch renamed). Renamed files are left in place. Any
     other edited file becomes a conflict copy, recorded as such, because sending it would bring the file back
-    for everybody. On a branch that may never have had the file, it stays and counts as new."""
+    for everybody. What is no file there, as a directory, stays: it is new, and nobody contests it. On a
+    branch that may never have had the file, the file stays and counts as new."""
     clean: list[str] = []
     edits: list[str] = []
     for path in gone:
@@ -257,7 +259,7 @@ def _removals(copy: WorkingCopy, gone: list[str]) -> tuple[list[str], Ways]:
     ways = moved_there(copy, gone, edits) if copy.live and edits else {}
     for path in edits:
         if path not in ways:
-            if not copy.entries[path].foreign:
+            if not copy.entries[path].foreign and _is_file(copy, path):
                 forget_and_move_aside(copy, path)
                 continue
             with copy.db.step():
@@ -266,6 +268,11 @@ def _removals(copy: WorkingCopy, gone: list[str]) -> tuple[list[str], Ways]:
         remember_removed(copy, clean)
     remove(copy, clean)
     return clean, ways
+
+
+def _is_file(copy: WorkingCopy, path: str) -> bool:
+    info = copy.files.stat(path)
+    return info is not None and stat.S_ISREG(info.st_mode)
 
 
 def _reconcile_path(copy: WorkingCopy, remote: Remote) -> bool:

@@ -12,7 +12,7 @@ from localstore.core.paths import terminal_safe
 from localstore.core.storage.file_kind import Classifier
 from localstore.folder.writer import temp_name
 from localstore.record.database import Intent
-from localstore.sync.aside import files_below
+from localstore.sync.aside import files_below, folders_below
 from localstore.sync.working_copy import WorkingCopy
 
 
@@ -24,33 +24,54 @@ def move_to_trash(copy: WorkingCopy, paths: list[str], trash: Path | None = None
         return None
     trash = trash or copy.home.new_trash(copy.now())
     for path in present:
-        info = copy.files.stat(path)
-        if info is not None and stat.S_ISDIR(info.st_mode):
+        mode = _mode(copy, path)
+        if stat.S_ISDIR(mode):
             _move_folder(copy, path, trash)
+        elif stat.S_ISLNK(mode):
+            _move_link(copy, path, trash / path)
         else:
             _move(copy, path, trash / path)
     copy.files.forget()
     return trash
 
 
+def _mode(copy: WorkingCopy, path: str) -> int:
+    """Kind and rights of what is at the path; 0 if nothing is."""
+    info = copy.files.stat(path)
+    return info.st_mode if info is not None else 0
+
+
+def _move_link(copy: WorkingCopy, path: str, target: Path) -> None:
+    """Rename the symlink; where the trash is on another file system, make it there again."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if copy.files.move_out(path, target):
+        return
+    target.symlink_to(copy.files.link_target(path))
+    copy.files.remove(path)
+
+
 def _move_folder(copy: WorkingCopy, path: str, trash: Path) -> None:
-    """Rename the directory; where the trash is on another file system, move its files."""
+    """Rename the directory; where the trash is on another file system, move what is in it."""
     (trash / path).parent.mkdir(parents=True, exist_ok=True)
     copy.files.forget()
     if copy.files.move_out(path, trash / path):
         return
     files = list(files_below(copy, path))
+    links = {file for file in files if stat.S_ISLNK(_mode(copy, file))}
     for file in files:
-        info = copy.files.stat(file)
-        if info is not None and not stat.S_ISREG(info.st_mode):
+        if file not in links and not stat.S_ISREG(_mode(copy, file)):
             name = terminal_safe(file)
             raise Conflict(
-                f"{name} is no regular file and cannot be moved to the trash; move it away, then try again"
+                f"{name} is neither a file nor a link, so it cannot move to the trash; "
+                "move it away, then try again"
             )
+    folders = list(folders_below(copy, path))
+    for folder in folders:
+        (trash / folder).mkdir(parents=True, exist_ok=True)
     for file in files:
-        _move(copy, file, trash / file)
-        copy.files.prune(file)
-    copy.files.prune(f"{path}/")
+        (_move_link if file in links else _move)(copy, file, trash / file)
+    for folder in reversed(folders):
+        copy.files.prune(f"{folder}/")
 
 
 def _move(copy: WorkingCopy, path: str, target: Path) -> None:

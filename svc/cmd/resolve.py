@@ -38,6 +38,7 @@ SENTENCES = {
     "theirs": "Resolved {path}: it stays as it is",
     "edited": "Resolved {path} as you wrote it",
     "tool": "Resolved {path} as the program left it",
+    "other": "Resolved {path}: it is the other version now",
     "absent": "Resolved {path}: it stays deleted",
     "gone": "The conflict in {path} is over: {kept} was deleted",
 }
@@ -119,7 +120,7 @@ def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str
     text = marked(texts.base, texts.theirs, texts.mine, by, f"yours, kept as {record.kept_as}")
     if text == texts.theirs:  # somebody brought all of it in by hand
         with _folder(ctx) as copy:
-            _report(ctx, flow.resolve(copy, conflict, "theirs"))
+            _report(ctx, flow.resolve(copy, conflict, "mine" if conflict.copy_is_theirs else "theirs"))
         return
     command = [] if tool else editor(ctx.obj.environment, INSTEAD)
     with _merge_file(ctx, conflict, text) as file:
@@ -189,8 +190,12 @@ def _folder(ctx: Ctx) -> Iterator[WorkingCopy]:
 
 
 def _report(ctx: Ctx, done: flow.Resolved) -> None:
-    stays_deleted = done.how == "theirs" and done.absent
-    sentence = SENTENCES["absent" if stays_deleted else done.how].format(path=done.path, kept=done.kept_as)
+    outcome: str = done.how
+    if done.absent and done.how in ("mine", "theirs"):
+        outcome = "absent"
+    elif done.renamed and done.how == "theirs":
+        outcome = "other"
+    sentence = SENTENCES[outcome].format(path=done.path, kept=done.kept_as)
     if done.trash and done.renamed:
         ctx.out.note(f"what {done.path} held before is in {done.trash}")
     elif done.trash:

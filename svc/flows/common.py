@@ -248,7 +248,8 @@ def _conflict_copy(copy: WorkingCopy, path: str, name: str) -> ConflictCopy:
     elif _is_folder(copy, name):
         folder = "mine"
     lines, kept_lines = clash.lines or None, clash.kept_lines or None
-    return ConflictCopy(path, name, clash.by, lines, kept_lines, clash.theirs is None, folder)
+    deleted = clash.theirs is None and not copy.exists(path)  # a clone records before it knows the branch
+    return ConflictCopy(path, name, clash.by, lines, kept_lines, deleted, folder)
 
 
 def _is_folder(copy: WorkingCopy, path: str) -> bool:

@@ -112,13 +112,21 @@ def abort(copy: WorkingCopy) -> Merging:
     if merging is None:
         raise NoMerge
     ours = tree_of(copy, merging.ours) if merging.ours else {}
-    touched = {*merging.written, *merging.removed, *merging.copies}
+    # A conflict that was resolved may have put the other side's file in the place of a directory.
+    lost = [
+        path
+        for path in ours
+        if any(above in merging.copies for above in parents(path)) and not copy.exists(path)
+    ]
+    touched = {*merging.written, *merging.removed, *merging.copies, *lost}
     back = {
         path: ours[path]
         for path in sorted(touched)
         if path in ours and copy.digest_on_disk(path) != ours[path].digest
     }
-    gone = [path for path in sorted(touched) if path not in ours and copy.exists(path)]
+    gone = [  # files only: a directory where the other side has a file is this folder's own
+        path for path in sorted(touched) if path not in ours and copy.digest_on_disk(path) is not None
+    ]
     gone += [kept_as for kept_as in merging.copies.values() if copy.exists(kept_as)]
     digests = {path: file.digest for path, file in back.items()}
     trash = replace_files(copy, contents_of(copy, back), digests, gone)

@@ -32,7 +32,7 @@ How = Literal["mine", "theirs", "edited", "tool", "gone"]
 class OpenConflict(msgspec.Struct, frozen=True):
     """A recorded conflict and what the folder has now: digests of the file (theirs) and of the copy (mine),
     None for no file. `name`: how to name it in a command: the path, or the copy if the path has several.
-    `over`: the copy was deleted. `folder`: one of the two is a directory."""
+    `over`: the copy was deleted. `folder`: one of the two is a directory, or was one when it was recorded."""
 
     record: RecordedConflict
     theirs: bytes | None
@@ -143,8 +143,13 @@ def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
         copy.digest_on_disk(record.kept_as),
         name,
         not copy.exists(record.kept_as),
-        _is_folder(copy, record.path) or _is_folder(copy, record.kept_as),
+        _is_folder(copy, record.path) or _is_folder(copy, record.kept_as) or _has_their_file(copy, record),
     )
+
+
+def _has_their_file(copy: WorkingCopy, record: RecordedConflict) -> bool:
+    """Whether the copy is the other side's file, and this folder has, or had, a directory at the path."""
+    return record.mine is None and copy.digest_on_disk(record.kept_as) is not None
 
 
 def _is_folder(copy: WorkingCopy, path: str) -> bool:
@@ -175,7 +180,8 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
     conflict copy's version if `how` asks for that, else it keeps its own.
 
     A repeat finishes what was interrupted. Raises ClientError if a file changed since `conflict` was read,
-    Conflict if a file is above the path, or what cannot move to the trash is in a directory.
+    Conflict if a file is above the path, a link or another special file is at it, or what cannot move to the
+    trash is in a directory.
     """
     record = conflict.record
     if open_conflict(copy, record.kept_as) != conflict:
@@ -183,6 +189,9 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
             f"{record.path} or {record.kept_as} changed meanwhile; nothing was done; "
             f"run svc resolve {conflict.name} again"
         )
+    for path in (record.path, *([record.kept_as] if how == "mine" else [])):
+        if _is_special(copy, path):
+            raise in_the_way(path)
     if conflict.folder and (how == "theirs") == conflict.copy_is_theirs:
         return _take_copy(copy, conflict, how)
     content: Content | None = None
@@ -232,6 +241,12 @@ def _with_inside(copy: WorkingCopy, record: RecordedConflict) -> list[RecordedCo
 def _is_file(copy: WorkingCopy, path: str) -> bool:
     info = copy.files.stat(path)
     return info is not None and not stat.S_ISDIR(info.st_mode)
+
+
+def _is_special(copy: WorkingCopy, path: str) -> bool:
+    """Whether what is at the path is neither a file nor a directory."""
+    info = copy.files.stat(path)
+    return info is not None and not stat.S_ISREG(info.st_mode) and not stat.S_ISDIR(info.st_mode)
 
 
 def end(copy: WorkingCopy, conflict: OpenConflict) -> Resolved:

@@ -55,9 +55,11 @@ def test_what_somebody_wrote_into_an_interrupted_clone_is_kept(place: Place) -> 
     bob.run(*clone, where=place.base, before=lambda: die_after(44))
     place.write(bob, "mine.txt", b"mine\n")
     place.write(bob, "src/a.py", b"something of mine\n")
-    bob.ok(*clone, where=place.base)
+    cloned = bob.run(*clone, where=place.base)
+    assert (cloned.code, "conflict in src/a.py: your version is kept as" in cloned.err) == (1, True), cloned
     assert bob.files()["mine.txt"] == b"mine\n"
-    assert b"something of mine\n" in bob.files().values()
+    [conflict] = bob.run("conflicts", "--json").json()
+    assert (conflict["path"], bob.files()[conflict["kept_as"]]) == ("src/a.py", b"something of mine\n")
 
 
 def test_a_pull_or_a_push_goes_on_where_a_clone_died(place: Place) -> None:

@@ -4,6 +4,7 @@ that the branch deleted, a folder where the branch has a file, a file where the 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from localstore.folder import link
 from localstore.folder.identity import prepare_link
 from tests.svc.cmd.test_resolve import handle
-from tests.svc.conftest import Svc
+from tests.svc.conftest import Answer, Svc
 
 Files = dict[str, str | None]
 """Path → text; None: it is deleted. A path that ends with `/` is deleted with all below it."""
@@ -165,6 +166,25 @@ def test_end_below_a_file(alice: Svc, apart: Callable[[Files, Files], None]) -> 
     assert Path("lib").read_text() == "a file\n"
 
 
+def merge_apart(svc: Svc, theirs: Files, mine: Files) -> Answer:
+    """Make two branches in which the two sides did different things, and merge theirs. Returns the answer of
+    the merge, which has a conflict."""
+    assert svc("repo", "create", "app").code == 0
+    assert svc("repo", "init", f"{handle()}/app").code == 0
+    apply(START)
+    assert svc("push", "-m", "First").code == 0
+    assert svc("repo", "branch", "side").code == 0
+    assert svc("switch", "side").code == 0
+    apply(theirs)
+    assert svc("push", "-m", "Theirs").code == 0
+    assert svc("switch", "main").code == 0
+    apply(mine)
+    assert svc("push", "-m", "Mine").code == 0
+    told = svc("merge", "side")
+    assert told.code == 1, told
+    return told
+
+
 @pytest.mark.parametrize(
     ("theirs", "mine", "words", "after"),
     [
@@ -184,19 +204,8 @@ def test_end_below_a_file(alice: Svc, apart: Callable[[Files, Files], None]) -> 
 )
 @pytest.mark.parametrize("how", ["mine", "theirs"])
 def test_merge(alice: Svc, theirs: Files, mine: Files, words: str, after: Files, how: str) -> None:
-    assert alice("repo", "create", "app").code == 0
-    assert alice("repo", "init", f"{handle()}/app").code == 0
-    apply(START)
-    assert alice("push", "-m", "First").code == 0
-    assert alice("repo", "branch", "side").code == 0
-    assert alice("switch", "side").code == 0
-    apply(theirs)
-    assert alice("push", "-m", "Theirs").code == 0
-    assert alice("switch", "main").code == 0
-    apply(mine)
-    assert alice("push", "-m", "Mine").code == 0
-    told = alice("merge", "side")
-    assert (told.code, words in told.err) == (1, True), told
+    told = merge_apart(alice, theirs, mine)
+    assert words in told.err, told
     assert [one["path"] for one in json.loads(alice("conflicts", "--json").out)] == ["n"]
     refused = alice("merge", "--continue")
     assert (refused.code, "svc resolve n" in refused.err) == (1, True), refused
@@ -205,6 +214,47 @@ def test_merge(alice: Svc, theirs: Files, mine: Files, words: str, after: Files,
     wanted = after if how == "theirs" else mine
     assert {path: text for path, text in everything().items() if path.split("/")[0] == "n"} == wanted
     assert alice("merge", "--continue").code == 0
+
+
+OWN: Files = {"n/x.txt": "x\n", "n/sub/y.txt": "y\n", "n-beside.txt": "beside\n"}
+
+
+@pytest.mark.parametrize("how", ["", "mine", "theirs"])
+def test_abort(alice: Svc, how: str) -> None:
+    merge_apart(alice, {"n": "theirs\n"}, OWN)
+    if how:
+        assert alice("resolve", "n", f"--{how}").code == 0
+    told = alice("merge", "--abort")
+    assert told.code == 0, told
+    assert everything() == START | OWN
+    status = json.loads(alice("status", "--json", "changed,new,removed").out)
+    assert status == {"changed": [], "new": [], "removed": []}
+    assert alice("conflicts").code == 0
+
+
+@pytest.mark.parametrize(
+    ("how", "after", "words"),
+    [
+        ("mine", {}, "Resolved n: it stays deleted"),
+        ("theirs", {"n": "theirs\n"}, "Resolved n: it is the other version now"),
+    ],
+    ids=["mine", "theirs"],
+)
+@pytest.mark.parametrize("instead", ["", "a file of mine\n"], ids=["none", "file"])
+def test_no_folder(alice: Svc, how: str, after: Files, words: str, instead: str) -> None:
+    """Each version stays whose it is where the folder is gone, as after a kill between two moves, or
+    `rm -r`."""
+    merge_apart(alice, {"n": "theirs\n"}, {"n/x.txt": "x\n"})
+    shutil.rmtree("n")
+    if instead:
+        Path("n").write_text(instead)
+    told = alice("resolve", "n", f"--{how}")
+    assert told.code == 0, told
+    if instead and how == "mine":
+        after, words = {"n": instead}, "Resolved n: it is your version now"
+    assert words in told.err
+    assert {path: text for path, text in everything().items() if path[0] == "n"} == after
+    assert alice("conflicts").code == 0
 
 
 def test_switch(alice: Svc, apart: Callable[[Files, Files], None]) -> None:
