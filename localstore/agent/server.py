@@ -60,9 +60,11 @@ class Follower:
             self._peer.shutdown(socket.SHUT_RDWR)
 
     def hang_up_later(self) -> None:
-        """Disconnect once the waiting events are sent."""
-        with suppress(queue.Full):
+        """Disconnect once the waiting events are sent; at once if it does not take them."""
+        try:
             self._waiting.put_nowait(None)
+        except queue.Full:
+            self.hang_up()
 
     def serve(self) -> None:
         """Send events until one side disconnects."""

@@ -117,8 +117,10 @@ def _ready(value: Any) -> Ready | None:
 
 
 def _is_local(address: Any) -> bool:
-    if not isinstance(address, str) or len(address) > LAUNCH_TEXT or not address.isprintable():
+    if not isinstance(address, str) or len(address) > LAUNCH_TEXT:
         return False
+    if not address.isascii() or not address.isprintable() or " " in address:
+        return False  # browsers map letters and cut blanks that urlsplit leaves
     try:
         parts = urlsplit(address)
         return (

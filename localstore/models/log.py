@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,10 +12,11 @@ _PIECE = 1 << 16
 
 
 class Log:
-    """Copies a pipe into the log until the pipe closes."""
+    """Copies pipes into the log until they close. Several threads may write; two logs of one file would
+    rename it under each other."""
 
     def __init__(self, file: Path) -> None:
-        self._file = file
+        self._file, self._lock = file, threading.Lock()
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._out = self._open()
 
@@ -24,12 +26,13 @@ class Log:
         os.close(source)
 
     def write(self, data: bytes) -> None:
-        with suppress(OSError):  # a full disk ends no server, and no app
+        with self._lock, suppress(OSError):  # a full disk ends no server, and no app
             os.write(self._out, data)
             if os.fstat(self._out).st_size > LOG_BYTES:
-                self._file.replace(self._file.with_name(f"{self._file.name}.1"))
-                os.close(self._out)
-                self._out = self._open()
+                with suppress(FileNotFoundError):  # renamed before, and the new one could not be opened
+                    self._file.replace(self._file.with_name(f"{self._file.name}.1"))
+                full, self._out = self._out, self._open()
+                os.close(full)  # only now: if the open fails, its number must not become another file's
 
     def _open(self) -> int:
         return os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)

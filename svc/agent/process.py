@@ -16,7 +16,7 @@ from typing import Any
 
 from localstore.agent import place
 from localstore.agent.server import Follower, HungUp, Server
-from localstore.agent.talk import ApiResponse, Folder, Reply, Request, Said, Sheet
+from localstore.agent.talk import ApiResponse, Folder, Reply, Request, Said
 from localstore.core.errors import SvcError, UsageError
 from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.home import Home
@@ -63,6 +63,7 @@ class _Agent:
         self._folders: dict[str, Watched] = {}
         self._lines: dict[str, Line] = {}
         self._followers: dict[Follower, str | None] = {}
+        self._attached: dict[Follower, Watched] = {}  # what a follower or editor keeps watched
         self._looks: dict[Follower, tuple[str, Look]] = {}
         self._replicas: dict[str, dict[tuple[str, str], int]] = {}  # server → ids of looks
         self._channels = itertools.count(1)
@@ -178,17 +179,16 @@ class _Agent:
             self._look(request, follower)
             return
         with self._lock:
-            watched = self._folders_of(request.folder)
-            for folder in watched:
-                folder.followers += 1
+            watched = self._folders.get(os.path.realpath(request.folder)) if request.folder else None
+            if watched is not None:
+                watched.followers += 1
+                self._attached[follower] = watched
             if request.do != "edit":
                 self._followers[follower] = request.folder
-        if request.do == "edit":
-            for folder in watched:
-                folder.edit(editor_of(request, follower))
-            if not watched:
-                follower.say(Sheet("ended", detail="the folder is not watched any more"))
-                follower.hang_up_later()
+            elif watched is not None:
+                watched.edit(editor_of(request, follower))
+        if watched is None and request.folder is not None:
+            follower.hang_up_later()  # its thread ended since the request was answered; the client asks again
 
     def disconnected(self, request: Request, follower: Follower) -> None:
         """See `Desk`. A folder without followers is no longer watched, unless it is detached."""
@@ -200,16 +200,16 @@ class _Agent:
             return
         with self._lock:
             self._followers.pop(follower, None)
-            watched = self._folders_of(request.folder)
-            for folder in watched:
-                folder.followers -= 1
-                folder.edit_left(follower)
-                if request.turn is not None:
-                    folder.end_turn(request.turn)
-            lonely = [folder for folder in watched if not folder.followers and not folder.detached]
-        if request.folder is not None:
-            for folder in lonely:
-                folder.stop()
+            watched = self._attached.pop(follower, None)
+            if watched is None:
+                return
+            watched.followers -= 1
+            watched.edit_left(follower)
+            if request.turn is not None:
+                watched.end_turn(request.turn)
+            lonely = not watched.followers and not watched.detached
+        if lonely:
+            watched.stop()
 
     def conversing(self, count: int) -> None:
         """See `Desk`."""
@@ -259,11 +259,6 @@ class _Agent:
                     del self._lines[origin]
 
     # --- folders
-
-    def _folders_of(self, folder: str | None) -> list[Watched]:
-        if folder is None:
-            return []
-        return [self._folders[folder]] if folder in self._folders else []
 
     def _watched_folder(self, folder: str) -> Watched:
         from localstore.errors import NotWatched
@@ -318,15 +313,22 @@ class _Agent:
         place.put_folders(self._root, place.PAUSED, paused)
 
     def _forget_folder(self, watched: Watched, why: str) -> None:
-        """Drop a folder whose thread has ended."""
+        """Drop a folder whose thread has ended. Who edits its texts is disconnected, and connects again."""
         with self._changed:
             if self._folders.get(str(watched.root)) is watched:
                 del self._folders[str(watched.root)]
             if watched.detached and not self._ending:
                 self._store_detached()
             self._close_lines()
+            editing = [
+                follower
+                for follower, folder in self._attached.items()
+                if folder is watched and follower not in self._followers
+            ]
             self._changed.notify_all()
         watched.say_ended(why)
+        for follower in editing:
+            follower.hang_up_later()  # what it types now would be lost in the inbox of a thread that is gone
         self._log(f"no longer watching {watched.root}: {why}")
 
     def _line_of(self, origin: str) -> Line:

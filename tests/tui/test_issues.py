@@ -212,8 +212,9 @@ async def test_the_text_of_a_new_issue_from_the_editor_leaves_no_draft(
     issue: str, alice: Svc, open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     editor = tmp_path / "editor"
-    editor.write_text("#!/bin/sh\necho by night >> $1\n")
+    editor.write_text(f"#!/bin/sh\necho by night >> $1; exit $(cat {tmp_path}/code)\n")
     editor.chmod(0o755)
+    (tmp_path / "code").write_text("3")
     monkeypatch.setenv("EDITOR", str(editor))
     monkeypatch.delenv("VISUAL", raising=False)
     drafts = Path(os.environ["SVC_HOME"]) / "drafts"
@@ -224,7 +225,9 @@ async def test_the_text_of_a_new_issue_from_the_editor_leaves_no_draft(
         await press(pilot, "3")
         await press(pilot, "a")
         await press(pilot, *"Hangs", "enter")
-        assert "by night" in await press(pilot, "E")
+        assert "draft is kept" in await press(pilot, "E")
+        (tmp_path / "code").write_text("0")
+        assert (await press(pilot, "E")).count("by night") == 2, "the editor began with what it had written"
         await press(pilot, "S")
         await sees(pilot, "#2 Hangs")
         await settle(pilot)
@@ -248,6 +251,19 @@ async def test_a_release_is_written_in_a_form(project: str, alice: Svc, open_app
     release = json.loads(alice("repo", "release", "view", "v2", "--json", "notes,assets").out)
     assert release["notes"] == "**Good**"
     assert [asset["name"] for asset in release["assets"]] == ["data.bin"]
+
+
+async def test_the_draft_of_a_release_that_another_one_made_is_kept(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    assert alice("repo", "release", "create", "v1", "--notes", "Theirs").code == 0
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "5", "a")
+        await press(pilot, *"v1", "enter")
+        await press(pilot, "enter")
+        await press(pilot, *"Mine", "escape", "escape", "a")
+        await sees(pilot, "─ New release ─", "Mine", "v1")
 
 
 async def test_what_another_program_sent_waits_no_more_on_the_screen_of_the_queue(

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from localstore.core.errors import EXIT_FAILED, UsageError
-from localstore.core.paths import PROSE, terminal_safe
+from localstore.core.paths import terminal_safe
 from localstore.models.errors import AppFailed
 from svc.cmd.frame.browser import open_page
 from svc.cmd.frame.context import Ctx
 from svc.console import Column, answers
-from svc.flows.apps.place import App, Apps, launch_of, manifest_of
+from svc.flows.apps.place import App, Apps, is_own, launch_of, manifest_of
 from svc.flows.apps.state import AppState, state_of
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def launch(
 
     where = Where(ctx.obj.environment, Path(app.folder), ctx.out.note, ctx.out.meter, "svc app launch")
     try:
-        code = Supervisor(where, app, log=False, note=ctx.out.note, report=_meter(ctx)).run()
+        code = Supervisor(where, app, log=None, note=ctx.out.note, report=_meter(ctx)).run()
     finally:
         where.close()
     ctx.out.note(f"{app.id} ended with {code}")
@@ -156,7 +156,7 @@ def require_allowed(ctx: Ctx, apps: Apps, app: App) -> None:
     manifest = manifest_of(app)
     wanted_launch = launch_of(app, manifest)
     needs_of(manifest)
-    if apps.is_allowed(app, wanted_launch):
+    if apps.is_allowed(app, wanted_launch) and is_own(app):
         return
     ctx.out.note(f"{app.id} in {terminal_safe(app.folder)} would run: {command_line(wanted_launch)}")
     for name, value in wanted_launch.env:
@@ -166,8 +166,9 @@ def require_allowed(ctx: Ctx, apps: Apps, app: App) -> None:
 
 
 def command_line(launch: Launch) -> str:
-    """The command of an app, as a person would type it."""
-    return terminal_safe(shlex.join(launch.command), keep=PROSE)
+    """The command of an app, as a person would type it; on one line, since a line of its own could pass for
+    svc's question."""
+    return terminal_safe(shlex.join(launch.command))
 
 
 def start_in_background(ctx: Ctx, apps: Apps, app: App) -> None:

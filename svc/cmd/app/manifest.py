@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -61,7 +62,7 @@ def manifest(ctx: Ctx, id: Place = ".") -> None:
         "ready": msgspec.to_builtins(launch.ready) if launch.ready is not None else None,
         "models": list(said_by.models),
         "ollama_tag": said_by.ollama_tag,
-        "port": said_by.ollama_port_override or port_of(None, ctx.obj.folder, ctx.obj.environment),
+        "port": said_by.ollama_port_override or port_of(None, Path(app.folder), ctx.obj.environment),
         "allowed": apps.is_allowed(app, launch),
     }
     ctx.out.record(record, SHOWN)

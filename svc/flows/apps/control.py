@@ -83,7 +83,7 @@ def stop(apps: Apps, app: App) -> AppState | None:
             if supervisor is None:
                 end_left(apps, app)
                 return state
-            if supervisor != signalled:
+            if supervisor not in (0, signalled):  # 0 is no process, but all of this one's group
                 with suppress(ProcessLookupError):
                     os.kill(supervisor, number)
                 signalled = supervisor

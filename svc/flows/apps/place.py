@@ -12,6 +12,7 @@ SVC_HOME/apps/<id, with + for />/
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from pathlib import Path
 
@@ -80,8 +81,8 @@ class Apps:
                 names = ", ".join(app.id for app in matches)
                 raise UsageError(f"'{terminal_safe(typed[:80])}' means several apps: {names}")
             return matches[0]
-        folder = (base / Path(typed).expanduser()).resolve()
-        if not folder.is_dir():
+        folder = _folder_at(base, typed)
+        if folder is None:
             raise AppMissing(
                 f"no app '{terminal_safe(typed[:80])}' is on this machine, and no folder of that name; "
                 "install it: svc app install OWNER/NAME"
@@ -89,6 +90,11 @@ class Apps:
         for app in apps:
             if Path(app.folder) == folder:
                 return app
+        if not _is_text(str(folder)):
+            raise UsageError(
+                f"the path {terminal_safe(str(folder))} is not UTF-8, so svc cannot record it; "
+                "rename the folder"
+            )
         return App(id=self._new_id(folder, {app.id for app in apps}), folder=str(folder))
 
     def record(self, app: App) -> None:
@@ -115,8 +121,37 @@ class Apps:
 
 
 def digest_of(app: App, launch: Launch) -> str:
-    """The digest of what an app would run, and where."""
-    return hashlib.sha256(msgspec.json.encode([app.folder, launch])).hexdigest()
+    """The digest of what an app would run, and where: another folder put at the same path is another one.
+    Raises OSError if the folder cannot be looked at."""
+    status = Path(app.folder).stat()
+    where = [os.fsencode(app.folder).hex(), status.st_dev, status.st_ino]
+    return hashlib.sha256(msgspec.json.encode([*where, launch])).hexdigest()
+
+
+def is_own(app: App) -> bool:
+    """Whether the app's folder is the user's. Who owns another's may change its program at any time."""
+    try:
+        return Path(app.folder).stat().st_uid == os.getuid()
+    except OSError:
+        return False
+
+
+def _folder_at(base: Path, typed: str) -> Path | None:
+    """The folder that is typed, from `base` on; None if there is none."""
+    try:
+        folder = (base / Path(typed).expanduser()).resolve()
+        return folder if folder.is_dir() else None
+    except (OSError, RuntimeError, ValueError):  # a name too long, a user or link that leads nowhere, NUL
+        return None
+
+
+def _is_text(path: str) -> bool:
+    """Whether a path is UTF-8; other bytes are surrogates in it."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def manifest_of(app: App) -> RepoManifest:

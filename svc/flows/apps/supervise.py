@@ -31,7 +31,7 @@ from localstore.models.place import llm_home
 from localstore.models.store import Models
 from svc.flows.apps import state as states
 from svc.flows.apps.needs import Bringing, Needs, needs_of
-from svc.flows.apps.place import LOCK, LOG, App, Apps, launch_of, manifest_of
+from svc.flows.apps.place import LOCK, App, Apps, launch_of, manifest_of
 from svc.flows.apps.ready import is_ready, port_of_ready
 from svc.flows.apps.state import AppState
 from svc.flows.llm import server
@@ -56,10 +56,10 @@ class Stopped(BaseException):
 
 class Supervisor:
     """Runs an app for whoever launches it. `log`: its output goes there and it gets a session of its own;
-    else it has this terminal. `note` hears sentences, `report` the progress of pulls, in bytes."""
+    with None it has this terminal. `note` hears sentences, `report` the progress of pulls, in bytes."""
 
     def __init__(
-        self, where: Where, app: App, *, log: bool, note: Callable[[str], None], report: Report
+        self, where: Where, app: App, *, log: Log | None, note: Callable[[str], None], report: Report
     ) -> None:
         self._where, self._app, self._log, self._report = where, app, log, report
         self._tell_user = note
@@ -67,12 +67,13 @@ class Supervisor:
         self._folder = self._apps.folder(app.id)
         self._state = AppState(id=app.id, folder=app.folder, installed=app.installed)
         self._reported = 0.0
+        self._signals = Signals()
 
     def run(self) -> int:
         """Launch the app and wait for its end. Returns its exit code, as a shell would. Raises AlreadyLocked
         if it runs, and what stands in its way."""
         self._apps.record(self._app)
-        with _hold(self._folder / LOCK, f"svc app launch {self._app.id}"), _told_to_end():
+        with _hold(self._folder / LOCK, f"svc app launch {self._app.id}"), self._signals.heard():
             end_left(self._apps, self._app)
             self._say(state="starting", supervisor=os.getpid(), since_at=store.now())
             try:
@@ -137,18 +138,40 @@ class Supervisor:
         words = [fill(word, values) for word in launch.command]
         environment = environment_of(self._where.environment, values)
         environment |= {name: fill(value, values) for name, value in launch.env}
+        process = copying = None
+        try:
+            with self._signals.later():  # else a process could be started that nobody knows, and nobody ends
+                process, source = self._start(words, environment)
+            copying = self._copy(source)
+            self._say(state="starting", pid=process.pid, began=states.began(process.pid), page=launch.page)
+            self._wait_ready(process, launch.ready)
+            self._say(state="running")
+            code = _wait(process)
+            self._say(state="ended", code=code)
+            return code
+        finally:
+            if process is not None:
+                _end(process, whole=self._log is not None)
+            if copying is not None:
+                copying.join(1.0)  # a program that left the session may hold the pipe
+
+    def _start(
+        self, words: list[str], environment: Mapping[str, str]
+    ) -> tuple[subprocess.Popen[bytes], int | None]:
+        """Start the program. Returns it, and where what it prints is read, if that goes to the log. Raises
+        AppFailed."""
         source = sink = None
-        if self._log:
+        if self._log is not None:
             source, sink = os.pipe()
         try:
             process = subprocess.Popen(
                 words,
                 cwd=self._app.folder,
                 env=environment,
-                stdin=subprocess.DEVNULL if self._log else None,
+                stdin=subprocess.DEVNULL if self._log is not None else None,
                 stdout=sink,
                 stderr=sink,
-                start_new_session=self._log,
+                start_new_session=self._log is not None,
                 preexec_fn=_die_with_parent,
             )
         except OSError as error:
@@ -160,27 +183,16 @@ class Supervisor:
         finally:
             if sink is not None:
                 os.close(sink)
-        copying = self._copy(source)
-        try:
-            self._say(state="starting", pid=process.pid, began=states.began(process.pid), page=launch.page)
-            self._wait_ready(process, launch.ready)
-            self._say(state="running")
-            code = _wait(process)
-            self._say(state="ended", code=code)
-            return code
-        finally:
-            _end(process, whole=self._log)
-            if copying is not None:
-                copying.join(1.0)  # a program that left the session may hold the pipe
+        return process, source
 
     def _note(self, sentence: str) -> None:
         self._tell_user(sentence)
         self._say(notes=[*self._state.notes, sentence])
 
     def _copy(self, source: int | None) -> threading.Thread | None:
-        if source is None:
+        if source is None or self._log is None:
             return None
-        copying = threading.Thread(target=Log(self._folder / LOG).copy, args=(source,), daemon=True)
+        copying = threading.Thread(target=self._log.copy, args=(source,), daemon=True)
         copying.start()
         return copying
 
@@ -193,13 +205,13 @@ class Supervisor:
             code = process.poll()
             if code is not None:
                 how = f"ended with {_as_shell(code)} before it was ready"
-                raise AppFailed(f"{self._app.id} {how}", self._app.id if self._log else "")
+                raise AppFailed(f"{self._app.id} {how}", self._app.id if self._log is not None else "")
             if time.monotonic() - began > ready.seconds:
                 what = ready.http or f"port {ready.port}"
                 raise AppFailed(
                     f"{self._app.id} was not ready within {ready.seconds} seconds: {terminal_safe(what)} "
                     f"does not answer, so it was ended",
-                    self._app.id if self._log else "",
+                    self._app.id if self._log is not None else "",
                 )
             time.sleep(_LOOK)
 
@@ -269,10 +281,22 @@ def _end(process: subprocess.Popen[bytes], *, whole: bool) -> None:
                 process.send_signal(number)
 
     send(signal.SIGTERM)
+    end = time.monotonic() + END_SECONDS
     with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
         process.wait(END_SECONDS)
+        while whole and _has_members(process.pid) and time.monotonic() < end:
+            time.sleep(_LOOK)  # its workers, which have not ended as fast
     send(signal.SIGKILL)
     process.wait()
+
+
+def _has_members(group: int) -> bool:
+    """Whether processes of a group are there."""
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):  # the latter: no signal of ours reaches them
+        return False
+    return True
 
 
 @contextmanager
@@ -290,22 +314,45 @@ def _hold(lock: Path, command: str) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def _told_to_end() -> Iterator[None]:
-    """A context in which SIGTERM and SIGHUP raise Stopped, once."""
+class Signals:
+    """SIGTERM and SIGHUP of the process that supervises an app."""
 
-    def stop(_number: int, _frame: FrameType | None) -> NoReturn:
-        for number in numbers:
+    def __init__(self) -> None:
+        self._waits = self._told = False
+        self._numbers: list[signal.Signals] = []
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """A context in which they raise Stopped, once."""
+        ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup: it goes on without its terminal
+        self._numbers = [signal.SIGTERM] if ignored else [signal.SIGTERM, signal.SIGHUP]
+        before = [signal.signal(number, self._hear) for number in self._numbers]
+        try:
+            yield
+        finally:
+            for number, handler in zip(self._numbers, before, strict=True):
+                signal.signal(number, handler)
+
+    @contextmanager
+    def later(self) -> Iterator[None]:
+        """A context at whose end those that came in it raise Stopped."""
+        self._waits = True
+        try:
+            yield
+        finally:
+            self._waits = False
+        if self._told:
+            self._stop()
+
+    def _hear(self, _number: int, _frame: FrameType | None) -> None:
+        if not self._waits:
+            self._stop()
+        self._told = True  # not ignored yet, since a program started meanwhile would ignore it too
+
+    def _stop(self) -> NoReturn:
+        for number in self._numbers:
             signal.signal(number, signal.SIG_IGN)
         raise Stopped
-
-    numbers = (signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(number, stop) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
 
 
 def _libc() -> Any:

@@ -30,7 +30,7 @@ def main() -> int:
 
     where.note = note
     try:
-        return Supervisor(where, app, log=True, note=note, report=lambda completed, total: None).run()
+        return Supervisor(where, app, log=log, note=note, report=lambda completed, total: None).run()
     except AlreadyLocked:
         return ALREADY
     except SvcError as error:

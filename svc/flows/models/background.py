@@ -78,7 +78,7 @@ def cancel(home: Path, name: ModelName, models: Models) -> Download:
     folder, signalled = _folder(home, name), 0
     end = time.monotonic() + FIRST_SECONDS
     while (pid := supervisor_of(folder)) is not None and time.monotonic() < end:
-        if pid != signalled:
+        if pid not in (0, signalled):  # 0 is no process, but all of this one's group
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
             signalled = pid

@@ -140,6 +140,15 @@ launch:
         ("{command: [a], ready: {port: 1, http: x}}", "launch.ready must be a mapping"),
         ('{command: [a], ready: {http: "http://example.org:80/"}}', "launch.ready.http must be an address"),
         ('{command: [a], ready: {http: "file:///etc/passwd"}}', "launch.ready.http must be an address"),
+        ('{command: [a], ready: {http: "http://127.0.0.1:8000/ x"}}', "launch.ready.http must be an address"),
+        (
+            '{command: [a], ready: {http: "http://localho\u017ft:8000/"}}',
+            "launch.ready.http must be an address",
+        ),
+        (
+            '{command: [a], ready: {http: "http://127.0.0.1:8000/\xe9"}}',
+            "launch.ready.http must be an address",
+        ),
         ("{command: [a], ready: {seconds: -1}}", "launch.ready.seconds must be a whole number"),
         (f"{{command: [{', '.join('a' * 201)}]}}", "launch.command must be a list of 1 to 200"),
     ],

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from localstore.agent.talk import Conversation, Request
 from scripts.live.devices import Device
 from svc.agent.editing import TYPED_EACH
 from tests.patience import until
@@ -186,6 +187,28 @@ def test_the_socket_is_printed_and_the_agent_started(devices: tuple[Device, Devi
     plugin = Plugin(first.home, first.folder, name).opened()
     assert plugin.text == FIRST
     plugin.close()
+
+
+def test_who_edits_a_folder_that_is_no_longer_watched_connects_again(
+    devices: tuple[Device, Device], name: str
+) -> None:
+    first, second = devices
+    typist = Typist(first.home, first.folder, name).opened()
+    plugin = Plugin(first.home, first.folder, name).opened()
+    first.svc("watch", "stop")
+    until(lambda: (plugin.hear(), plugin.said[-1]["event"] == "gone")[1], "the plugin is disconnected")
+    typist.type("gamma", "after ")
+    until(typist.settled, "what the app typed is on the branch")
+    until(lambda: "after gamma" in (second.folder / name).read_text())
+    first.svc("watch", "--detach")
+    assert _followers(first) == 1
+    typist.writing.close()
+    until(lambda: _followers(first) == 0, "nobody follows")
+
+
+def _followers(device: Device) -> int:
+    with Conversation(device.home) as talk:
+        return talk.ask(Request("about")).folders[0].followers
 
 
 def test_what_is_not_a_change_ends_the_edit_with_a_sentence(

@@ -152,6 +152,38 @@ def test_what_an_app_runs_is_shown_and_asked_about_once(desk: Desk) -> None:
     (folder / ".svc.yaml").write_text(text)
     folder.rename(desk.base / "moved")
     assert desk.run("app", "launch", "moved")[0] == 2, "another folder is another app"
+    folder.mkdir()
+    (folder / ".svc.yaml").write_text(text)
+    assert desk.run("app", "launch", "ask")[0] == 2, "another folder at the same path is another app"
+
+
+def test_the_command_is_shown_on_one_line(desk: Desk) -> None:
+    desk.app("lines", "print('ran')\n\nsvc: lines would run: true")
+    code, _, err = desk.run("app", "launch", "lines")
+    assert (code, ")\\x0a\\x0asvc: lines" in err) == (2, True), err
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives a folder to another user")
+def test_an_app_of_another_user_is_asked_about_each_time(desk: Desk) -> None:
+    os.chown(desk.app("theirs", "print('ran')"), 65534, 65534)
+    assert desk.ok("app", "launch", "theirs", "--yes") == "ran\n"
+    assert desk.run("app", "launch", "theirs")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"), [("~nosuch/x", "no app"), ("./" + "a" * 300, "no app"), ("./b\udcff", "is not UTF-8")]
+)
+def test_a_folder_that_cannot_be_is_refused(desk: Desk, typed: str, told: str) -> None:
+    (desk.base / "b\udcff").mkdir()
+    code, _, err = desk.run("app", "launch", typed, "--yes")
+    assert (code in (1, 2), told in err, "Traceback" in err) == (True, True, False), err
+
+
+def test_the_port_of_an_app_is_that_of_its_own_folder(desk: Desk) -> None:
+    (desk.base / ".svc.yaml").write_text("ollama_port_override: 1234\n")
+    desk.app("ported", STAY)  # the folder above it is the one in which commands run
+    shown = json.loads(desk.ok("app", "manifest", "ported", "--json", "port", SVC_LLM_PORT=""))
+    assert shown == {"port": 11434}
 
 
 def test_an_app_killed_keeps_nothing_alive(desk: Desk) -> None:
@@ -167,6 +199,27 @@ def test_an_app_killed_keeps_nothing_alive(desk: Desk) -> None:
     assert leases.held(desk.cache / str(desk.port)) == []
     state = desk.state("killed")
     assert (state["state"], state["code"], state["pid"]) == ("ended", 137, None)
+
+
+def test_the_workers_of_an_app_may_end_what_they_do(desk: Desk) -> None:
+    worker = (
+        "import os, pathlib, signal, time\n"
+        "def finish(*_):\n"
+        "    while os.getppid() == parent: time.sleep(0.01)\n"
+        "    time.sleep(0.3)\n"
+        "    pathlib.Path('finished').touch()\n"
+        "    os._exit(0)\n"
+        "parent = os.getppid()\n"
+        "signal.signal(signal.SIGTERM, finish)\n"
+        "pathlib.Path('ready').touch()\n"
+        "time.sleep(600)\n"
+    )
+    program = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', sys.argv[1]]); " + STAY
+    folder = Path(desk.app("working", program, worker))
+    desk.ok("app", "launch", "working", "--detach", "--yes")
+    until((folder / "ready").exists, "the worker is there")
+    desk.ok("app", "stop", "working")
+    assert (folder / "finished").exists()
 
 
 def test_a_supervisor_killed_takes_its_app_with_it(desk: Desk) -> None:

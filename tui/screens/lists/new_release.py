@@ -17,7 +17,7 @@ from tui.widgets.lines import Item
 class NewRelease(Composing):
     """The form of a new release. `refs`: the branches and tags that it can be of; `taken`: versions that are
     released. The svc command makes the release, since files are read and signed on this machine; the draft is
-    dropped once the version is released."""
+    dropped once the version `sent` is released."""
 
     ACTIONS = (
         Action("open", ("enter",), "change", "svc repo release create", "signed_in", footer=True),
@@ -43,7 +43,8 @@ class NewRelease(Composing):
         self._refs = [ref.name for ref in refs if ref.head is not None]
 
     def begin(self) -> None:
-        if self.value("version") in self._taken:
+        version = self.value("version").strip()
+        if version in self._taken and version == self.value("sent"):
             self._values = {}
             self.forget()
 
@@ -88,5 +89,6 @@ class NewRelease(Composing):
         words = ["repo", "release", "create", "-R", self.repo.full_name, f"--from={self._ref}"]
         words += [f"--notes={self.value('notes')}"] if self.value("notes").strip() else []
         words += ["--sign"] if self._values.get("sign") else []
+        self.put("sent", version)
         self.app.pop_screen()
         self.svc.run_words([*words, "--", version, *files])

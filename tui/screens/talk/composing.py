@@ -76,14 +76,17 @@ class Composing(SplitScreen):
 
     def on_mount(self) -> None:
         super().on_mount()
-        words = (self.FORM, self.MORE) if self.MORE else (self.FORM,)
-        self._kept = Kept(self.svc.drafts, f"{named(self.repo.id, 0, *words)}-form")
+        self._kept = Kept(self.svc.drafts, f"{self._draft()}-form")
         self._values = self._kept.of(self.FORM)
         self.begin()
         self.paint()
         self.svc.load(contents.labels(self.repo.id), self._paint_labels)
         if not self.value(self.TITLE):
             self.open_prompt(self.ask_title)
+
+    def _draft(self, *words: str) -> str:
+        """The name of a draft of this form."""
+        return named(self.repo.id, 0, self.FORM, *([self.MORE] if self.MORE else []), *words)
 
     def _paint_labels(self, labels: list[Label], at: float) -> None:
         self._labels = labels
@@ -128,8 +131,10 @@ class Composing(SplitScreen):
         return {name: value for name, value in self._values.items() if value}
 
     def forget(self) -> None:
-        """Drop the draft: it is sent."""
+        """Drop the drafts: it is sent, or discarded."""
         self._kept.put(self.FORM, {})
+        if self.svc.drafts is not None:
+            self.svc.drafts.keep(self._draft("body"), "")
 
     # --- rows that several forms have
 
@@ -187,14 +192,14 @@ class Composing(SplitScreen):
         self.svc.write_text(f"{self.TEXT} of the {self.NOUN}", self.value(self.BODY), written, written)
 
     def do_write(self) -> None:
-        draft, drafts = named(self.repo.id, 0, self.FORM, "body"), self.svc.drafts
+        draft, drafts = self._draft("body"), self.svc.drafts
 
         def written(text: str) -> None:
             self.put(self.BODY, text)
             if drafts is not None:
                 drafts.keep(draft, "")  # the form's own draft has it
 
-        if drafts is not None:
+        if drafts is not None and not drafts.read(draft):  # else what an editor wrote before it failed
             drafts.keep(draft, self.value(self.BODY))
         self.svc.compose_text(draft, written)
 

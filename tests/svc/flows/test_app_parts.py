@@ -1,0 +1,121 @@
+"""Parts of what launches apps: consent, signals, and the log."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from localstore.core.launch import Launch
+from localstore.models.errors import AppMissing
+from localstore.models.log import Log
+from localstore.models.names import parse
+from svc.flows.apps.place import LOCK, App, Apps, digest_of
+from svc.flows.apps.supervise import Signals, Stopped
+from svc.flows.models import background
+
+SIGNALLED = """
+import signal, sys
+from pathlib import Path
+from localstore.models.errors import AppFailed
+from localstore.models.names import parse
+from localstore.models.store import Models
+from svc.flows.apps import control
+from svc.flows.apps.place import App, Apps
+from svc.flows.models import background
+home = Path(sys.argv[1])
+control.STOP_SECONDS = background.FIRST_SECONDS = 0.2
+try:
+    control.stop(Apps(home), App(id="a", folder=str(home)))
+except AppFailed:
+    print("not ended")
+background.cancel(home, parse("m"), Models(home))
+print("not ended")
+"""
+
+
+@pytest.fixture
+def hangs_up() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGHUP)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+def test_who_has_not_said_its_number_is_not_signalled(tmp_path: Path) -> None:
+    locks = [Apps(tmp_path).folder("a") / LOCK, background._folder(tmp_path, parse("m")) / background.LOCK]
+    for lock in locks:
+        lock.parent.mkdir(parents=True)
+    with locks[0].open("w") as first, locks[1].open("w") as second:
+        for held in (first, second):
+            fcntl.flock(held, fcntl.LOCK_EX)
+        done = subprocess.run(
+            [sys.executable, "-c", SIGNALLED, str(tmp_path)],
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+    assert (done.returncode, done.stdout) == (0, "not ended\n" * 2)
+
+
+def test_consent_is_for_a_folder_and_not_for_its_path(tmp_path: Path) -> None:
+    apps, launch = Apps(tmp_path / "home"), Launch(command=("true",))
+    folder = tmp_path / "app"
+    folder.mkdir()
+    app = App(id="app", folder=str(folder))
+    apps.allow(app, launch)
+    assert apps.is_allowed(app, launch)
+    folder.rename(tmp_path / "before")
+    assert not apps.is_allowed(app, launch)
+    folder.mkdir()
+    assert not apps.is_allowed(app, launch)
+
+
+def test_a_folder_whose_name_is_not_utf_8_has_a_digest(tmp_path: Path) -> None:
+    folder = tmp_path / "b\udcff"
+    folder.mkdir()
+    assert len(digest_of(App(id="b", folder=str(folder)), Launch(command=("true",)))) == 64
+
+
+def test_nul_in_the_name_of_a_folder_names_none(tmp_path: Path) -> None:
+    with pytest.raises(AppMissing):
+        Apps(tmp_path).find("./a\0b", tmp_path)
+
+
+def test_a_hang_up_that_is_ignored_stays_so(hangs_up: None) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with Signals().heard():
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
+def test_a_signal_while_a_program_is_started_is_heard_afterwards() -> None:
+    signals, started = Signals(), False
+    with pytest.raises(Stopped), signals.heard(), signals.later():
+        os.kill(os.getpid(), signal.SIGTERM)
+        started = True
+    assert started
+
+
+def test_a_log_that_cannot_be_opened_again_writes_into_no_other_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("localstore.models.log.LOG_BYTES", 1000)
+    log = Log(tmp_path / "log")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (log._out, hard))  # every lower number is taken
+    try:
+        log.write(b"x" * 1001)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with (tmp_path / "other").open("w"):
+        log.write(b"first\n")
+        log.write(b"second\n")
+    assert (tmp_path / "other").read_bytes() == b""
+    assert (tmp_path / "log.1").read_bytes() == b"x" * 1001 + b"first\n"
+    assert (tmp_path / "log").read_bytes() == b"second\n"
