@@ -86,6 +86,10 @@ async def login_page(caller: Caller, query: LoginQuery) -> Reply:
 )
 async def callback(caller: Caller, request: Request, query: CallbackQuery) -> Reply:
     """Where an identity provider sends the browser back"""
+    return await _finish(caller, request, query)
+
+
+async def _finish(caller: Caller, request: Request, query: CallbackQuery) -> Reply:
     config = caller.node.config
     over = cookies.flow(config, "", 0)
     try:
@@ -117,7 +121,7 @@ async def callback(caller: Caller, request: Request, query: CallbackQuery) -> Re
 )
 async def callback_of(caller: Caller, request: Request, query: CallbackQuery, id: str) -> Reply:
     """Where one of several identity providers sends the browser back"""
-    return await callback(caller, request, query)
+    return await _finish(caller, request, query)
 
 
 @route("GET", ARRIVAL, operation="page.sign_in", name="auth.arrival", media=HTML, errors=(400,))
