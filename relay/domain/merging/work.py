@@ -120,11 +120,11 @@ async def outside(node: Node, who: str, attempt: Callable[[Ready], Awaitable[T]]
     Raises Unavailable if every attempt lacks yet another one; that of the last attempt is not
     computed."""
     ready: Ready = {}
-    for left in reversed(range(ATTEMPTS)):
+    for attempts_after in reversed(range(ATTEMPTS)):
         try:
             return await attempt(ready)
         except ToWorkOut as lacking:
-            if left:
+            if attempts_after:
                 await _work_out(node, who, lacking, ready)
     raise Unavailable("the branches of this merge are changing too fast; try again")
 
