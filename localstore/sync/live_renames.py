@@ -66,10 +66,11 @@ def moved_there(copy: WorkingCopy, gone: Collection[str], edited: Sequence[str])
 def _can_follow(copy: WorkingCopy, path: str) -> bool:
     """Whether the edit of this file can be brought into another one."""
     entry = copy.entries[path]
-    if entry.foreign or entry.shadow is None or not copy.exists(path):
+    now = copy.digest_on_disk(path)
+    if entry.foreign or entry.shadow is None or now is None:
         return False
     if entry.kind == "text":
-        return entry.pending > 0 and copy.digest_on_disk(path) == entry.shadow
+        return entry.pending > 0 and now == entry.shadow
     return entry.kind == "blob" and not entry.pending
 
 

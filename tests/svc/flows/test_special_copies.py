@@ -77,10 +77,10 @@ def below(folder: Path) -> list[str]:
 # --- a new directory where the branch removed a file
 
 
-def replaced_by_a_directory(tmp_path: Path) -> tuple[Place, Place]:
+def replaced_by_a_directory(tmp_path: Path, data: bytes = b"a file\n") -> tuple[Place, Place]:
     relay = ModelRelay()
     ann, bob = Place(tmp_path, relay, "ann"), Place(tmp_path, relay, "bob")
-    ann.write("d", "a file\n")
+    ann.write("d", data)
     ann.write("page", "page\n")
     ann.push()
     bob.pull()
@@ -105,6 +105,18 @@ def test_a_directory_stays_in_a_live_folder_too(tmp_path: Path) -> None:
     ann.run(lambda copy: ann.rounds.saved(copy, ["d"]))
     done = bob.bring()
     assert (done.conflicts, places[1].read("d/new")) == ([], b"new\n")
+    for side in (ann, bob):
+        side.rounds.close()
+
+
+def test_a_directory_stays_where_the_branch_renamed_a_binary_file(tmp_path: Path) -> None:
+    places = replaced_by_a_directory(tmp_path, b"\0bytes")
+    ann, bob = map(Side, places)
+    places[0].write("e", b"\0bytes")
+    ann.run(lambda copy: ann.rounds.saved(copy, ["d", "e"]))
+    done = bob.bring()
+    assert (done.conflicts, places[1].read("d/new")) == ([], b"new\n")
+    assert places[1].read("e") == b"\0bytes"
     for side in (ann, bob):
         side.rounds.close()
 
