@@ -53,7 +53,7 @@ def queue(machine: Machine) -> list[str]:
 def shown_queue(app: App) -> list[str]:
     """What the screen of the queue lists."""
     app.type("s")
-    app.expect("waiting")
+    app.expect("queued")
     rows = [line for line in app.terminal.text.split("\n") if "⋯ queued  " in line]
     return [row.split("⋯ queued  ")[1].rsplit("  t", 1)[0].strip() for row in rows]
 
