@@ -1,9 +1,8 @@
 """The steps of live sync in one working copy. Each is part of a round, in which the folder is owned.
 
-At rest the disk is the frontier (the branch's files now): with nothing in flight, no received path left to
-write and no save that has to wait, every file is what the branch has at its path, except where the user was
-told otherwise (`Done.skipped`, `barred`). So a path whose update was lost, or could not be made yet, is
-looked at again by the next `bring`.
+At rest the disk is the frontier (the branch's files now): when nothing is in flight, no received path is
+unwritten and no save waits, every file equals the branch's, except those reported to the user
+(`Done.skipped`, `barred`). To keep that true, `bring` looks again at each path whose update was lost or could not be made.
 """
 
 from __future__ import annotations

@@ -176,7 +176,8 @@ class Tree:
         return top
 
     def _reload(self, prefix: str) -> None:
-        """Watch a folder anew: its ignore rules changed, or whether it is a nested repository."""
+        """Watch a folder anew, because its ignore rules changed, or because it became or ceased to be a
+        nested repository."""
         if not prefix:
             self._drop(self._top)
             self._top = self._watch_top()

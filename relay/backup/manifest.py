@@ -14,7 +14,8 @@ VERSION = 2
 
 
 class File(msgspec.Struct, frozen=True):
-    """A private file: its path in a data folder, its length and BLAKE3."""
+    """A file with secrets of the node, as the signer's key: its path below the data folder, size and
+    BLAKE3."""
 
     path: str
     size: int

@@ -45,8 +45,8 @@ def page(
 
 
 def show(caller: Caller, template: str, **values: Any) -> Reply:
-    """A page of a repository. Its ETag changes with what it shows, also with the keys of its forms; caches
-    ask before they show it again, and only those of the browser keep what somebody signed in sees."""
+    """A page of a repository. Its ETag covers the whole page, also the keys of its forms. Caches must
+    revalidate before each use; if somebody is signed in, only the browser may cache it."""
     reply = page(caller, template, **values)
     html = str(reply.body).encode()
     shared = "private" if caller.principal is not None else "public"

@@ -118,7 +118,7 @@ class _Agent:
     # --- requests
 
     def answer(self, request: Request) -> Reply:
-        """See `Desk`."""
+        """See `localstore.agent.server.Desk`."""
         try:
             match request.do:
                 case "watch":
@@ -148,7 +148,7 @@ class _Agent:
             return Reply(os.getpid(), __version__, "disk_error", str(error))
 
     def invoke(self, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
-        """See `Desk`."""
+        """See `localstore.agent.server.Desk`."""
         return bus.invoke(self, request, hung_up)
 
     def states(self) -> list[Folder]:
@@ -174,7 +174,7 @@ class _Agent:
         return connect(parse_origin(server), self._sessions)
 
     def follows(self, request: Request, follower: Follower) -> None:
-        """See `Desk`."""
+        """See `localstore.agent.server.Desk`."""
         if request.do == "look":
             self._look(request, follower)
             return
@@ -191,7 +191,8 @@ class _Agent:
             follower.hang_up_later()  # its thread ended since the request was answered; the client asks again
 
     def disconnected(self, request: Request, follower: Follower) -> None:
-        """See `Desk`. A folder without followers is no longer watched, unless it is detached."""
+        """See `localstore.agent.server.Desk`. A folder without followers is no longer watched, unless it is
+        detached."""
         with self._lock:
             look = self._looks.pop(follower, None)
         if look is not None:
@@ -212,7 +213,7 @@ class _Agent:
             watched.stop()
 
     def conversing(self, count: int) -> None:
-        """See `Desk`."""
+        """See `localstore.agent.server.Desk`."""
         with self._changed:
             self._conversations = count
             self._changed.notify_all()

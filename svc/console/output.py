@@ -99,7 +99,7 @@ class Out:
         self.draw("".join(f"{row}\n" for row in rows))
 
     def draw(self, text: str) -> None:
-        """Write text that svc made, at once."""
+        """Write text that needs no escaping any more, which is the caller's duty, and flush."""
         self._write(text)
         self.flush()
 

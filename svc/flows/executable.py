@@ -40,9 +40,9 @@ class Executable(msgspec.Struct):
 
 @contextmanager
 def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
-    """A context around writing files and `mark`: if the command is killed inside, a note in the record makes
-    the next command mark the rest. `needed`: the manifest may be among the written files; an existing
-    manifest is noticed without it."""
+    """A context around writing files and `mark`: a command killed inside leaves a note in the record, by
+    which the next one marks the rest. `needed`: `.svc.yaml` may be among the written files; one
+    that lists files here already is noticed anyway."""
     noted = needed or _listed_by_manifest(copy) is not None
     if noted:
         copy.db.put(UNMARKED, 1)

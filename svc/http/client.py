@@ -76,8 +76,9 @@ class Http:
         self._opened: httpx.Client | None = None
 
     def send(self, endpoint: Endpoint[T], body: Any = None, query: Any = None, **path: str) -> T:
-        """Call an endpoint whose path has these parameters, with the structs that it declares; a body of
-        bytes is sent as it is. UsageError, before anything is sent, for a body or query that breaks them.
+        """Call an endpoint. `path`: the parameters of its path; `body`, `query`: the structs that it
+        declares; bytes are sent as they are. Raises UsageError, before anything is sent, if one does not fit
+        its struct.
 
         Raises the error that the server's problem document names, ServerUnreachable or ServerMisbehaved.
         """

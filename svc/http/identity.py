@@ -55,7 +55,7 @@ def store_identity(home: Path, device: DeviceKey) -> None:
 
 
 def replace_identity(home: Path) -> Identity:
-    """Create a new identity in `home`; the old file gets the key id appended to its name."""
+    """Create a new identity in `home`. The old file is kept, with its own key's id appended to its name."""
     content = read_private(home / FILE)
     if content is not None:
         try:

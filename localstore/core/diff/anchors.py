@@ -92,8 +92,8 @@ def elsewhere(old: bytes, new: bytes, span: Span, lost: bytes) -> Span | None:
 
 
 def _by_lines(old: bytes, edits: Sequence[Edit]) -> list[Edit]:
-    """The same edits, with inserted and deleted whole lines beginning at a line start. A comparison of
-    characters may begin such an edit in the line before."""
+    """The same edits, but one that only inserts or only deletes whole lines begins at a line start. A
+    comparison of characters may begin it in the line before."""
     line_edits: list[Edit] = []
     for offset, deleted, inserted in edits:
         edit = Edit(offset, deleted, inserted)

@@ -38,8 +38,8 @@ def authorization(raw: bytes) -> str:
 
 
 def text_in_authorization(value: str) -> str:
-    """The token text of an Authorization header. Raises Unauthorized for another scheme, and for a whole
-    script token."""
+    """The token text of an Authorization header. Raises Unauthorized for another scheme than Bearer, and for
+    a script token sent whole, since that contains its private key."""
     scheme, _, text = value.partition(" ")
     if scheme.lower() != "bearer":
         raise Unauthorized("the Authorization header must read: Bearer TOKEN")

@@ -1,4 +1,4 @@
-"""SQL statements on proposals: their rows, versions and what follows their branches."""
+"""SQL statements on proposals: their rows, their versions, and which of them a moved branch concerns."""
 
 from __future__ import annotations
 

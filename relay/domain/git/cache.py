@@ -94,7 +94,7 @@ class Cache:
         return _text(self.folder / "current")
 
     def refusal(self) -> str | None:
-        """The reason why it cannot be built, if one was recorded within the last day; else None."""
+        """Why this bare repository cannot be built, if that was recorded within the last day; else None."""
         path = self.root / f"{self.repo_id}.refused"
         with contextlib.suppress(FileNotFoundError):
             if path.stat().st_mtime > time.time() - _REFUSAL_SECONDS:

@@ -311,8 +311,8 @@ async def _has_touched(view: View, seal_id: str, generation: int, root: bytes, s
 
 
 async def _has_any(view: View, seal_id: str, root: bytes, paths: list[str]) -> bool:
-    """Whether one of these paths is a file in the repository's tree of the seal or of its first parent. What
-    a seal changed is recorded for all repositories that have it."""
+    """Whether one of these paths is a file in this repository, in the seal's tree or its first parent's. The
+    recorded changes of a seal are shared by all repositories that have it, also by forks that lack a part."""
     if await sealed.entries(view, root, paths):
         return True
     async with view.read() as tx:

@@ -146,7 +146,8 @@ async def sources(
 
 
 async def desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow]) -> Desk:
-    """The lanes of these text rows: borrowed from memory, or their sources."""
+    """Borrow the lanes of these text rows from memory; for those not there, load the sources to build them
+    from."""
     absent = [row for row in texts if node.lanes.peek(key_of(branch_id, row), row.stand) is None]
     loaded_desk = Desk({}, await sources(node, tx, repo_id, branch_id, absent))
     late: list[LaneRow] = []  # borrowed by another request meanwhile

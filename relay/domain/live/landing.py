@@ -56,8 +56,9 @@ class NotWorkedOut(Exception):
 
 @dataclass(slots=True, frozen=True)
 class Worked:
-    """A computed landing. `given`: the frontier that it was computed for. `loaded_paths`: the paths that were
-    loaded, and what `base` has at them."""
+    """A landing that was computed outside the transaction. `roots`: the trees before and after. `given`,
+    `landed`: the frontier that it started from, and its result. `loaded_paths`, `base`: the paths it read,
+    and what the branch's base has there. `carried`: lanes to drop from memory."""
 
     roots: tuple[bytes | None, bytes]
     loaded_paths: set[str]

@@ -227,7 +227,8 @@ async def find(tx: Tx, repo_id: str, ids: list[str]) -> list[SealRow]:
 
 
 def require_same(view: View, row: SealRow, device_key_id: str) -> None:
-    """Raise unless caller and key are the same as in the successful finalize."""
+    """For a repeated finalize: raise NotFound if another account made the seal `row`, Forbidden if another
+    device key did."""
     if row.account_id != view.me.account_id:
         raise NotFound
     if row.device_key_id != device_key_id:

@@ -81,7 +81,7 @@ class Chain:
 
     @property
     def inside(self) -> Tx:
-        """The transaction of a chain that has one."""
+        """`tx`, for code that runs only inside the transaction."""
         assert self.tx is not None  # noqa: S101  # only `apart` has none
         return self.tx
 

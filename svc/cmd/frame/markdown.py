@@ -1,4 +1,4 @@
-"""Markdown in the answers of commands: on a terminal the rows that the app shows."""
+"""Renders Markdown that commands print: on a terminal as the app shows it, elsewhere as it was written."""
 
 from __future__ import annotations
 

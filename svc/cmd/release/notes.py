@@ -17,6 +17,6 @@ NotesFile = Annotated[
 
 
 def notes_of(text: str | None, file: str | None) -> str | None:
-    """The notes in the options; None without them. Raises UsageError for both, for an unreadable file, and
-    for notes that are too long."""
+    """The notes from `--notes` or `--notes-file`; None if neither is given. Raises UsageError if both are
+    given, if the file cannot be read, and for notes that are too long."""
     return text_of(text, file, ("--notes", "--notes-file"), "the text of the notes", NOTES_BYTES)

@@ -34,7 +34,7 @@ def remember(home: Home, repo_id: str, ids: Iterable[str]) -> None:
 
 
 def remembering(home: Home, repo_id: str, seals: Iterable[SealSummary]) -> Iterator[SealSummary]:
-    """Yields the seals, and stores the ids of the seals that were taken."""
+    """Yields the seals. When the iteration ends, the ids of those that the caller consumed are stored."""
     seen: list[str] = []
     try:
         for seal in seals:
