@@ -2,7 +2,8 @@
 
 At rest the disk is the frontier (the branch's files now): when nothing is in flight, no received path is
 unwritten and no save waits, every file equals the branch's, except those reported to the user
-(`Done.skipped`, `barred`). To keep that true, `bring` looks again at each path whose update was lost or could not be made.
+(`Done.skipped`, `barred`). To keep that true, `bring` looks again at each path whose update was lost or could
+not be made.
 """
 
 from __future__ import annotations

@@ -88,9 +88,9 @@ class Lease:
         self.size += size
 
     async def wait(self, size: int, patience: float = PATIENCE) -> int:
-        """Reserve memory for an answer, waiting until there is room. Returns how many bytes were reserved, for
-        `give_back`: at most what the address's limit leaves beside what this request holds already, or it would
-        wait for memory that only it can release. Raises Unavailable after `patience` seconds."""
+        """Reserve memory for an answer, waiting until there is room. Returns how many bytes were reserved,
+        for `give_back`: at most what the address's limit leaves beside what this request holds already, or it
+        would wait for memory that only it can release. Raises Unavailable after `patience` seconds."""
         size = min(size, self.buffers.each - self.size)
         turn = None if self.buffers.has_room(self.address, size) else self.turn
         if turn is not None:
