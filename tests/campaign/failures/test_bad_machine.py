@@ -300,7 +300,7 @@ def test_a_symlink_swapped_in_during_a_pull_is_not_followed(place: Place) -> Non
             aside.rename(real)
         time.sleep(0.004)
     assert running.wait().code in (0, 1)
-    bob.ok("pull", "--merge")
+    assert bob.run("pull", "--merge").code in (0, 1)  # 1: a file that came back meanwhile is kept as a copy
     assert list(outside.iterdir()) == []
     kept = list(bob.files().values())
     assert all({f"{number}\n".encode(), f"{number} new\n".encode()} & set(kept) for number in range(60))
