@@ -13,7 +13,7 @@ from localstore.core.model.repo import Repo
 from svc.cmd.issue.words import known_issue
 from svc.cmd.org.shared import explained
 from svc.flows.place.refs import explained_not_found
-from svc.flows.proposal.finding import explained
+from svc.flows.proposal import finding
 
 
 class _Named:
@@ -33,7 +33,7 @@ REPO = cast(Repo, _Named())
 EXPLAINING: list[Callable[[], AbstractContextManager[None]]] = [
     lambda: explained_not_found(REPO, "tag v1", "svc repo tag list"),
     lambda: known_issue(cast(Any, _Offline()), REPO, "1"),
-    lambda: explained(cast(Any, _Offline.reader), REPO, "1"),
+    lambda: finding.explained(cast(Any, _Offline.reader), REPO, "1"),
     lambda: explained("acme"),
 ]
 
