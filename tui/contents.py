@@ -51,7 +51,7 @@ from localstore.core.model.ref import Ref
 from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
 from svc.api import Api
-from tui.listed import ListedIssue, ListedProposal, listed
+from tui.listed import ListedIssue, ListedProposal, as_rows
 from tui.reads import Read
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def issues(repo_id: str, query: IssueQuery) -> Read[list[ListedIssue]]:
     return Read(
         f"repos/{repo_id}/issues/{_named(query)}",
         list[ListedIssue],
-        lambda api: listed(api.items(issues_.LIST, query, limit=ISSUES, id=repo_id), ListedIssue),
+        lambda api: as_rows(api.items(issues_.LIST, query, limit=ISSUES, id=repo_id), ListedIssue),
     )
 
 
@@ -288,7 +288,7 @@ def proposals(repo_id: str, query: ProposalQuery) -> Read[list[ListedProposal]]:
     return Read(
         f"repos/{repo_id}/proposals/{_named(query)}",
         list[ListedProposal],
-        lambda api: listed(api.items(proposals_.LIST, query, limit=ISSUES, id=repo_id), ListedProposal),
+        lambda api: as_rows(api.items(proposals_.LIST, query, limit=ISSUES, id=repo_id), ListedProposal),
     )
 
 

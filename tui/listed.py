@@ -1,6 +1,6 @@
 """Issues and proposals as lists need them: only the members that rows and filters use.
 
-    listed(api.items(proposals.LIST, query, limit=10_000, id=repo_id), ListedProposal)
+    as_rows(api.items(proposals.LIST, query, limit=10_000, id=repo_id), ListedProposal)
 
 10,000 proposals take 6 MB so, and 21 MB as the server tells of them.
 """
@@ -65,6 +65,6 @@ class ListedProposal(msgspec.Struct, frozen=True, gc=False):
     updated_at: str
 
 
-def listed(resources: Iterable[Any], shape: type[T]) -> list[T]:
+def as_rows(resources: Iterable[Any], shape: type[T]) -> list[T]:
     """The resources converted to this shape, which has attributes of the same names."""
     return [msgspec.convert(resource, shape, from_attributes=True) for resource in resources]

@@ -193,12 +193,12 @@ class Hub:
         async with self._db.read() as tx:
             newer = await tx.all(rows.OF_REPOS, repo_ids=list(levels), since=since, last=last, limit=BATCH)
         logged = [log.row(row) for row in newer]
-        heard = [
+        visible = [
             to_wire(event) for event in logged if LEVEL[event.audience] <= LEVEL[levels[event.repo_id or ""]]
         ]
         if len(logged) < BATCH:
-            return heard, max(last, since), False, False
-        return heard, logged[-1].id, True, False
+            return visible, max(last, since), False, False
+        return visible, logged[-1].id, True, False
 
     async def heard_by(self, account_id: str, repo_ids: Collection[str]) -> dict[str, Audience]:
         """The level at which this account may see each of these repositories; hidden ones are absent."""

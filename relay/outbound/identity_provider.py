@@ -101,7 +101,7 @@ class Providers:
         """The providers of a node that has no identity provider."""
         return cls((), Reach(), "")
 
-    def named(self, name: str) -> Provider | None:
+    def find(self, name: str) -> Provider | None:
         return next((provider for provider in self.all if provider.name == name), None)
 
     async def start(

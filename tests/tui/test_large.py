@@ -21,7 +21,7 @@ from localstore.core.model.history import ChangedFile
 from tests.depth import rounds
 from tui.highlight import coloured, plain
 from tui.lexing import lexer_of, role_of
-from tui.listed import ListedProposal, Verdict, listed
+from tui.listed import ListedProposal, Verdict, as_rows
 from tui.text import WINDOW, lines_of, safe, starts, windows
 from tui.widgets.lines import Item, Lines
 from tui.widgets.made import Made
@@ -151,14 +151,14 @@ def proposal(number: int) -> Proposal:
 
 
 def test_a_listed_proposal_takes_a_few_hundred_bytes() -> None:
-    json = msgspec.json.encode(listed(map(proposal, range(1000)), ListedProposal))
+    json = msgspec.json.encode(as_rows(map(proposal, range(1000)), ListedProposal))
     tracemalloc.start()
     try:
         found = msgspec.json.decode(json, type=list[ListedProposal])
         assert tracemalloc.get_traced_memory()[0] < 900 * len(found)
     finally:
         tracemalloc.stop()
-    assert found == listed(map(proposal, range(1000)), ListedProposal)
+    assert found == as_rows(map(proposal, range(1000)), ListedProposal)
     assert found[7].author.handle == "alice"
     assert found[7].reviewers == (Verdict("approved"),)
 

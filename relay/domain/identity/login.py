@@ -120,7 +120,7 @@ async def finish(
     row = await _take(caller, flow)
     if row.subject is not None or not secrets.compare_digest(row.state_hash, _hash(state[:STATE_CHARS])):
         raise _state_invalid()
-    provider = caller.node.providers.named(row.provider)
+    provider = caller.node.providers.find(row.provider)
     if provider is None or path != provider.callback or not 0 < len(code) <= CODE_CHARS:
         raise _state_invalid()
     if row.link_account is not None and (
@@ -224,7 +224,7 @@ async def unlink(caller: Caller, provider: str) -> None:
         logins = await tx.all(rows.OF_ACCOUNT, account=account)
         if provider not in [row[2] for row in logins]:
             raise NotFound
-        others = [row for row in logins if row[2] != provider and caller.node.providers.named(row[2])]
+        others = [row for row in logins if row[2] != provider and caller.node.providers.find(row[2])]
         by_key = caller.node.config.device_key_sign_in and await tx.value(rows.DEVICE_KEYS, account=account)
         if not others and not by_key and not await tx.value(rows.HAS_PASSWORD, account=account):
             raise LastWayIn(
@@ -329,7 +329,7 @@ async def _take(caller: Caller, flow: str | None) -> FlowRow:
 
 
 def _provider(caller: Caller, name: str) -> Provider:
-    provider = caller.node.providers.named(name)
+    provider = caller.node.providers.find(name)
     if provider is None:
         names_here = ", ".join(provider.name for provider in caller.node.providers.all)
         raise BadRequest(
@@ -342,7 +342,7 @@ def _provider(caller: Caller, name: str) -> Provider:
 
 def label(caller: Caller, name: str) -> str:
     """The name of an identity provider that is shown to people."""
-    provider = caller.node.providers.named(name)
+    provider = caller.node.providers.find(name)
     return provider.label if provider else name
 
 

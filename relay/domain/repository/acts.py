@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from localstore.core.model.collaboration.access import AccessRequestCreate
@@ -46,9 +47,18 @@ async def _create_issue(view: View, place: Place, form: ActForm) -> str:
     return place.tab("issues", n=created.number)
 
 
-async def _edit_issue(view: View, place: Place, form: ActForm) -> str:
-    patch = IssuePatch(title=form.title.strip(), body=_lines(form.text))
-    await issues.update(view, form.n, checked(patch))
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """Issues or proposals, with the rules and the patch by which both are edited in the same way."""
+
+    update: Callable[..., Awaitable[Any]]
+    remove_label: Callable[..., Awaitable[Any]]
+    patch: type[IssuePatch] | type[ProposalPatch]
+
+
+async def _edit(subject: _Subject, view: View, place: Place, form: ActForm) -> str:
+    patch = subject.patch(title=form.title.strip(), body=_lines(form.text))
+    await subject.update(view, form.n, checked(patch))
     return place.tab("issues", n=form.n)
 
 
@@ -57,56 +67,31 @@ async def _close_issue(view: View, place: Place, form: ActForm) -> None:
     await issues.update(view, form.n, IssuePatch(state="closed", state_reason=reason))
 
 
-async def _reopen_issue(view: View, place: Place, form: ActForm) -> None:
-    await issues.update(view, form.n, IssuePatch(state="open"))
-
-
-async def _assign(view: View, place: Place, form: ActForm) -> None:
-    if form.about:
-        patch = IssuePatch(remove_assignees=[form.about])
-    else:
-        patch = IssuePatch(add_assignees=_names(form.handle))
-    await issues.update(view, form.n, checked(patch))
-
-
-async def _label(view: View, place: Place, form: ActForm) -> None:
-    if form.about:
-        await issues.remove_label(view, form.n, form.about)
-    else:
-        await issues.update(view, form.n, checked(IssuePatch(add_labels=_names(form.labels))))
-
-
-async def _edit_proposal(view: View, place: Place, form: ActForm) -> str:
-    patch = ProposalPatch(title=form.title.strip(), body=_lines(form.text))
-    await proposals.update(view, form.n, checked(patch))
-    return place.tab("issues", n=form.n)
-
-
 async def _close_proposal(view: View, place: Place, form: ActForm) -> None:
     await proposals.update(view, form.n, ProposalPatch(state="closed"))
 
 
-async def _reopen_proposal(view: View, place: Place, form: ActForm) -> None:
-    await proposals.update(view, form.n, ProposalPatch(state="open"))
+async def _reopen(subject: _Subject, view: View, place: Place, form: ActForm) -> None:
+    await subject.update(view, form.n, subject.patch(state="open"))
 
 
 async def _set_draft(view: View, place: Place, form: ActForm) -> None:
     await proposals.update(view, form.n, ProposalPatch(draft=form.about == "draft"))
 
 
-async def _assign_proposal(view: View, place: Place, form: ActForm) -> None:
+async def _assign(subject: _Subject, view: View, place: Place, form: ActForm) -> None:
     if form.about:
-        patch = ProposalPatch(remove_assignees=[form.about])
+        patch = subject.patch(remove_assignees=[form.about])
     else:
-        patch = ProposalPatch(add_assignees=_names(form.handle))
-    await proposals.update(view, form.n, checked(patch))
+        patch = subject.patch(add_assignees=_names(form.handle))
+    await subject.update(view, form.n, checked(patch))
 
 
-async def _label_proposal(view: View, place: Place, form: ActForm) -> None:
+async def _label(subject: _Subject, view: View, place: Place, form: ActForm) -> None:
     if form.about:
-        await proposals.remove_label(view, form.n, form.about)
+        await subject.remove_label(view, form.n, form.about)
     else:
-        await proposals.update(view, form.n, checked(ProposalPatch(add_labels=_names(form.labels))))
+        await subject.update(view, form.n, checked(subject.patch(add_labels=_names(form.labels))))
 
 
 async def _ask_for_review(view: View, place: Place, form: ActForm) -> None:
@@ -195,19 +180,22 @@ def _names(typed: str) -> list[str]:
     return [name for part in typed.split(",") if (name := part.strip())]
 
 
+_ISSUE = _Subject(issues.update, issues.remove_label, IssuePatch)
+_PROPOSAL = _Subject(proposals.update, proposals.remove_label, ProposalPatch)
+
 ACTS: dict[str, Act] = {
     "issue.create": Act("issue.create", _create_issue),
-    "issue.edit": Act("issue.update", _edit_issue),
+    "issue.edit": Act("issue.update", partial(_edit, _ISSUE)),
     "issue.close": Act("issue.update", _close_issue),
-    "issue.reopen": Act("issue.update", _reopen_issue),
-    "issue.assign": Act("issue.update", _assign),
-    "issue.label": Act("issue.label", _label),
-    "proposal.edit": Act("proposal.update", _edit_proposal),
+    "issue.reopen": Act("issue.update", partial(_reopen, _ISSUE)),
+    "issue.assign": Act("issue.update", partial(_assign, _ISSUE)),
+    "issue.label": Act("issue.label", partial(_label, _ISSUE)),
+    "proposal.edit": Act("proposal.update", partial(_edit, _PROPOSAL)),
     "proposal.close": Act("proposal.update", _close_proposal),
-    "proposal.reopen": Act("proposal.update", _reopen_proposal),
+    "proposal.reopen": Act("proposal.update", partial(_reopen, _PROPOSAL)),
     "proposal.ready": Act("proposal.update", _set_draft),
-    "proposal.assign": Act("proposal.update", _assign_proposal),
-    "proposal.label": Act("issue.label", _label_proposal),
+    "proposal.assign": Act("proposal.update", partial(_assign, _PROPOSAL)),
+    "proposal.label": Act("issue.label", partial(_label, _PROPOSAL)),
     "proposal.reviewers": Act("proposal.update", _ask_for_review),
     "review.create": Act("review.create", _review),
     "review.dismiss": Act("review.dismiss", _dismiss_review),

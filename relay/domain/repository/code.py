@@ -98,7 +98,7 @@ async def folder(position: Position) -> list[TreeFile]:
     return sorted(tree.entries, key=lambda entry: (entry.kind != "dir", entry.path))
 
 
-def listed(position: Position, entries: list[TreeFile]) -> list[Row]:
+def describe_entries(position: Position, entries: list[TreeFile]) -> list[Row]:
     """The rows of a folder. The address is put together once, since a folder may have thousands."""
     above = f"{position.path}/" if position.path else ""
     start = position.place.code(position.at, "x")[:-1] + quote(above)

@@ -222,7 +222,9 @@ async def _files(place: Place, query: DevQuery) -> Reply:
         return _show(place, "file", "code", here=position, file=file, plain=query.plain)
     entries = await code.folder(position)
     readme = await code.readme(position, entries)
-    return _show(place, "folder", "code", here=position, rows=code.listed(position, entries), readme=readme)
+    return _show(
+        place, "folder", "code", here=position, rows=code.describe_entries(position, entries), readme=readme
+    )
 
 
 async def _is_folder(position: Position) -> bool:

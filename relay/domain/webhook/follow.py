@@ -22,11 +22,13 @@ def follower(node: Node) -> Follow:
 
     async def follow(tx: Tx, events: Sequence[Logged]) -> None:
         """Queue deliveries of events for every reader; events for writers or the owner are never sent."""
-        heard = [(event.repo_id, event) for event in events if event.audience == "reader" and event.repo_id]
+        for_readers = [
+            (event.repo_id, event) for event in events if event.audience == "reader" and event.repo_id
+        ]
         by_repo: dict[str, list[Row]] = defaultdict(list)
-        for hook in await tx.all(rows.HOOKS, repos=sorted({repo_id for repo_id, _ in heard})):
+        for hook in await tx.all(rows.HOOKS, repos=sorted({repo_id for repo_id, _ in for_readers})):
             by_repo[hook[1]].append(hook)
-        for repo_id, event in heard:
+        for repo_id, event in for_readers:
             type_ = message.TYPES[event.kind][0]
             hooks = [hook for hook in by_repo[repo_id] if f" {type_} " in hook[3]]
             if not hooks:

@@ -73,7 +73,7 @@ class Supervisor:
         """Launch the app and wait for its end. Returns its exit code, as a shell would. Raises AlreadyLocked
         if it runs, and what stands in its way."""
         self._apps.record(self._app)
-        with _hold(self._folder / LOCK, f"svc app launch {self._app.id}"), self._signals.heard():
+        with _hold(self._folder / LOCK, f"svc app launch {self._app.id}"), self._signals.listen():
             end_left(self._apps, self._app)
             self._say(state="starting", supervisor=os.getpid(), since_at=store.now())
             try:
@@ -322,7 +322,7 @@ class Signals:
         self._numbers: list[signal.Signals] = []
 
     @contextmanager
-    def heard(self) -> Iterator[None]:
+    def listen(self) -> Iterator[None]:
         """A context in which they raise Stopped, once."""
         ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup: it goes on without its terminal
         self._numbers = [signal.SIGTERM] if ignored else [signal.SIGTERM, signal.SIGHUP]

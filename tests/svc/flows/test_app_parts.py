@@ -90,13 +90,13 @@ def test_nul_in_the_name_of_a_folder_names_none(tmp_path: Path) -> None:
 
 def test_a_hang_up_that_is_ignored_stays_so(hangs_up: None) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    with Signals().heard():
+    with Signals().listen():
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
 def test_a_signal_while_a_program_is_started_is_heard_afterwards() -> None:
     signals, started = Signals(), False
-    with pytest.raises(Stopped), signals.heard(), signals.later():
+    with pytest.raises(Stopped), signals.listen(), signals.later():
         os.kill(os.getpid(), signal.SIGTERM)
         started = True
     assert started

@@ -177,10 +177,10 @@ class Issues(Split):
                 (f"  {brief(item.updated_at, now):>3} ", "dim"),
             ]
             return Item(item.number, self._titled(item, state), tuple(right))
-        left = (*self._titled(item, state), *label_parts(names, self._labelled[1]), who)
+        title = (*self._titled(item, state), *label_parts(names, self._labelled[1]), who)
         counts = [(f"{words}  ", role) for words, role in (verdict, check) if words]
         counts += [(f"{comments} said  ", "dim")] if comments else []
-        return Item(item.number, left, (*counts, (f"{ago(item.updated_at, now)} ", "dim")))
+        return Item(item.number, title, (*counts, (f"{ago(item.updated_at, now)} ", "dim")))
 
     def _titled(self, item: ListedIssue | ListedProposal, state: Part) -> tuple[Part, ...]:
         """State, number and title; the state as a sign if the row has no room for its word."""

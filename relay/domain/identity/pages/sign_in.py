@@ -74,22 +74,8 @@ async def login_page(caller: Caller, query: LoginQuery) -> Reply:
     return await _to_provider(caller, query.provider, local_path(query.return_to))
 
 
-@route(
-    "GET",
-    CALLBACK,
-    operation="page.sign_in",
-    name="auth.callback",
-    media=HTML,
-    others=(303,),
-    errors=(400, 401, 403, 409, 503),
-    per_minute=120,
-)
 async def callback(caller: Caller, request: Request, query: CallbackQuery) -> Reply:
     """Where an identity provider sends the browser back"""
-    return await _finish(caller, request, query)
-
-
-async def _finish(caller: Caller, request: Request, query: CallbackQuery) -> Reply:
     config = caller.node.config
     over = cookies.flow(config, "", 0)
     try:
@@ -109,19 +95,17 @@ async def _finish(caller: Caller, request: Request, query: CallbackQuery) -> Rep
     return redirect(arrived.return_to, cookies=(*signed_in(caller, arrived.session), over))
 
 
-@route(
-    "GET",
-    CALLBACK + "/{id}",
-    operation="page.sign_in",
-    name="auth.callback_of",
-    media=HTML,
-    others=(303,),
-    errors=(400, 401, 403, 409, 503),
-    per_minute=120,
-)
-async def callback_of(caller: Caller, request: Request, query: CallbackQuery, id: str) -> Reply:
-    """Where one of several identity providers sends the browser back"""
-    return await _finish(caller, request, query)
+for _path, _name in ((CALLBACK, "auth.callback"), (f"{CALLBACK}/{{id}}", "auth.callback_of")):
+    route(
+        "GET",
+        _path,
+        operation="page.sign_in",
+        name=_name,
+        media=HTML,
+        others=(303,),
+        errors=(400, 401, 403, 409, 503),
+        per_minute=120,
+    )(callback)
 
 
 @route("GET", ARRIVAL, operation="page.sign_in", name="auth.arrival", media=HTML, errors=(400,))
