@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from localstore.core.diff import blame, line_diff, renames
+from localstore.core.diff import anchors, blame, line_diff, renames
+from localstore.core.diff.anchors import Span
 from localstore.core.diff.line_diff import lines
 from localstore.core.diff.line_merge import merge_lines
 from localstore.core.diff.renames import Candidates, Rename
@@ -67,6 +68,14 @@ def moves(candidates: Candidates, texts: Mapping[bytes, bytes]) -> list[Rename]:
         lambda path: texts[candidates.removed[path].digest],
         lambda path: texts[candidates.added[path].digest],
     )
+
+
+def followed(before: bytes, after: bytes, spans: Sequence[Span]) -> list[Span]:
+    """Where each span of `before` is in `after`: at its place, or where its lines stand instead."""
+    return [
+        anchors.elsewhere(before, after, span, before[old.start : old.end]) or span
+        for old, span in zip(spans, anchors.follow(before, after, spans), strict=True)
+    ]
 
 
 def carried(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]]) -> tuple[Owners, int]:

@@ -52,9 +52,9 @@ class Workers:
         waited for it."""
         return await self._call(who, size, True, call, arguments)
 
-    async def go_on_sending(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
-        """Call a function as `go_on` does, for an answer that is being sent and cannot be refused any more:
-        it waits behind any number of calls."""
+    async def go_on_waiting(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
+        """Call a function as `go_on` does, for what cannot be refused, as an answer that is being sent or a
+        job: it waits behind any number of calls."""
         return await self._call(who, size, False, call, arguments)
 
     def owes(self, who: str, size: int) -> bool:

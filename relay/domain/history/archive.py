@@ -67,7 +67,7 @@ async def _step(view: View, parts: AsyncIterator[Part], seconds: int, before: Pa
     # Outside of the turn: the process beside the relay has a queue of its own.
     size += len(taken) * tarfile.BLOCKSIZE * 2
     done = before._replace(data=b"")
-    return await view.node.workers.go_on_sending(view.payer, size, tarred.packed, taken, seconds, done)
+    return await view.node.workers.go_on_waiting(view.payer, size, tarred.packed, taken, seconds, done)
 
 
 async def _parts(view: View, root: bytes, folder: str) -> AsyncGenerator[Part, None]:

@@ -8,7 +8,6 @@ blame.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -235,7 +234,14 @@ async def _carry_in_file(
     placed_threads: list[ThreadRow] = []
     if new is not None and new.kind == "text" and new.size <= DIFF_BYTES:
         after = await files.read(new)
-        placed_threads = await asyncio.to_thread(_follow_lines, before, after, threads, path, seal)
+        spans = [Span(thread.at_from, thread.at_to) for thread in threads]
+        size = len(before) + len(after)
+        new_spans = await files.node.workers.go_on_waiting(
+            files.repo_id, size, heavy.followed, before, after, spans
+        )
+        placed_threads = [
+            placed(thread, after, path, span, seal) for thread, span in zip(threads, new_spans, strict=True)
+        ]
     away = [thread for thread in threads if after is None] + [
         thread for thread in placed_threads if thread.at_from == thread.at_to and thread.quote != digest(b"")
     ]
@@ -245,18 +251,6 @@ async def _carry_in_file(
         moved_thread = await _find_elsewhere(files, was, before, path, seal)
         if moved_thread is not None:
             placed_threads = [other for other in placed_threads if other.id != thread.id] + [moved_thread]
-    return placed_threads
-
-
-def _follow_lines(
-    before: bytes, after: bytes, threads: Sequence[ThreadRow], path: str, seal: str
-) -> list[ThreadRow]:
-    spans = [Span(thread.at_from, thread.at_to) for thread in threads]
-    placed_threads = []
-    for thread, old, span in zip(threads, spans, anchors.follow(before, after, spans), strict=True):
-        lost = before[old.start : old.end]
-        other = anchors.elsewhere(before, after, span, lost)
-        placed_threads.append(placed(thread, after, path, other or span, seal))
     return placed_threads
 
 

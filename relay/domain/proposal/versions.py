@@ -6,11 +6,10 @@ whoever needs them first: that reads the files of both trees.
 
 from __future__ import annotations
 
-import asyncio
-
 from localstore.core import tree
 from localstore.core.diff.change_id import FileChange, change_id, file_id
-from localstore.core.errors import NotFound
+from localstore.core.encoding import digest as blake3_digest
+from localstore.core.errors import NotFound, TooLarge
 from localstore.core.limits import DIFF_BYTES, VERSION_TEXT_BYTES
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration.proposal import Version
@@ -122,8 +121,20 @@ async def _change_id(node: Node, repo_id: str, changes: dict[str, Change]) -> st
             await _read_bytes(node, repo_id, new, by_lines),
             whole=not by_lines,
         )
-        ids.append(await asyncio.to_thread(file_id, change) if by_lines else file_id(change))
+        ids.append(await _file_id(node, repo_id, change, weight))
     return change_id(ids)
+
+
+async def _file_id(node: Node, repo_id: str, change: FileChange, weight: int) -> bytes:
+    """The id of the change of one file, whose sides have `weight` bytes. Texts are compared beside the relay,
+    in turn with what others compare; texts that take too long count by their digests."""
+    if change.whole:
+        return file_id(change)
+    try:
+        return await node.workers.go_on_waiting(f"versions {repo_id}", weight, file_id, change)
+    except TooLarge:
+        sides = [None if text is None else blake3_digest(text) for text in (change.old, change.new)]
+        return file_id(change._replace(old=sides[0], new=sides[1], whole=True))
 
 
 async def _read_bytes(node: Node, repo_id: str, side: TreeEntry | None, content: bool) -> bytes | None:

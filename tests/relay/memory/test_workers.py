@@ -75,7 +75,7 @@ async def test_an_answer_that_is_being_sent_waits_behind_any_number_of_calls(wor
         await asyncio.sleep(0)
         with pytest.raises(RateLimited):
             await workers.go_on("ann", MUCH, os.getpid)
-        sending = asyncio.create_task(workers.go_on_sending("ann", MUCH, os.getpid))
+        sending = asyncio.create_task(workers.go_on_waiting("ann", MUCH, os.getpid))
         await asyncio.sleep(0)
         assert not sending.done()
     assert {await sending} == set(await asyncio.gather(*calls))
