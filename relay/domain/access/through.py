@@ -37,7 +37,6 @@ async def write_all(caller: Caller, org_id: str, act: Callable[[Tx], Awaitable[T
             async with caller.write(account_name(org_id), *map(repo_name, locked), *names) as tx:
                 if not {str(row[0]) for row in await tx.all(rows.OWNED, of_org=org_id)} <= locked:
                     raise _Moved
-                await caller.recheck(tx)
                 return await act(tx)
     raise Conflict("the repositories of this organisation are changing; try again")
 

@@ -83,7 +83,6 @@ async def accept(caller: Caller, transfer: str) -> Transfer:
     async with caller.write(
         repo_name(before[1]), account_name(before[4]), account_name(before[13])
     ) as tx:  # whose names are taken and reserved, and whose quotas count
-        await caller.recheck(tx)
         row = await _find_pending(tx, transfer)
         if not await acts_for(tx, row[4], caller.me.account_id):
             raise NotFound

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+import msgspec
+
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u
 from localstore.core.errors import Invalid
@@ -199,15 +201,10 @@ async def _preview(view: View, body: PreviewRequest, ready: Ready) -> Preview:
     about = About("preview", 0, theirs, "merge")
     plan = seal.Plan("merge", base, key, drafts, subject=about.text())
     expires = await seal.store(view, plan, Texts(), chain.written)
-    return Preview(
+    return msgspec.structs.replace(
+        answer,
         preview_id=drafts[0].id,
-        base_seal=both.ours,
-        head_seal=theirs,
-        mergeable=True,
-        conflicts=[],
-        files=files,
         bytes=b64u(drafts[0].payload),
-        blocked_by=blocked,
         expires_at=rfc3339(expires),
     )
 
@@ -233,8 +230,7 @@ async def _drafts(
     elif task.way == "fast_forward":
         # The branch's own seals stay in the history where they continue the base's.
         parent = both.theirs if both.joined else both.ours
-        changes = await work.changes(ours, theirs)
-        worked = Worked({} if both.joined else changes, [])
+        worked = Worked({} if both.joined else await work.changes(ours, theirs), [])
         start = theirs if both.joined else ours
         drafts = [await _seal(task, chain, work, start, [parent], worked, [both.theirs])]
     else:
@@ -247,7 +243,7 @@ async def _drafts(
 
 
 async def _rebase(task: _Task, chain: Chain, work: Working, root: bytes) -> tuple[list[SealDraft], Worked]:
-    """(drafts, texts): the drafts of the branch's seals made again on the base, with their messages, without
+    """(drafts, merged): the drafts of the branch's seals made again on the base, with their messages, without
     seals that would change nothing; and as a Worked, the paths whose texts were merged in any of them."""
     require_few(task.sides.line)
     drafts: list[SealDraft] = []

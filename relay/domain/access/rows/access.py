@@ -194,9 +194,4 @@ END_TRANSFER = (
     .where(transfer.c.id == bindparam("of_id"), transfer.c.state == "pending")
     .values(state=bindparam("new_state"))
 )
-CANCEL_TRANSFERS_OF = (
-    update(transfer)
-    .where(transfer.c.repo_id == _REPO, transfer.c.state == "pending")
-    .values(state="cancelled")
-)
 SET_OWNER = update(repo).where(repo.c.id == _REPO).values(owner_id=bindparam("new_owner"), updated_at=_NOW)

@@ -213,11 +213,6 @@ HOOKS = (
     .where(_h.repo_id.in_(bindparam("repos", expanding=True)), _h.active, ALIVE)
     .order_by(_h.id)
 )
-FULL_NAME = (
-    select(account.c.handle, repo.c.name)
-    .select_from(repo.join(account, account.c.id == repo.c.owner_id))
-    .where(repo.c.id == _REPO)
-)
 ACTOR = select(account.c.id, account.c.handle, account.c.kind).where(account.c.id == bindparam("who"))
 SUBJECT = (
     select(
