@@ -1,4 +1,4 @@
-"""Prints docstrings drawn at random, to be read by somebody who has not seen the project:
+"""Prints docstrings drawn at random, to check that each is understood alone:
 `python -m scripts.docstrings SEED [COUNT]`. The same seed draws the same ones from the same tree."""
 
 from __future__ import annotations

@@ -70,7 +70,9 @@ LLM_REGISTRY_TEXT, LLM_LAYERS = (
     4 * MIB,
     1000,
 )  # of a model of a registry: its manifest or one text; its layers
-LAUNCH_WORDS, LAUNCH_VARIABLES, LAUNCH_TEXT = 200, 100, 4000  # of an app: words, variables, characters of one
+LAUNCH_WORDS = 200  # of the command of an app
+LAUNCH_VARIABLES = 100  # that an app is given by its manifest
+LAUNCH_TEXT = 4000  # characters of one word or value, or of the address at which an app is ready
 LAUNCH_SECONDS = 3600  # until an app must be ready
 LLM_BODY = 64 * MIB  # one request of the local LLM server, with its pictures; blobs are streamed
 LLM_REQUESTS = 256  # of the local LLM server that wait or are answered at once

@@ -68,7 +68,7 @@ def create(
     """
     if web:
         raise UsageError(
-            "pages that write are not in this version of svc; without --web your editor opens, or: "
+            "pages open no proposals in this version of svc; without --web your editor opens, or: "
             "-t TITLE -b TEXT"
         )
     text = body_of(body, body_file)

@@ -95,7 +95,7 @@ def test_web_opens_a_page_or_prints_its_address(alice: Svc, repo: str) -> None:
     assert (told.code, told.out) == (1, "")
     told = alice("pr", "create", "--web")
     assert (told.code, told.out) == (2, "")
-    assert "pages that write are not in this version of svc" in told.err
+    assert "pages open no proposals in this version of svc" in told.err
 
 
 def test_a_number_of_a_proposal_is_named_as_one(alice: Svc, repo: str) -> None:
