@@ -12,6 +12,7 @@ import pytest
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.identity.bearer import parse_script_token
 from localstore.core.identity.device_grant import GRANT_TYPE, fingerprint, open_grant
+from tests.patience import PATIENCE
 from tests.relay.auth.people import PASSWORD, Device, Terminal
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the pages are tested with playwright")
@@ -42,7 +43,7 @@ def chromium():
 def page(chromium, request):
     context = chromium.new_context(java_script_enabled=request.param, viewport={"width": 900, "height": 760})
     page = context.new_page()
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(PATIENCE * 1000)
     yield page
     context.close()
 

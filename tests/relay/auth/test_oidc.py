@@ -266,10 +266,21 @@ def test_a_provider_may_change_its_keys(relay, browser, provider) -> None:
 
 
 def test_a_shared_secret_among_the_keys_counts_for_nothing(browser, provider) -> None:
+    honest_keys = [{**key, "kid": "another"} for key in provider.published]
+    secret = {"kty": "oct", "k": b64u(b"x" * 32), "kid": "one", "alg": "HS256"}
+    provider.published = [secret, *honest_keys]
+    provider.sign = by_hmac(b"x" * 32)
+    guest = browser()
+    assert come_back(guest, provider, start(guest)).status_code == 401
+    assert guest.get(USER_INFO).status_code == 401
+
+
+def test_a_provider_whose_only_key_is_a_shared_secret_is_out_of_order(browser, provider) -> None:
     provider.published = [{"kty": "oct", "k": b64u(b"x" * 32), "kid": "one", "alg": "HS256"}]
     provider.sign = by_hmac(b"x" * 32)
     guest = browser()
-    assert come_back(guest, provider, start(guest)).status_code in (401, 503)
+    assert come_back(guest, provider, start(guest)).status_code == 503
+    assert guest.get(USER_INFO).status_code == 401
 
 
 def test_callbacks_that_this_browser_did_not_begin(browser, provider) -> None:
@@ -283,7 +294,7 @@ def test_callbacks_that_this_browser_did_not_begin(browser, provider) -> None:
     own = provider.authorize(start(victim))
     assert victim.get("/auth/callback", params={**own, "state": own["state"] + "x"}).status_code == 400
     assert victim.get("/auth/callback", params=own).status_code == 400
-    # Twice, without a cookie, of another issuer, with no code.
+    # Twice, without a cookie, with no code.
     own = provider.authorize(start(victim))
     assert browser().get("/auth/callback", params=own).status_code == 400
     own = provider.authorize(start(victim))
@@ -395,7 +406,7 @@ def test_metadata_that_cannot_be_right(browser, provider, metadata) -> None:
 def test_an_account_links_a_provider_and_unlinks_it(browser, provider, name) -> None:
     owner = browser().sign_up(name())
     answer = owner.post("/settings/sign-in/rauthy/link")
-    location = _refresh_of(answer.text)
+    location = refresh_of(answer.text)
     answer = come_back(owner, provider, location)
     assert answer.status_code == 303 and answer.headers["location"] == "/settings?tab=sign-in"
     page = owner.get("/settings?tab=sign-in").text
@@ -406,7 +417,7 @@ def test_an_account_links_a_provider_and_unlinks_it(browser, provider, name) -> 
     assert me(by_provider)["phase"] == "local"
     # Nobody else may link the same person, nor the account a second one.
     other = browser().sign_up(name())
-    answer = come_back(other, provider, _refresh_of(other.post("/settings/sign-in/rauthy/link").text))
+    answer = come_back(other, provider, refresh_of(other.post("/settings/sign-in/rauthy/link").text))
     assert answer.status_code == 409 and "linked to another account" in answer.text
     assert owner.post("/settings/sign-in/rauthy/unlink").status_code == 303
     assert owner.post("/settings/sign-in/rauthy/unlink").status_code == 404
@@ -425,9 +436,17 @@ def test_linking_needs_our_own_page_and_the_same_person(browser, provider, name)
     owner = browser().sign_up(name())
     answer = owner.post("/settings/sign-in/rauthy/link", headers={"Origin": "https://evil.example"})
     assert answer.status_code == 403
-    brought = provider.authorize(_refresh_of(owner.post("/settings/sign-in/rauthy/link").text))
+    brought = provider.authorize(refresh_of(owner.post("/settings/sign-in/rauthy/link").text))
     owner.post("/auth/logout")
     assert owner.get("/auth/callback", params=brought).status_code == 400
+
+
+def test_a_guest_links_nothing(browser) -> None:
+    guest = browser()
+    assert guest.post(endpoints.GUEST_LOGIN.path).status_code == 201
+    answer = guest.post("/settings/sign-in/rauthy/link")
+    assert answer.status_code == 403
+    assert "a guest has no account that a provider could lead to; sign in with one" in answer.text
 
 
 def test_github_is_asked_in_its_own_way(browser, github) -> None:
@@ -500,7 +519,7 @@ def test_settings_that_cannot_work_refuse_the_start(tmp_path: Path, variables, s
     assert sentence in refused.value.detail
 
 
-def _refresh_of(page: str) -> str:
+def refresh_of(page: str) -> str:
     """The address to which a page sends the browser on."""
     address = page.split('content="0;url=')[1].split('"')[0]
     return address.replace("&amp;", "&")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import select
 import shutil
 import socket
 import subprocess
@@ -19,6 +20,7 @@ from tests.relay.auth.people import TRUST
 from tests.relay.auth.provider import CLIENT, SECRET
 
 REGISTRY_SECONDS = 60  # that installing may take
+PACKAGE = "oidc-provider@9.13.3"
 SCRIPT = Path(__file__).with_name("oidc_provider.mjs")
 
 
@@ -34,7 +36,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("node and npm are not installed")
     folder = tmp_path_factory.mktemp("npm")
     shutil.copy(SCRIPT, folder)
-    command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "oidc-provider@9"]
+    command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", PACKAGE]
     try:
         subprocess.run(command, cwd=folder, capture_output=True, check=True, timeout=REGISTRY_SECONDS)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
@@ -63,9 +65,12 @@ def provider(packages: Path, relay, port: int) -> Iterator[None]:
     command = ["node", str(packages / SCRIPT.name), str(port), f"{relay.url}/auth/callback"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
-        assert "listening" in process.stdout.readline()
-        yield
-        process.terminate()
+        try:
+            ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
+            assert ready and "listening" in process.stdout.readline()
+            yield
+        finally:
+            process.kill()
 
 
 def test_a_certified_provider_signs_somebody_in(relay, provider, browser, name) -> None:

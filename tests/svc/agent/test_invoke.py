@@ -24,12 +24,16 @@ from localstore.agent.server import HungUp
 from localstore.agent.talk import AgentSilent, ApiResponse, Conversation, Folder, Request
 from localstore.core.errors import UsageError
 from localstore.home import Home
+from localstore.models.names import parse
+from localstore.models.place import llm_home
+from localstore.models.store import Models
 from svc.agent.invoke import bus
 from svc.agent.invoke.programs import SVC, Programs
 from svc.agent.invoke.table import ABSENT, COMMANDS, SVC_COMMANDS
 from svc.agent.start import start
 from svc.api import Api, connect
 from svc.cmd.frame.invoked import GLOBAL, Body, answer, parameters, system_commands
+from svc.flows.models.background import state_of
 from svc.http.session import Sessions
 from tests.llm import tiny
 from tests.patience import PATIENCE, until
@@ -322,8 +326,12 @@ def test_a_model_is_downloaded_by_a_process_that_goes_on(machines: dict[str, Mac
         until(lambda: state("small") == "done", "the model is here")
         verified = wrapped(ann.invoke("model_verify", {"name": "small"}))["data"]
         assert verified == {"name": "small:latest", "intact": True, "damaged": []}
-        ann.invoke("model_download", {"name": "lost"})
-        until(lambda: wrapped(ann.invoke("model_cancel", {"name": "lost"}))["data"]["pid"] is None, "ended")
+        assert ann.invoke("model_download", {"name": "lost"}).success
+        models = Models(llm_home(os.environ))
+        until(lambda: state_of(ann.home.root, parse("lost"), models).state == "failed", "the pull failed")
+        cancelled = wrapped(ann.invoke("model_cancel", {"name": "lost"}))["data"]
+        assert (cancelled["state"], cancelled["pid"]) == ("failed", None)
+        assert "has no model 'lost'" in cancelled["detail"]
     finally:
         del os.environ["SVC_LLM_REGISTRIES"]
         registry.shutdown()

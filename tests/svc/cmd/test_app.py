@@ -193,6 +193,7 @@ def test_an_app_killed_keeps_nothing_alive(desk: Desk) -> None:
     state = desk.state("killed")
     assert state["state"] == "running"
     group = state["pid"]
+    until(lambda: len(_of_group(group)) >= 2, "the app has started its own")
     os.kill(group, signal.SIGKILL)
     until(lambda: not alive(state["supervisor"]), "its supervisor ended")
     until(lambda: not _of_group(group), "what it started ended")
@@ -230,12 +231,17 @@ def test_a_supervisor_killed_takes_its_app_with_it(desk: Desk) -> None:
     until(lambda: not alive(state["pid"]), "the app ended")
     until(lambda: not leases.held(desk.cache / str(desk.port)), "its lease ended")
     assert desk.state("left")["state"] == "stopped"
-    stubborn = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + STAY
-    desk.app("stubborn", stubborn, launch={"ready": {"seconds": 1}})
+    stubborn = (
+        "import pathlib, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+        f"pathlib.Path('ignores').touch(); {STAY}"
+    )
+    folder = Path(desk.app("stubborn", stubborn))
     desk.ok("app", "launch", "stubborn", "--detach", "--yes")
+    until((folder / "ignores").exists, "it ignores SIGTERM")
     state = desk.state("stubborn")
     os.kill(state["supervisor"], signal.SIGKILL)
     until(lambda: not alive(state["supervisor"]), "the supervisor ended")
+    assert alive(state["pid"])
     desk.ok("app", "stop", "stubborn")
     until(lambda: not alive(state["pid"]), "the app was ended by the next command")
 

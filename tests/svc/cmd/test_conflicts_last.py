@@ -87,7 +87,7 @@ def apart(alice: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callab
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_pull(alice: Svc, apart: Callable[[Files, Files], None], kind: str) -> None:
+def test_a_pull_records_it(alice: Svc, apart: Callable[[Files, Files], None], kind: str) -> None:
     theirs, mine, expected = KINDS[kind]
     apart(theirs, mine)
     rehearsed = alice("pull", "--merge", "--dry-run", "--json", "conflicts")
@@ -125,7 +125,7 @@ def everything() -> Files:
 
 @pytest.mark.parametrize("how", ["mine", "theirs"])
 @pytest.mark.parametrize("kind", AFTER)
-def test_end(
+def test_resolve_ends_it(
     alice: Svc,
     apart: Callable[[Files, Files], None],
     kind: str,
@@ -154,7 +154,7 @@ def test_end(
     assert everything() == now
 
 
-def test_end_below_a_file(alice: Svc, apart: Callable[[Files, Files], None]) -> None:
+def test_no_version_is_put_below_a_file(alice: Svc, apart: Callable[[Files, Files], None]) -> None:
     theirs, mine, _ = KINDS["edit below"]
     apart(theirs, mine)
     assert alice("pull", "--merge").code == 1
@@ -201,9 +201,12 @@ def merge_apart(svc: Svc, theirs: Files, mine: Files) -> Answer:
             {"n/x.txt": "theirs\n"},
         ),
     ],
+    ids=["folder", "file"],
 )
 @pytest.mark.parametrize("how", ["mine", "theirs"])
-def test_merge(alice: Svc, theirs: Files, mine: Files, words: str, after: Files, how: str) -> None:
+def test_a_merge_asks_whose_it_is(
+    alice: Svc, theirs: Files, mine: Files, words: str, after: Files, how: str
+) -> None:
     told = merge_apart(alice, theirs, mine)
     assert words in told.err, told
     assert [one["path"] for one in json.loads(alice("conflicts", "--json").out)] == ["n"]
@@ -220,7 +223,7 @@ OWN: Files = {"n/x.txt": "x\n", "n/sub/y.txt": "y\n", "n-beside.txt": "beside\n"
 
 
 @pytest.mark.parametrize("how", ["", "mine", "theirs"])
-def test_abort(alice: Svc, how: str) -> None:
+def test_an_abort_restores_everything(alice: Svc, how: str) -> None:
     merge_apart(alice, {"n": "theirs\n"}, OWN)
     if how:
         assert alice("resolve", "n", f"--{how}").code == 0
@@ -241,7 +244,7 @@ def test_abort(alice: Svc, how: str) -> None:
     ids=["mine", "theirs"],
 )
 @pytest.mark.parametrize("instead", ["", "a file of mine\n"], ids=["none", "file"])
-def test_no_folder(alice: Svc, how: str, after: Files, words: str, instead: str) -> None:
+def test_it_ends_with_no_folder(alice: Svc, how: str, after: Files, words: str, instead: str) -> None:
     """Each version stays whose it is where the folder is gone, as after a kill between two moves, or
     `rm -r`."""
     merge_apart(alice, {"n": "theirs\n"}, {"n/x.txt": "x\n"})
@@ -257,7 +260,7 @@ def test_no_folder(alice: Svc, how: str, after: Files, words: str, instead: str)
     assert alice("conflicts").code == 0
 
 
-def test_switch(alice: Svc, apart: Callable[[Files, Files], None]) -> None:
+def test_a_switch_records_it(alice: Svc, apart: Callable[[Files, Files], None]) -> None:
     apart({}, {})
     assert alice("repo", "branch", "side").code == 0
     assert alice("switch", "side").code == 0

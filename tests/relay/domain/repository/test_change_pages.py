@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from localstore.core.diff.line_diff import unified
 from relay.db.paging import Cursor
+from relay.domain.history.history import WRONG_CURSOR
 from relay.domain.repository import changes
 from relay.domain.repository.changes import diff_lines
 from tests.relay.conftest import Account, Relay
@@ -102,10 +103,14 @@ def test_a_cursor_of_another_comparison_shows_none(mine: Repository, client: Cli
     """A cursor names seals; a page under the heading of one seal must not show what another one changed."""
     (good,) = mine.seal({"good.txt": b"good\n"}, branch="side")
     (other,) = mine.seal({"other.txt": b"other\n"}, branch="side")
-    for cursor in (Cursor.write("", other, 0), Cursor.write(mine.head(), other, 0)):
+    cursors = {
+        Cursor.write("", other, 0): changes.ANOTHER,
+        Cursor.write(mine.head(), other, 0): WRONG_CURSOR,
+    }
+    for cursor, sentence in cursors.items():
         text = page(mine.http, f"{at(mine)}/dev?tab=code&seal={good}&cursor={cursor}")
         assert "other.txt" not in text
-        assert "belongs to" in text or "does not belong" in text
+        assert sentence in text
     own_cursor = Cursor.write("", good, 0)
     assert "good.txt" in page(mine.http, f"{at(mine)}/dev?tab=code&seal={good}&cursor={own_cursor}")
 
@@ -117,6 +122,7 @@ def test_a_cursor_of_another_proposal_shows_none(world: Proposing, client: Clien
     cursor = Cursor.write(shown["base_seal"], other, 0)
     text = page(world.http, f"{at(repo)}/dev?tab=issues&n=1&view=files&cursor={cursor}")
     assert "other.txt" not in text
+    assert changes.ANOTHER in text
 
 
 def test_blame_names_the_seal_of_each_line(mine: Repository) -> None:
