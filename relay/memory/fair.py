@@ -18,6 +18,7 @@ from functools import partial
 from typing import TypeVar
 
 from localstore.core.errors import RateLimited
+from relay.base.threads import to_end
 from relay.http.limiter import Limiter, Rate
 
 R = TypeVar("R")
@@ -134,10 +135,7 @@ class Share:
         slice)."""
         async with self._turns.turn(who):
             running = asyncio.get_running_loop().run_in_executor(self._thread, partial(_run_timed, work))
-            try:
-                result, seconds = await asyncio.shield(running)
-            finally:
-                await asyncio.gather(running, return_exceptions=True)  # the turn lasts until it has ended
+            result, seconds = await to_end(running)  # the turn lasts as long
             if seconds > LONG:
                 await asyncio.sleep(seconds)
         return result, self.spent(who, seconds)

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from localstore.core.errors import RateLimited, TooLarge, Unavailable
+from relay.base.threads import to_end
 from relay.memory.fair import Share, Turns
 from relay.memory.worker import LENGTH, frame
 
@@ -76,11 +77,8 @@ class Workers:
             self._share.spent(who, time.thread_time() - began)
             return result
         async with self._turns.turn(who, refused=refused):
-            asking = asyncio.ensure_future(self._ask(call, arguments))
-            try:
-                result, error, seconds = await asyncio.shield(asking)
-            finally:
-                await asyncio.gather(asking, return_exceptions=True)  # the turn lasts until it has ended
+            asking = asyncio.create_task(self._ask(call, arguments))
+            result, error, seconds = await to_end(asking)  # the turn lasts as long
         self._share.spent(who, seconds)
         if error is not None:
             raise error
