@@ -27,6 +27,7 @@ SHARED = Rate(burst=1.0, per_second=0.3)  # for all accounts together that have 
 WAITING = 16  # jobs of one account that may wait for their turn
 SLICE = 0.02  # seconds of work before others have their turn
 PATIENCE = 20.0  # seconds that one job may wait for its account's budget
+READERS_PATIENCE = 10.0  # seconds: a reader who owes more than this is refused
 LONG = 0.05  # seconds: a slice of less needs no rest
 
 
@@ -124,6 +125,12 @@ class Share:
         """The seconds until the account has budget again; 0.0 while it has."""
         wait = self._limiter.debt(_lock_name(who), WORK, 0)
         return wait and max(wait, self._limiter.debt("texts", SHARED, 0))
+
+    def require_soon(self, who: str) -> float:
+        """As `owed`. Raises RateLimited if a reader is not made to wait so long."""
+        if (wait := self.owed(who)) > READERS_PATIENCE:
+            raise RateLimited("this was too much work for one reader; ask again later", math.ceil(wait))
+        return wait
 
     def spent(self, who: str, seconds: float) -> float:
         """Count CPU seconds of work. Returns the seconds to wait before more work is allowed."""
