@@ -1,5 +1,5 @@
 """Two ways to run work on threads: `apart` waits for its end even when cancelled, `bulk` leaves one core
-free."""
+free. `to_end` waits so for any work."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def apart(call: Callable[..., T], *arguments: object) -> T:
-    """Run `call` on a thread. It waits for the end of the call even if cancelled, so that the caller may
-    close what the call uses: SQLite crashes if its connection is closed under a running statement."""
-    work = asyncio.create_task(asyncio.to_thread(call, *arguments))
+async def to_end(work: asyncio.Future[T]) -> T:
+    """The result of work that has begun. Waits for its end even if cancelled."""
     try:
         return await asyncio.shield(work)
     finally:
         await asyncio.gather(work, return_exceptions=True)
+
+
+async def apart(call: Callable[..., T], *arguments: object) -> T:
+    """Run `call` on a thread. It waits for the end of the call even if cancelled, so that the caller may
+    close what the call uses: SQLite crashes if its connection is closed under a running statement."""
+    return await to_end(asyncio.create_task(asyncio.to_thread(call, *arguments)))
 
 
 def _cores() -> int:

@@ -103,9 +103,8 @@ class Credentials:
                 raise Unauthorized(
                     "a token bound to a key cannot be used as a cookie; send it in a signed request"
                 )
-            if (
-                len(verdict.token.capability.revocation_ids) > 1
-            ):  # forms of pages ask for the session's rights
+            # Forms of pages ask for the session's rights.
+            if len(verdict.token.capability.revocation_ids) > 1:
                 raise Unauthorized(
                     "a token that was narrowed cannot be used as a cookie; send it as a bearer"
                 )

@@ -94,7 +94,7 @@ def handler_of(route: Route, node: Node) -> Handle:
             await _read_marks(route, request, body, caller)
             if sees:
                 arguments["view"] = caller = await view_of(operation, caller, params["id"])
-            _require_node_can(operation, node)
+            require_node_can(operation, node)
             strict = route.path.startswith("/api/")
             if route.query or strict:
                 arguments["query"] = _query(request, route.query or NoQuery, strict)
@@ -140,7 +140,7 @@ async def on_socket(caller: Caller, operation: str, repo_id: str, work: Callable
 
     async def attempt() -> T:
         view = await view_of(op, asking, repo_id)
-        _require_node_can(op, node)
+        require_node_can(op, node)
         return await work(view)
 
     try:
@@ -287,7 +287,8 @@ async def _read_sight(caller: Caller, repo_id: str) -> Sight:
     return Sight(await caller.node.db.lookup(repos.VISIBLE, id=repo_id, account=account))
 
 
-def _require_node_can(operation: Operation, node: Node) -> None:
+def require_node_can(operation: Operation, node: Node) -> None:
+    """Refuse what the edition lacks, and what grows while the node keeps the room that it has left."""
     if not operation.in_edition(EDITION):
         raise EditionLacks(f"this node is {EDITION}; {operation.name} needs {operation.edition}")
     if operation.grows:

@@ -18,6 +18,7 @@ from functools import partial
 from typing import TypeVar
 
 from localstore.core.errors import RateLimited
+from relay.base.threads import to_end
 from relay.http.limiter import Limiter, Rate
 
 R = TypeVar("R")
@@ -26,6 +27,7 @@ SHARED = Rate(burst=1.0, per_second=0.3)  # for all accounts together that have 
 WAITING = 16  # jobs of one account that may wait for their turn
 SLICE = 0.02  # seconds of work before others have their turn
 PATIENCE = 20.0  # seconds that one job may wait for its account's budget
+READERS_PATIENCE = 10.0  # seconds: a reader who owes more than this is refused
 LONG = 0.05  # seconds: a slice of less needs no rest
 
 
@@ -124,6 +126,12 @@ class Share:
         wait = self._limiter.debt(_lock_name(who), WORK, 0)
         return wait and max(wait, self._limiter.debt("texts", SHARED, 0))
 
+    def require_soon(self, who: str) -> float:
+        """As `owed`. Raises RateLimited if a reader is not made to wait so long."""
+        if (wait := self.owed(who)) > READERS_PATIENCE:
+            raise RateLimited("this was too much work for one reader; ask again later", math.ceil(wait))
+        return wait
+
     def spent(self, who: str, seconds: float) -> float:
         """Count CPU seconds of work. Returns the seconds to wait before more work is allowed."""
         wait = self._limiter.debt(_lock_name(who), WORK, seconds)
@@ -134,10 +142,7 @@ class Share:
         slice)."""
         async with self._turns.turn(who):
             running = asyncio.get_running_loop().run_in_executor(self._thread, partial(_run_timed, work))
-            try:
-                result, seconds = await asyncio.shield(running)
-            finally:
-                await asyncio.gather(running, return_exceptions=True)  # the turn lasts until it has ended
+            result, seconds = await to_end(running)  # the turn lasts as long
             if seconds > LONG:
                 await asyncio.sleep(seconds)
         return result, self.spent(who, seconds)

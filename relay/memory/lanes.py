@@ -7,15 +7,16 @@ meanwhile, and is kept again when the transaction that relied on it has committe
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from localstore.core.lane.lane import Lane
 from localstore.core.limits import MIB
+from relay.base.locks import Locks
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -84,23 +85,12 @@ class Lanes:
         self._lanes: OrderedDict[LaneKey, tuple[Stand, Lane, int]] = OrderedDict()
         self._weight = 0
         self.texts = Verdicts()
-        self._turns: dict[str, tuple[asyncio.Lock, int]] = {}
+        self._turns: Locks[str] = Locks()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lanes")
 
-    @contextlib.asynccontextmanager
-    async def turn(self, branch_id: str) -> AsyncIterator[None]:
+    def turn(self, branch_id: str) -> AbstractAsyncContextManager[None]:
         """A lock for one branch, so that its writers do not repeat work that another writer made obsolete."""
-        lock, waiting = self._turns.get(branch_id) or (asyncio.Lock(), 0)
-        self._turns[branch_id] = lock, waiting + 1
-        try:
-            async with lock:
-                yield
-        finally:
-            lock, waiting = self._turns[branch_id]
-            if waiting > 1:
-                self._turns[branch_id] = lock, waiting - 1
-            else:
-                del self._turns[branch_id]
+        return self._turns.of(branch_id)
 
     async def run(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run `work` beside the event loop, for a transaction that waits for it."""

@@ -13,12 +13,10 @@ import contextlib
 import math
 from collections.abc import AsyncIterator
 
-from localstore.core.errors import RateLimited
 from localstore.core.limits import MIB
 from relay.http.buffers import Lease
 from relay.memory.fair import Share, Turns
 
-PATIENCE = 10.0  # seconds: who owes more than this begins no new answer
 FILE, BYTE = 30e-6, 5e-3 / MIB  # seconds of the processor that a file and its bytes take, about
 
 
@@ -42,8 +40,7 @@ class Streams:
 
     def require(self, who: str) -> None:
         """Raise RateLimited if the budget of `who` is too far overdrawn to begin an answer."""
-        if (wait := self._share.owed(who)) > PATIENCE:
-            raise RateLimited("this was too much work for one reader; ask again later", math.ceil(wait))
+        self._share.require_soon(who)
 
     @contextlib.asynccontextmanager
     async def turn(self, who: str, lease: Lease, *, paid: bool = False) -> AsyncIterator[Step]:

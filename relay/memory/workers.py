@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import pickle
 import sys
 import time
@@ -15,7 +14,8 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
 from typing import TypeVar
 
-from localstore.core.errors import RateLimited, TooLarge, Unavailable
+from localstore.core.errors import TooLarge, Unavailable
+from relay.base.threads import to_end
 from relay.memory.fair import Share, Turns
 from relay.memory.worker import LENGTH, frame
 
@@ -23,7 +23,6 @@ R = TypeVar("R")
 Said = tuple[R, Exception | None, float]  # result or error, and CPU seconds
 LITTLE = 64 * 1024  # bytes of texts that a thread compares within milliseconds
 LONGEST = 60.0  # seconds that one call may take, also on a machine that is busy
-PATIENCE = 10.0  # seconds that a call may wait for the budget of who asks
 
 
 class Workers:
@@ -63,9 +62,7 @@ class Workers:
 
     async def afford(self, who: str) -> None:
         """Wait until `who` has budget again. Raises RateLimited if that takes too long."""
-        if (wait := self._share.owed(who)) > PATIENCE:
-            raise RateLimited("this was too much work for one reader; ask again later", math.ceil(wait))
-        await asyncio.sleep(wait)
+        await asyncio.sleep(self._share.require_soon(who))
 
     async def _call(
         self, who: str, size: int, refused: bool, call: Callable[..., R], arguments: tuple[object, ...]
@@ -76,11 +73,8 @@ class Workers:
             self._share.spent(who, time.thread_time() - began)
             return result
         async with self._turns.turn(who, refused=refused):
-            asking = asyncio.ensure_future(self._ask(call, arguments))
-            try:
-                result, error, seconds = await asyncio.shield(asking)
-            finally:
-                await asyncio.gather(asking, return_exceptions=True)  # the turn lasts until it has ended
+            asking = asyncio.create_task(self._ask(call, arguments))
+            result, error, seconds = await to_end(asking)  # the turn lasts as long
         self._share.spent(who, seconds)
         if error is not None:
             raise error

@@ -1,7 +1,7 @@
 """The relay as a client of identity providers: OpenID Connect with PKCE, and GitHub's OAuth.
 
     start = await providers.start(provider, redirect_uri, state, nonce, verifier)   # where the browser goes
-    person = await providers.redeem(provider, redirect_uri, code, nonce, verifier)  # who came back
+    person = await providers.redeem(provider, redirect_uri, code, nonce, verifier, issuer)  # who came back
 
 A person is known by issuer and subject, never by an e-mail address, which others may come to own. What a
 provider says is bounded, and verified: its metadata names itself, its token is signed by one of its keys with
@@ -39,7 +39,7 @@ SUBJECT_CHARS = 255
 CLOCK_SKEW = 60  # seconds that the clock of a provider may differ
 REQUEST_SECONDS = 10.0
 BASIC = "client_secret_basic"  # what a provider takes that does not say
-SCOPE = "openid profile email"
+SCOPE = "openid profile"
 
 
 class _Metadata(msgspec.Struct):
@@ -61,7 +61,6 @@ class _Tokens(msgspec.Struct):
 class _GitHubUser(msgspec.Struct):
     id: int
     login: str
-    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,6 @@ class Person:
     issuer: str
     subject: str
     handle: str = ""
-    name: str = ""
 
 
 @dataclass(slots=True)
@@ -151,7 +149,7 @@ class Providers:
         headers = {}
         if provider.client_secret is None:
             form["client_id"] = provider.client_id
-        elif BASIC in (metadata.token_endpoint_auth_methods_supported or ["client_secret_basic"]):
+        elif BASIC in (metadata.token_endpoint_auth_methods_supported or [BASIC]):
             pair = f"{quote_plus(provider.client_id)}:{quote_plus(provider.client_secret)}"
             headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         else:
@@ -168,7 +166,7 @@ class Providers:
         api = "https://api.github.com" if provider.issuer == GITHUB else f"{provider.issuer}/api/v3"
         headers = {"authorization": f"Bearer {token}", "accept": "application/vnd.github+json"}
         user = _decode(provider, await self._ask(provider, "GET", f"{api}/user", headers), _GitHubUser)
-        return Person(provider.issuer, str(user.id), user.login, user.name or "")
+        return Person(provider.issuer, str(user.id), user.login)
 
     async def _verify(self, provider: Provider, metadata: _Metadata, token: str, nonce: str) -> Person:
         """The person of an ID token. Raises Unauthorized for one that does not hold."""
@@ -206,7 +204,7 @@ class Providers:
             raise _vouches_for_nobody(provider)
         if not isinstance(subject, str) or not 0 < len(subject) <= SUBJECT_CHARS or "\0" in subject:
             raise _vouches_for_nobody(provider)
-        return Person(metadata.issuer, subject, _text(claims, "preferred_username"), _text(claims, "name"))
+        return Person(metadata.issuer, subject, _text(claims, "preferred_username"))
 
     async def _metadata(self, provider: Provider) -> _Metadata:
         cached = self._known.get(provider.name)

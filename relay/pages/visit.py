@@ -37,7 +37,12 @@ def is_due(caller: Caller) -> bool:
 
 def detour(request: Request) -> Reply:
     """A redirect that fetches a fresh token and returns to the requested page."""
-    return redirect(renewal(f"{request.path}?{request.query_string}"))
+    return redirect(renewal(with_query(request.path, request)))
+
+
+def with_query(path: str, request: Request) -> str:
+    """The path with the query of the request behind it, if there is one."""
+    return f"{path}?{request.query_string}" if request.query_string else path
 
 
 def too_late(page: str, **sent: str) -> Reply:

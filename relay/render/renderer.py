@@ -5,11 +5,11 @@ repositories with the same file share them."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 import msgspec
 
 from localstore.core.encoding import digest
+from localstore.core.limits import MIB
+from relay.base.recent import Recent
 from relay.render.jobs import (
     MARKDOWN_BYTES,
     SOURCE_BYTES,
@@ -22,16 +22,15 @@ from relay.render.jobs import (
 )
 from relay.render.workers import Workers
 
-KEPT_BYTES = 32 * 1024 * 1024
+KEPT_BYTES = 32 * MIB
 
 
 class Renderer:
-    """Renders texts in the background. Results are cached, the newest last."""
+    """Renders texts in the background, and caches the results."""
 
     def __init__(self) -> None:
         self._workers = Workers()
-        self._rendered: OrderedDict[bytes, tuple[Rendered, int]] = OrderedDict()
-        self._bytes = 0
+        self._rendered: Recent[bytes, Rendered] = Recent(KEPT_BYTES, _weigh, KEPT_BYTES // 8)
 
     async def markdown(self, text: str, links: Links) -> str | None:
         """The text as HTML; None if it is too long, or cannot be rendered in time."""
@@ -51,15 +50,13 @@ class Renderer:
 
     async def _render(self, job: Job) -> Rendered:
         key = digest(msgspec.msgpack.encode(job))
-        if key in self._rendered:
-            self._rendered.move_to_end(key)
-            return self._rendered[key][0]
+        if (cached := self._rendered.get(key)) is not None:
+            return cached
         rendered = await self._workers.render(job)
-        size = sum(map(len, rendered.html or ())) + 200
-        if size <= KEPT_BYTES // 8 and key not in self._rendered:
-            self._rendered[key] = (rendered, size)
-            self._bytes += size
-            while self._bytes > KEPT_BYTES:
-                _, (_, freed) = self._rendered.popitem(last=False)
-                self._bytes -= freed
+        self._rendered.put(key, rendered)
         return rendered
+
+
+def _weigh(rendered: Rendered) -> int:
+    """Approximate bytes in memory."""
+    return sum(map(len, rendered.html or ())) + 200

@@ -94,6 +94,8 @@ FAULTS = (
 def main() -> int:
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # the source is put back
     names = sys.argv[1:]
+    if unknown := set(names) - {fault.name for fault in FAULTS}:
+        sys.exit(f"no such fault: {', '.join(sorted(unknown))}")
     unfound = [fault.name for fault in FAULTS if (not names or fault.name in names) and not is_found(fault)]
     print(f"not found: {', '.join(unfound)}" if unfound else "all were found")
     return 1 if unfound else 0

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import msgspec
@@ -50,8 +51,14 @@ class Repository:
         ok(self.http.post(f"{self.url}/refs", json={"type": "branch", "name": name, "head": start}))
 
     def head(self, branch: str = "main") -> str | None:
-        found: str | None = self.get(f"/refs/branch/{branch}")["head"]
+        found: str | None = self.get(f"/refs/branch/{quote(branch)}")["head"]
         return found
+
+    def put(self, content: bytes) -> None:
+        """Upload the content of a file."""
+        digest = blake3(content)
+        address, streamed = f"{self.url}/payloads/{digest.hexdigest()}", {"blake3": digest.digest()}
+        ok(self.http.put(address, content=content, extensions=streamed))
 
     def seal(
         self,
@@ -64,18 +71,22 @@ class Repository:
         """Seal each change onto the branch; `parents` are further parents of every seal. `git`: as pushed
         from git, which names these in provenance alone. Returns the ids."""
         for content in {data for files in changes for data in files.values() if data is not None}:
-            digest = blake3(content).hexdigest()
-            ok(self.http.put(f"{self.url}/payloads/{digest}", content=content, extensions=_streamed(content)))
+            self.put(content)
         named = messages or [f"change {number}" for number in range(1, len(changes) + 1)]
+        seals = [
+            {"message": message, "changes": _delta(files), "parents": list(parents)}
+            | ({"git_id": "12" * 20, "git_raw": "34" * 32} if git else {})
+            for message, files in zip(named, changes, strict=True)
+        ]
+        return self.sign(branch, seals)
+
+    def sign(self, branch: str, seals: list[dict[str, Any]]) -> list[str]:
+        """Make these seals onto the branch, each as it is asked for, signed by the owner. Returns the ids."""
         asked = {
             "branch": branch,
             "device_key_id": self.owner.key.id,
             "expected_head": self.head(branch),
-            "seals": [
-                {"message": message, "changes": _delta(files), "parents": list(parents)}
-                | ({"git_id": "12" * 20, "git_raw": "34" * 32} if git else {})
-                for message, files in zip(named, changes, strict=True)
-            ],
+            "seals": seals,
         }
         prepared = ok(self.http.post(f"{self.url}/seals/prepare", json=asked))
         signatures = [b64u(self.owner.key.sign(unb64u(one["bytes"]))) for one in prepared["seals"]]
@@ -143,10 +154,6 @@ def compared(answer: httpx.Response) -> tuple[int, bytes, dict[str, str]]:
     """What a caller can tell two answers apart by: all but the time and the id of the request."""
     headers = {k: v for k, v in answer.headers.items() if k not in ("date", "x-request-id")}
     return answer.status_code, re.sub(rb'"server_time":\d+', b"", answer.content), headers
-
-
-def _streamed(content: bytes) -> dict[str, Any]:
-    return {"blake3": blake3(content).digest()}
 
 
 def _delta(files: Files) -> list[list[Any]]:

@@ -10,12 +10,13 @@ from sanic.request import Request
 from localstore.core.errors import Invalid, SvcError
 from localstore.core.limits import LABEL_CHARS
 from localstore.core.model.api_key import ApiKeyCreate, ApiKeyRotate, ApiKeySecret
-from localstore.core.model.auth import IdentityLevel
 from localstore.core.model.base import PageQuery, Sent
+from localstore.core.rights import OPERATIONS
 from localstore.core.rights.operation import Capability
 from localstore.core.validation import checked
 from relay.caller import Caller
 from relay.domain.api_key import api_key as rules
+from relay.gate.gate import admit
 from relay.http import cookies
 from relay.http.routing import Reply, route
 from relay.pages import HTML, page, redirect, visit
@@ -79,7 +80,7 @@ async def create_key(caller: Caller, request: Request, body: KeyForm) -> Reply:
         ends = None
         if body.days:
             ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=body.days)
-        _require_account(caller)
+        admit(OPERATIONS["api_key.create"], caller)
         draft = checked(ApiKeyCreate(name=body.name, scopes=SCOPES[body.scope], expires_at=ends))
         return await _show(caller, secret=await rules.create(caller, caller.me.account_id, draft))
     except SvcError as error:
@@ -102,7 +103,7 @@ async def rotate_key(caller: Caller, request: Request, id: str, body: RotateForm
     if not visit.in_browser(caller):
         return visit.too_late(HERE)
     try:
-        _require_account(caller)
+        admit(OPERATIONS["api_key.rotate"], caller)
         rotation = checked(ApiKeyRotate(overlap_seconds=body.overlap))
         return await _show(caller, secret=await rules.rotate(caller, caller.me.account_id, id, rotation))
     except SvcError as error:
@@ -124,12 +125,6 @@ async def revoke_key(caller: Caller, request: Request, id: str) -> Reply:
         return visit.too_late(HERE)
     await rules.revoke(caller, caller.me.account_id, id)
     return redirect(HERE)
-
-
-def _require_account(caller: Caller) -> None:
-    """Raise IdentityLevel for a guest, as the routes of the API do."""
-    if caller.me.is_guest:
-        raise IdentityLevel("a guest has no API keys; sign in with an account")
 
 
 async def _show(

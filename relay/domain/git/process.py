@@ -19,6 +19,7 @@ from typing import IO, Any, TypeVar
 from localstore.core.limits import GIB
 from relay.base import git
 from relay.base.logs import logger
+from relay.base.threads import to_end
 
 T = TypeVar("T")
 MEMORY = 1 * GIB  # of one process, beside the files that it maps
@@ -116,11 +117,7 @@ async def in_start(call: Callable[..., T], *arguments: object) -> T:
 async def in_build(call: Callable[..., T], *arguments: object) -> T:
     """Run a step of building on the threads for that. The step has ended when this returns, also after a
     cancel."""
-    work = asyncio.get_running_loop().run_in_executor(_BUILD, call, *arguments)
-    try:
-        return await asyncio.shield(work)
-    finally:
-        await asyncio.gather(work, return_exceptions=True)
+    return await to_end(asyncio.get_running_loop().run_in_executor(_BUILD, call, *arguments))
 
 
 class ObjectReader:

@@ -210,7 +210,7 @@ async def ways(caller: Caller) -> Ways:
         logins = await tx.all(rows.OF_ACCOUNT, account=account)
     linked = [
         Way(provider, label(caller, provider), rfc3339(since), rfc3339_or_none(used))
-        for _, _, provider, since, used in logins
+        for provider, since, used in logins
     ]
     names_of_linked = {way.provider for way in linked}
     unlinked = [provider for provider in caller.node.providers.all if provider.name not in names_of_linked]
@@ -222,9 +222,9 @@ async def unlink(caller: Caller, provider: str) -> None:
     account = caller.me.account_id
     async with caller.write(account_name(account)) as tx:
         logins = await tx.all(rows.OF_ACCOUNT, account=account)
-        if provider not in [row[2] for row in logins]:
+        if provider not in [row[0] for row in logins]:
             raise NotFound
-        others = [row for row in logins if row[2] != provider and caller.node.providers.find(row[2])]
+        others = [row for row in logins if row[0] != provider and caller.node.providers.find(row[0])]
         by_key = caller.node.config.device_key_sign_in and await tx.value(rows.DEVICE_KEYS, account=account)
         if not others and not by_key and not await tx.value(rows.HAS_PASSWORD, account=account):
             raise LastWayIn(
@@ -243,7 +243,7 @@ async def _link(caller: Caller, provider: Provider, person: Person) -> None:
             return
         if owner is not None:
             raise LoginTaken(f"you at {provider.label} are linked to another account of this node already")
-        if provider.name in [row[2] for row in await tx.all(rows.OF_ACCOUNT, account=account)]:
+        if provider.name in [row[0] for row in await tx.all(rows.OF_ACCOUNT, account=account)]:
             raise LoginTaken(
                 f"this account is linked to somebody else at {provider.label}; unlink that first"
             )

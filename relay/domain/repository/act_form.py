@@ -1,4 +1,4 @@
-"""The fields that forms of a repository's pages send, and one form that was sent and refused."""
+"""The fields that forms of a repository's pages send, how they are read, and one form that was refused."""
 
 from __future__ import annotations
 
@@ -55,3 +55,13 @@ class Attempt:
 
     form: ActForm
     problem: SvcError
+
+
+def lines(text: str) -> str:
+    """A text of a form, whose lines browsers end with CR and LF."""
+    return text.replace("\r\n", "\n")
+
+
+def names(typed: str) -> list[str]:
+    """Names with commas between them."""
+    return [name for part in typed.split(",") if (name := part.strip())]

@@ -25,7 +25,7 @@ from relay.domain.proposal import review as reviews
 from relay.domain.proposal import thread as threads
 from relay.domain.repository import fork as forks
 from relay.domain.repository import settings
-from relay.domain.repository.act_form import ActForm
+from relay.domain.repository.act_form import ActForm, lines, names
 from relay.domain.repository.place import Place, address_of
 
 Run = Callable[[Any, Place, ActForm], Awaitable[str | None]]
@@ -42,7 +42,7 @@ class Act:
 
 
 async def _create_issue(view: View, place: Place, form: ActForm) -> str:
-    body = IssueCreate(form.title.strip(), _lines(form.text), _names(form.labels), _names(form.handle))
+    body = IssueCreate(form.title.strip(), lines(form.text), names(form.labels), names(form.handle))
     created = await issues.create(view, checked(body))
     return place.tab("issues", n=created.number)
 
@@ -57,7 +57,7 @@ class _Subject:
 
 
 async def _edit(subject: _Subject, view: View, place: Place, form: ActForm) -> str:
-    patch = subject.patch(title=form.title.strip(), body=_lines(form.text))
+    patch = subject.patch(title=form.title.strip(), body=lines(form.text))
     await subject.update(view, form.n, checked(patch))
     return place.tab("issues", n=form.n)
 
@@ -83,7 +83,7 @@ async def _assign(subject: _Subject, view: View, place: Place, form: ActForm) ->
     if form.about:
         patch = subject.patch(remove_assignees=[form.about])
     else:
-        patch = subject.patch(add_assignees=_names(form.handle))
+        patch = subject.patch(add_assignees=names(form.handle))
     await subject.update(view, form.n, checked(patch))
 
 
@@ -91,19 +91,19 @@ async def _label(subject: _Subject, view: View, place: Place, form: ActForm) -> 
     if form.about:
         await subject.remove_label(view, form.n, form.about)
     else:
-        await subject.update(view, form.n, checked(subject.patch(add_labels=_names(form.labels))))
+        await subject.update(view, form.n, checked(subject.patch(add_labels=names(form.labels))))
 
 
 async def _ask_for_review(view: View, place: Place, form: ActForm) -> None:
     if form.about:
         patch = ProposalPatch(remove_reviewers=[form.about])
     else:
-        patch = ProposalPatch(add_reviewers=_names(form.handle))
+        patch = ProposalPatch(add_reviewers=names(form.handle))
     await proposals.update(view, form.n, checked(patch))
 
 
 async def _review(view: View, place: Place, form: ActForm) -> str:
-    body = ReviewCreate(form.verdict, _lines(form.text), form.seal or None)  # type: ignore[arg-type]  # checked
+    body = ReviewCreate(form.verdict, lines(form.text), form.seal or None)  # type: ignore[arg-type]  # checked
     await reviews.create(view, form.n, checked(body))
     return place.tab("issues", n=form.n)
 
@@ -113,7 +113,7 @@ async def _dismiss_review(view: View, place: Place, form: ActForm) -> None:
 
 
 async def _answer(view: View, place: Place, form: ActForm) -> None:
-    await threads.comment(view, form.n, form.thread, checked(ThreadComment(_lines(form.text))))
+    await threads.comment(view, form.n, form.thread, checked(ThreadComment(lines(form.text))))
 
 
 async def _resolve(view: View, place: Place, form: ActForm) -> None:
@@ -122,12 +122,12 @@ async def _resolve(view: View, place: Place, form: ActForm) -> None:
 
 
 async def _create_comment(view: View, place: Place, form: ActForm) -> str:
-    created = await comments.create(view, form.n, checked(CommentBody(_lines(form.text))))
+    created = await comments.create(view, form.n, checked(CommentBody(lines(form.text))))
     return f"{place.tab('issues', n=form.n)}#comment-{created.id}"
 
 
 async def _edit_comment(view: View, place: Place, form: ActForm) -> str:
-    await comments.edit(view, form.n, form.comment, checked(CommentBody(_lines(form.text))))
+    await comments.edit(view, form.n, form.comment, checked(CommentBody(lines(form.text))))
     return f"{place.tab('issues', n=form.n)}#comment-{form.comment}"
 
 
@@ -165,19 +165,9 @@ async def _fork(view: View, place: Place, form: ActForm) -> str:
 
 
 async def _request_access(caller: Caller, place: Place, form: ActForm) -> str:
-    body = AccessRequestCreate(place.repo.full_name, form.role or "read", _lines(form.text))  # type: ignore[arg-type]  # checked
+    body = AccessRequestCreate(place.repo.full_name, form.role or "read", lines(form.text))  # type: ignore[arg-type]  # checked
     await requests.create(caller, checked(body))
     return f"{place.dev}?note=asked"
-
-
-def _lines(text: str) -> str:
-    """A text of a form, whose lines browsers end with CR and LF."""
-    return text.replace("\r\n", "\n")
-
-
-def _names(typed: str) -> list[str]:
-    """Names with commas between them."""
-    return [name for part in typed.split(",") if (name := part.strip())]
 
 
 _ISSUE = _Subject(issues.update, issues.remove_label, IssuePatch)

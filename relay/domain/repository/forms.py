@@ -20,7 +20,7 @@ from relay.caller import Caller
 from relay.domain.repository.act_form import ActForm, Attempt
 from relay.domain.repository.acts import ACTS, Act
 from relay.domain.repository.place import Place, find
-from relay.gate.gate import admit, view_of
+from relay.gate.gate import admit, require_node_can, view_of
 from relay.http import cookies
 from relay.http.problems import rate_headers
 from relay.http.routing import Reply
@@ -35,7 +35,7 @@ async def act(
 ) -> Reply:
     """Do what the form says. `body`: its bytes; `show`: makes the page with the form again."""
     cookies.require_own_page(caller.node.config, request)
-    address = f"{request.path}?{request.query_string}" if request.query_string else request.path
+    address = visit.with_query(request.path, request)
     if not visit.in_browser(caller):  # its session has ended: nobody knows yet who sends it
         return _ask_to_sign_in(caller, address, form)
     place = await find(caller, owner, name)
@@ -78,8 +78,7 @@ async def _asking(operation: Operation, caller: Caller, place: Place) -> Caller:
     needed = required(operation.needs, caller.me.caps)
     if needed not in caller.me.caps:
         raise Forbidden(f"this session may not {needed!r}; sign in again")
-    if operation.grows:
-        caller.node.reserve.require()
+    require_node_can(operation, caller.node)
     if operation.about != "repository":
         return admit(operation, caller)
     return await view_of(operation, caller, place.repo.id)

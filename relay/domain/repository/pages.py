@@ -167,7 +167,7 @@ def _elsewhere(place: Place, request: Request, rest: str) -> Reply | None:
     address = place.page + rest
     if request.path == address:
         return None
-    return moved(f"{address}?{request.query_string}" if request.query_string else address)
+    return moved(visit.with_query(address, request))
 
 
 async def _dev_overview(place: Place, query: DevQuery) -> Reply:

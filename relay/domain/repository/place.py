@@ -19,6 +19,7 @@ from relay.domain.repository import repo as repos
 from relay.domain.repository.act_form import Attempt
 from relay.gate.gate import view_at
 from relay.http.routing import REPOSITORIES, TABLE
+from relay.pages import visit
 from relay.render.jobs import Links
 
 ANY = "apps"  # the address of an app, and accepted for every kind
@@ -68,7 +69,7 @@ class Place:
     @property
     def acts(self) -> bool:
         """Whether the reader can send forms: a person with a session in a browser."""
-        return self.view.principal is not None and self.view.principal.via == "cookie"
+        return visit.in_browser(self.view)
 
     def key(self) -> str:
         """A key for one form, so that sending it twice does it once."""

@@ -29,7 +29,7 @@ from relay.domain.catalog import listing
 from relay.domain.checks import check
 from relay.domain.protection import protection
 from relay.domain.repository import repo as repos
-from relay.domain.repository.act_form import ActForm
+from relay.domain.repository.act_form import ActForm, names
 from relay.domain.repository.place import Place, address_of
 from relay.domain.webhook import webhook
 
@@ -161,7 +161,7 @@ async def decline(caller: Caller, place: Place, form: ActForm) -> None:
 
 
 async def add_hook(view: View, place: Place, form: ActForm) -> None:
-    events: list[Any] = [name for part in form.events.split(",") if (name := part.strip())]
+    events: list[Any] = names(form.events)
     await webhook.create(view, checked(WebhookCreate(form.url.strip(), events, form.secret)))
 
 

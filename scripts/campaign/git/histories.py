@@ -27,7 +27,6 @@ import httpx
 from blake3 import blake3
 
 from localstore.core import seal as kernel
-from localstore.core.encoding import b64u, unb64u
 from scripts.campaign.git.places import Failed, Git, history, relay_on, require, say
 from tests.relay.conftest import Relay
 from tests.relay.histories import Repository, _delta, create, ok
@@ -243,17 +242,13 @@ class World:
         names = [name for name in self.heads if name != "main"]
         if len(names) > 3:
             name = self.chance.choice(names)
-            ok_empty(self.repository.http.delete(f"{self.repository.url}/refs/branch/{_quoted(name)}"))
+            ok_empty(self.repository.http.delete(f"{self.repository.url}/refs/branch/{quote(name)}"))
             del self.heads[name], self.files[name]
             self.done["branches deleted"] += 1
 
 
 def ok_empty(answer: httpx.Response) -> None:
     require(answer.is_success, f"{answer.request.method} {answer.request.url}: {answer.text}")
-
-
-def _quoted(name: str) -> str:
-    return quote(name)
 
 
 def _seal(
@@ -265,29 +260,17 @@ def _seal(
 ) -> list[str]:
     """As `Repository.seal`, with odd authors and messages."""
     for content in {data for files in changes for data in files.values() if data is not None}:
-        address = f"{repository.url}/payloads/{blake3(content).hexdigest()}"
-        ok(repository.http.put(address, content=content, extensions={"blake3": blake3(content).digest()}))
-    key = repository.owner.key
-    asked = {
-        "branch": branch,
-        "device_key_id": key.id,
-        "expected_head": repository.get(f"/refs/branch/{_quoted(branch)}")["head"],
-        "seals": [
-            {
-                "message": chance.choice(MESSAGES),
-                "changes": _delta(files),
-                "parents": list(parents),
-                "author": chance.choice(AUTHORS),
-            }
-            for files in changes
-        ],
-    }
-    prepared = ok(repository.http.post(f"{repository.url}/seals/prepare", json=asked))
-    signatures = [b64u(key.sign(unb64u(one["bytes"]))) for one in prepared["seals"]]
-    done = {"prepare_id": prepared["prepare_id"], "device_key_id": key.id, "signatures": signatures}
-    return [
-        one["id"] for one in ok(repository.http.post(f"{repository.url}/seals/finalize", json=done))["items"]
+        repository.put(content)
+    seals = [
+        {
+            "message": chance.choice(MESSAGES),
+            "changes": _delta(files),
+            "parents": list(parents),
+            "author": chance.choice(AUTHORS),
+        }
+        for files in changes
     ]
+    return repository.sign(branch, seals)
 
 
 def tree_of(repository: Repository, seal: str) -> dict[str, str]:
@@ -297,7 +280,7 @@ def tree_of(repository: Repository, seal: str) -> dict[str, str]:
 
 
 def files_of(repository: Repository, seal: str) -> Files:
-    return {path: ok_bytes(repository, f"/raw/{seal}/{_quoted(path)}") for path in tree_of(repository, seal)}
+    return {path: ok_bytes(repository, f"/raw/{seal}/{quote(path)}") for path in tree_of(repository, seal)}
 
 
 def ok_bytes(repository: Repository, path: str) -> bytes:

@@ -6,10 +6,9 @@ from typing import Any
 
 from blake3 import blake3
 
-from localstore.core.encoding import b64u, unb64u
 from localstore.core.storage.file_kind import kind_of
 from scripts.campaign.git.source import Commit, Source
-from tests.relay.histories import Repository, ok
+from tests.relay.histories import Repository
 
 LOT = 100  # seals of one request
 MAIN = "main"
@@ -78,30 +77,14 @@ class Importer:
             return [path, None, "", 0]
         if blob not in self._payloads:
             data = self._source.blob(blob)
-            digest = blake3(data)
-            address = f"{self._repository.url}/payloads/{digest.hexdigest()}"
-            ok(self._repository.http.put(address, content=data, extensions={"blake3": digest.digest()}))
-            self._payloads[blob] = (kind_of(data), digest.hexdigest(), len(data))
+            self._repository.put(data)
+            self._payloads[blob] = (kind_of(data), blake3(data).hexdigest(), len(data))
         return [path, *self._payloads[blob]]
 
     def _flush(self) -> None:
         if not self._lot:
             return
-        repository, key = self._repository, self._repository.owner.key
-        asked = {
-            "branch": self._lot_branch,
-            "device_key_id": key.id,
-            "expected_head": repository.head(self._lot_branch),
-            "seals": [body for _, body in self._lot],
-        }
-        prepared = ok(repository.http.post(f"{repository.url}/seals/prepare", json=asked))
-        signatures = [b64u(key.sign(unb64u(one["bytes"]))) for one in prepared["seals"]]
-        done = {
-            "prepare_id": prepared["prepare_id"],
-            "device_key_id": key.id,
-            "signatures": signatures,
-        }
-        made = ok(repository.http.post(f"{repository.url}/seals/finalize", json=done))["items"]
+        made = self._repository.sign(self._lot_branch, [body for _, body in self._lot])
         for (commit, _), seal in zip(self._lot, made, strict=True):
-            self.seal_of[commit] = seal["id"]
+            self.seal_of[commit] = seal
         self._lot.clear()

@@ -65,4 +65,4 @@ def test_a_guest_has_no_keys(browser) -> None:
     guest = browser()
     assert guest.post(GUEST_LOGIN.path).status_code == 201
     answer = guest.post("/settings/keys", data={"name": "x", "scope": "read", "days": "0"})
-    assert answer.status_code == 403 and "a guest has no API keys" in answer.text
+    assert answer.status_code == 403 and "a guest session cannot do this" in answer.text

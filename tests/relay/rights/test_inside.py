@@ -20,7 +20,7 @@ from relay.caller import Caller, View
 from relay.db.schema import tables
 from relay.domain.repository import repo as repositories
 from relay.domain.storage import chunked
-from relay.gate.gate import _require_node_can
+from relay.gate.gate import require_node_can
 from tests.relay.chunked_files import cut
 from tests.relay.domain.live.live_world import World, world
 
@@ -166,4 +166,4 @@ async def test_a_large_file_that_was_being_read_is_not_taken_from_somebody_remov
 async def test_what_the_edition_lacks_is_refused(tmp_path: Path) -> None:
     async with world(tmp_path) as w:
         with pytest.raises(EditionLacks, match="managed"):
-            _require_node_can(OPERATIONS["billing.checkout"], w.node)
+            require_node_can(OPERATIONS["billing.checkout"], w.node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from sanic.request import Request
 
-from localstore.core.errors import BadRequest, SvcError, Unauthorized, Unavailable
+from localstore.core.errors import BadRequest, Forbidden, SvcError, Unauthorized, Unavailable
 from localstore.core.model.auth import StateInvalid
 from localstore.core.model.base import Model, Sent
 from localstore.core.model.repo import NameTaken
@@ -39,12 +39,6 @@ class LoginForm(Sent, frozen=True):
     return_to: str = "/"
 
 
-@route("GET", "/assets/style.css", operation="page.static", media="text/css")
-async def style() -> Reply:
-    """The stylesheet of these pages"""
-    return Reply(stylesheet(), content_type="text/css; charset=utf-8", headers=_STYLE_CACHE)
-
-
 class CallbackQuery(Model, frozen=True):
     """What an identity provider sends back with the browser (RFC 6749, RFC 9207)."""
 
@@ -56,6 +50,12 @@ class CallbackQuery(Model, frozen=True):
 
 class ArrivalForm(Sent, frozen=True):
     handle: str
+
+
+@route("GET", "/assets/style.css", operation="page.static", media="text/css")
+async def style() -> Reply:
+    """The stylesheet of these pages"""
+    return Reply(stylesheet(), content_type="text/css; charset=utf-8", headers=_STYLE_CACHE)
 
 
 @route(
@@ -85,9 +85,7 @@ async def callback(caller: Caller, request: Request, query: CallbackQuery) -> Re
             raise Unauthorized("the provider did not sign you in; try again, or sign in another way")
         arrived = await logins.finish(caller, request.path, flow, query.state, query.code, query.iss)
     except SvcError as error:
-        return _login(
-            caller, "/", problem=error.detail, status=error.status, problem_of=error, set_cookies=(over,)
-        )
+        return _login(caller, "/", error, set_cookies=(over,))
     if arrived.flow is not None:
         return redirect(ARRIVAL, cookies=(cookies.flow(config, arrived.flow, logins.FLOW_FOR),))
     if arrived.session is None:
@@ -173,16 +171,16 @@ def _login_page(caller: Caller, query: LoginQuery, *, sign_up: bool = False) -> 
     if query.provider is not None:
         raise BadRequest("an identity provider signs in and signs up at /auth/login; omit provider")
     if sign_up and not caller.node.config.local_sign_up:
-        return _login(caller, return_to, problem="This node does not offer sign-up.", status=403)
+        return _login(caller, return_to, Forbidden("This node does not offer sign-up."))
     return _login(caller, return_to, sign_up=sign_up)
 
 
-async def _to_provider(caller: Caller, name: str, return_to: str, *, link: bool = False) -> Reply:
+async def _to_provider(caller: Caller, name: str, return_to: str) -> Reply:
     """Send the browser to an identity provider; if that is down, the sign-in page says so."""
     try:
-        begun = await logins.begin(caller, name, return_to, link=link)
+        begun = await logins.begin(caller, name, return_to)
     except Unavailable as error:
-        return _login(caller, return_to, problem=error.detail, status=error.status, problem_of=error)
+        return _login(caller, return_to, error)
     return redirect(begun.location, cookies=(cookies.flow(caller.node.config, begun.flow, logins.FLOW_FOR),))
 
 
@@ -207,39 +205,29 @@ async def _sign_in(caller: Caller, request: Request, body: LoginForm, *, sign_up
     try:
         session = await act(caller, body.handle, body.password)
     except SvcError as error:
-        return _login(
-            caller,
-            return_to,
-            problem=error.detail,
-            status=error.status,
-            sign_up=sign_up,
-            handle=body.handle,
-            problem_of=error,
-        )
+        return _login(caller, return_to, error, sign_up=sign_up, handle=body.handle)
     return redirect(return_to, cookies=signed_in(caller, session))
 
 
 def _login(
     caller: Caller,
     return_to: str,
+    error: SvcError | None = None,
     *,
-    problem: str = "",
-    status: int = 200,
     sign_up: bool = False,
     handle: str = "",
-    problem_of: SvcError | None = None,
     set_cookies: tuple[str, ...] = (),
 ) -> Reply:
     config = caller.node.config
     return page(
         caller,
         "login.html",
-        status,
+        error.status if error else 200,
         cookies=set_cookies,
         providers=[] if sign_up else caller.node.providers.all,
-        problem_of=problem_of,
+        problem_of=error,
         return_to=return_to,
-        problem=terminal_safe(problem, PROSE),
+        problem=terminal_safe(error.detail, PROSE) if error else "",
         sign_up=sign_up and config.local_sign_up,
         may_sign_up=config.local_sign_up,
         device_keys=config.device_key_sign_in,

@@ -50,7 +50,7 @@ OF_PERSON = select(login.c.account_id).where(
     login.c.issuer == bindparam("issuer"), login.c.subject == bindparam("subject")
 )
 OF_ACCOUNT = (
-    select(login.c.issuer, login.c.subject, login.c.provider, login.c.created_at, login.c.last_used_at)
+    select(login.c.provider, login.c.created_at, login.c.last_used_at)
     .where(login.c.account_id == bindparam("account"))
     .order_by(login.c.created_at, login.c.issuer)
 )

@@ -15,6 +15,7 @@ from localstore.core.model.live import Lane as LaneAsked
 from localstore.core.model.live import LanesRequest
 from localstore.core.model.ref import RefCreate, RefUpdate
 from localstore.core.model.seal import SealBudgetExceeded, SealChange, TreeDelta
+from relay.base.locks import Locks
 from relay.caller import View
 from relay.db.schema import tables
 from relay.domain.live import branch_base, landing, lane
@@ -215,7 +216,7 @@ async def test_a_landing_is_worked_out_again_where_its_files_changed_meanwhile(
         if edits:  # of the file that lands, then of another one; in another process
             path, old, new = edits.pop()
             update = b.edit(path, Lane.genesis(b.branch_id, found[path][0], 0, old), found[path][0], new)
-            turns, w.node.lanes._turns = w.node.lanes._turns, {}
+            turns, w.node.lanes._turns = w.node.lanes._turns, Locks()
             assert (await b.one(update)).result == "ok"
             w.node.lanes._turns = turns
         return made
