@@ -29,6 +29,7 @@ from localstore.models.leases import lease
 from localstore.models.log import Log
 from localstore.models.place import llm_home
 from localstore.models.store import Models
+from svc import OF_ONE_COMMAND
 from svc.flows.apps import state as states
 from svc.flows.apps.needs import Bringing, Needs, needs_of
 from svc.flows.apps.place import LOCK, App, Apps, launch_of, manifest_of
@@ -41,7 +42,7 @@ from svc.flows.place.where import Where
 
 SERVER_SECONDS = 60.0  # in which a server that is there already becomes healthy
 END_SECONDS = 10.0  # between SIGTERM and SIGKILL
-SECRETS = ("SVC_TOKEN", "SVC_TURN", "SVC_SERVER", "SVC_REPO", "SVC_DEBUG", "SVC_SSH", "SVC_COMPLETE")
+SECRETS = (*OF_ONE_COMMAND, "SVC_SSH", "SVC_COMPLETE")
 _LOOK = 0.05
 _REPORT = 0.2
 _TRIES = 20

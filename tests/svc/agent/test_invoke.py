@@ -24,12 +24,17 @@ from localstore.agent.server import HungUp
 from localstore.agent.talk import AgentSilent, ApiResponse, Conversation, Folder, Request
 from localstore.core.errors import UsageError
 from localstore.home import Home
+from localstore.models.names import parse
+from localstore.models.place import llm_home
+from localstore.models.store import Models
 from svc.agent.invoke import bus
 from svc.agent.invoke.programs import SVC, Programs
 from svc.agent.invoke.table import ABSENT, COMMANDS, SVC_COMMANDS
 from svc.agent.start import start
 from svc.api import Api, connect
 from svc.cmd.frame.invoked import GLOBAL, Body, answer, parameters, system_commands
+from svc.flows.models import background
+from svc.flows.models.background import Download
 from svc.http.session import Sessions
 from tests.llm import tiny
 from tests.patience import PATIENCE, until
@@ -328,3 +333,18 @@ def test_a_model_is_downloaded_by_a_process_that_goes_on(machines: dict[str, Mac
         del os.environ["SVC_LLM_REGISTRIES"]
         registry.shutdown()
         registry.server_close()
+
+
+def test_a_pull_does_not_get_the_token_of_who_started_the_agent(
+    machines: dict[str, Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, name = machines["ann"], parse("ann/absent")
+    monkeypatch.setenv("SVC_TOKEN", "no token")
+
+    def download() -> Download:
+        return background.state_of(ann.home.root, name, Models(llm_home()))
+
+    ann.invoke("model_download", {"name": "ann/absent"})
+    until(lambda: download().pid is None, "the pull ended")
+    assert download().state == "failed"
+    assert "SVC_TOKEN" not in str(download().detail)
