@@ -20,7 +20,6 @@ from svc.flows.apps.supervisor import ALREADY
 
 SUPERVISOR = "svc.flows.apps.supervisor"
 STOP_SECONDS = 20.0
-FIRST_SECONDS = 20.0  # until a supervisor says something
 _LOOK = 0.05
 
 
@@ -44,27 +43,27 @@ def start(apps: Apps, app: App, environment: Mapping[str, str]) -> subprocess.Po
 def wait(
     apps: Apps,
     app: App,
-    process: subprocess.Popen[bytes],
+    process: subprocess.Popen[bytes] | None,
     over: Callable[[AppState], bool],
-    seconds: float | None = None,
 ) -> AppState:
-    """Wait until `over` holds for the app's state, its supervisor has ended, or `seconds` have passed.
-    Returns the state. Raises AppFailed if the supervisor ended without recording one."""
-    end = time.monotonic() + seconds if seconds is not None else None
+    """Wait until `over` holds for the app's state, or its supervisor has ended. `process`: its supervisor;
+    None if another command started that. Returns the state. Raises AppFailed if the supervisor ended without
+    recording one."""
     while True:
-        code = process.poll()
+        code = process.poll() if process is not None else ALREADY
         state = state_of(apps, app)
-        if code == ALREADY or (state.supervisor == process.pid and over(state)):
+        if process is None or code == ALREADY:
+            if over(state) or state.supervisor is None:
+                return state
+        elif state.supervisor == process.pid and over(state):
             return state
-        if code is not None:
+        elif code is not None:
             last_words = recorded(apps, app)
             if last_words is not None and last_words.supervisor == process.pid:
                 return state
             text = (apps.folder(app.id) / "start").read_text("utf-8", "replace").strip().splitlines()
             last = terminal_safe(text[-1]) if text else f"its supervisor ended with {code}"
             raise AppFailed(f"{app.id} was not started: {last}")
-        if end is not None and time.monotonic() > end:
-            return state
         time.sleep(_LOOK)
 
 
