@@ -126,6 +126,10 @@ def main() -> int:
             except SvcError as error:
                 _write(folder, Download(name=name.short, state="failed", detail=error.detail))
                 return 1
+            except OSError as error:
+                detail = error.strerror or str(error)
+                _write(folder, Download(name=name.short, state="failed", detail=detail))
+                return 1
     except AlreadyLocked:
         return 0
     return 0
