@@ -20,6 +20,7 @@ from localstore.core.paths import terminal_safe
 from localstore.folder.lock import AlreadyLocked, hold_lock, holder
 from localstore.models import leases, port, server
 from localstore.models.errors import PortHeld, ServerFailed
+from localstore.models.log import tail
 from localstore.models.place import REGISTRIES, VARIABLE, llm_home
 from svc.flows.llm.status import Status
 from svc.flows.llm.talk import PROBE_SECONDS, PortState, Server, probe
@@ -29,8 +30,6 @@ START_SECONDS = 60.0
 END_SECONDS = 20.0
 PORT_HELD, ALREADY = 3, 4  # exit codes of the keeper
 _LOOK = 0.03
-_FOLLOW = 0.3
-_TAIL_BYTES = 64 << 10
 
 
 def folder_of(number: int, environment: Mapping[str, str]) -> Path:
@@ -160,35 +159,6 @@ def _require_free(number: int) -> None:
         raise held(number) from None
 
 
-def tail(folder: Path, lines: int) -> str:
-    """The last lines of the log."""
-    try:
-        with (folder / server.LOG).open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
-            text = file.read().decode("utf-8", "replace")
-    except FileNotFoundError:
-        return ""
-    return "\n".join(text.splitlines()[-lines:])
-
-
-def follow(folder: Path) -> Iterator[str]:
-    """Yields the lines that the log gets from now on, without end."""
-    file, at = folder / server.LOG, 0
-    with suppress(FileNotFoundError):
-        at = file.stat().st_size
-    while True:
-        time.sleep(_FOLLOW)
-        with suppress(FileNotFoundError), file.open("rb") as log:
-            length = os.fstat(log.fileno()).st_size
-            if length < at:
-                at = 0  # it was renamed, and begins again
-            log.seek(at)
-            text = log.read(_TAIL_BYTES)
-            at += len(text)
-            if text:
-                yield text.decode("utf-8", "replace")
-
-
 def _environment(environment: Mapping[str, str], home: Path) -> dict[str, str]:
     """The keeper's environment: without tokens, with absolute folders."""
     variables = {name: value for name, value in environment.items() if not name.startswith("SVC_")}
@@ -222,7 +192,7 @@ def _wait(number: int, folder: Path, process: subprocess.Popen[bytes] | None) ->
         if code == PORT_HELD:
             raise held(number)
         if code is not None and code != ALREADY:
-            last = terminal_safe(tail(folder, 1)) or "it said nothing"
+            last = terminal_safe(tail(folder / server.LOG, 1)) or "it said nothing"
             raise ServerFailed(f"the local LLM server did not start: {last}; see: svc llm logs")
         if process is None and server.running(folder) is None:
             raise ServerFailed("the local LLM server ended while it was started; see: svc llm logs")
