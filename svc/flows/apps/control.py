@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 
 from localstore.core.paths import terminal_safe
+from localstore.folder.lock import end_holder, holder, living_holder
 from localstore.models.errors import AppFailed
 from svc import UTF8_NAMES
-from svc.flows.apps.place import App, Apps
-from svc.flows.apps.state import AppState, recorded, state_of, supervisor_of
+from svc.flows.apps.place import LOCK, App, Apps
+from svc.flows.apps.state import AppState, recorded, state_of
 from svc.flows.apps.supervise import end_left
 from svc.flows.apps.supervisor import ALREADY
 
@@ -69,22 +68,12 @@ def wait(
 
 def stop(apps: Apps, app: App) -> AppState | None:
     """End an app. Returns how it was; None if it did not run. Raises AppFailed if it does not end."""
-    folder = apps.folder(app.id)
+    lock = apps.folder(app.id) / LOCK
     state = state_of(apps, app)
-    supervisor = supervisor_of(folder)
-    if supervisor is None:
+    if living_holder(lock) is None:
         end_left(apps, app)
         return None
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        signalled, end = 0, time.monotonic() + STOP_SECONDS
-        while time.monotonic() < end:
-            supervisor = supervisor_of(folder)
-            if supervisor is None:
-                end_left(apps, app)
-                return state
-            if supervisor not in (0, signalled):  # 0 is no process, but all of this one's group
-                with suppress(ProcessLookupError):
-                    os.kill(supervisor, number)
-                signalled = supervisor
-            time.sleep(_LOOK)
-    raise AppFailed(f"{app.id} does not end; end it: kill -9 {supervisor}")
+    if any(end_holder(lock, number, STOP_SECONDS) for number in (signal.SIGTERM, signal.SIGKILL)):
+        end_left(apps, app)
+        return state
+    raise AppFailed(f"{app.id} does not end; end it: kill -9 {holder(lock).pid}")

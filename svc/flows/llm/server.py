@@ -13,11 +13,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from localstore.core.paths import terminal_safe
-from localstore.folder.lock import AlreadyLocked, hold_lock, holder
+from localstore.folder.lock import NOTIFIED_AFTER, AlreadyLocked, end_holder, hold_lock, holder
 from localstore.models import leases, port, server
 from localstore.models.errors import PortHeld, ServerFailed
 from localstore.models.log import tail
@@ -130,17 +130,14 @@ def stop(number: int, environment: Mapping[str, str]) -> Status | None:
             )
         return None
     state = status(number, environment)
-    pid = holder(folder / server.LOCK).pid
-    for number_of_signal in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
-            if pid is not None and server.running(folder) is not None:
-                os.kill(pid, number_of_signal)
-        end = time.monotonic() + END_SECONDS
-        while time.monotonic() < end:
-            if server.running(folder) is None:
-                leases.set_stays(folder, False)
-                return state
-            time.sleep(_LOOK)
+    lock = folder / server.LOCK
+    if any(
+        end_holder(lock, number_of_signal, END_SECONDS)
+        for number_of_signal in (signal.SIGTERM, signal.SIGKILL)
+    ):
+        leases.set_stays(folder, False)
+        return state
+    pid = holder(lock).pid
     raise ServerFailed(f"the server on port {number} does not end; end it: kill -9 {pid}")
 
 
@@ -205,19 +202,17 @@ def _wait(number: int, folder: Path, process: subprocess.Popen[bytes] | None) ->
 
 @contextmanager
 def _starting(lock: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold the lock for starting the server; waits for another process that starts it, and says so once."""
-    announced, end = False, time.monotonic() + 2 * START_SECONDS
-    while True:
+    """Hold the lock for starting the server; waits for another process that starts it, and says so once.
+    Raises ServerFailed."""
+    with ExitStack() as stack:
         try:
-            with hold_lock(lock, "svc llm start"):
-                yield
-                return
+            stack.enter_context(hold_lock(lock, "svc llm start", NOTIFIED_AFTER))
         except AlreadyLocked as locked:
-            if time.monotonic() > end:
+            say(f"waiting for {locked.holder}, which starts the server")
+            try:
+                stack.enter_context(hold_lock(lock, "svc llm start", 2 * START_SECONDS))
+            except AlreadyLocked as still:
                 raise ServerFailed(
-                    f"{locked.holder} starts the server and does not end; end that first"
+                    f"{still.holder} starts the server and does not end; end that first"
                 ) from None
-            if not announced and time.monotonic() > end - 2 * START_SECONDS + 1:
-                say(f"waiting for {locked.holder}, which starts the server")
-                announced = True
-        time.sleep(_LOOK)
+        yield
