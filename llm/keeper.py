@@ -21,7 +21,7 @@ from typing import Literal
 
 from llm.environment import clean_environment
 from llm.log import Log
-from localstore.folder.lock import AlreadyLocked, hold_lock
+from localstore.folder.lock import LOOKED_SECONDS, AlreadyLocked, hold_lock
 from localstore.models import leases, server
 from localstore.models import port as ports
 from localstore.models.place import REGISTRIES, VARIABLE, llm_home
@@ -43,7 +43,7 @@ def main(words: list[str]) -> int:
     log = Log(folder / server.LOG, 2 if "shown" in more else None)
     keeper = _Keeper(folder, port, log, ollama)
     try:
-        with hold_lock(folder / server.LOCK, "svc llm"):
+        with hold_lock(folder / server.LOCK, "svc llm", LOOKED_SECONDS):
             return keeper.run()
     except AlreadyLocked as locked:
         keeper.say(f"the server of port {port} runs already: {locked.holder}")

@@ -26,6 +26,8 @@ from localstore.errors import CopyBusy, DiskError
 PATIENCE = 10.0  # seconds that a command waits for its folder
 QUEUE = "waiting"
 PAUSE = 0.005  # seconds between two looks at a lock that is taken
+END_PAUSE = 0.03  # seconds between two looks at a process that ends
+LOOKED_SECONDS = 1.0  # in which those that only look at a lock have let it go
 NOTIFIED_AFTER = 1.0  # seconds of waiting, before somebody is told of it
 WORDS_BYTES = 256
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
@@ -58,9 +60,10 @@ class AlreadyLocked(Exception):
 
 
 @contextmanager
-def hold_lock(lock: Path, command: str = "") -> Iterator[None]:
-    """Hold the lock; the file says who holds it. Raises AlreadyLocked."""
-    fd = _open_locked(lock)
+def hold_lock(lock: Path, command: str = "", seconds: float = 0.0) -> Iterator[None]:
+    """Hold the lock after waiting for at most `seconds`; the file says who holds it. Raises AlreadyLocked:
+    without `seconds` also if another process only looks whether somebody holds the lock."""
+    fd = _open_locked(lock, seconds)
     try:
         with _signed(fd, command):
             yield
@@ -68,20 +71,24 @@ def hold_lock(lock: Path, command: str = "") -> Iterator[None]:
         os.close(fd)
 
 
-def _open_locked(lock: Path) -> int:
+def _open_locked(lock: Path, seconds: float) -> int:
     """The lock's file, locked. One that was removed while it was waited for locks nothing, so it is opened
     again. Raises AlreadyLocked."""
+    end = time.monotonic() + seconds
     while True:
         fd = _open(lock)
         try:
-            if not _try_lock(fd):
-                raise AlreadyLocked(_read(fd))
-            if os.fstat(fd).st_nlink:
+            is_mine = _try_lock(fd)
+            if is_mine and os.fstat(fd).st_nlink:
                 return fd
+            if not is_mine and time.monotonic() >= end:
+                raise AlreadyLocked(_read(fd))
         except BaseException:
             os.close(fd)
             raise
         os.close(fd)
+        if not is_mine:
+            time.sleep(PAUSE)
 
 
 @contextmanager
@@ -119,6 +126,44 @@ def holder(lock: Path) -> Holder:
         finally:
             os.close(fd)
     return Holder()
+
+
+def living_holder(lock: Path) -> int | None:
+    """The process that holds a lock; 0 if it has not said its number yet, None if none lives. Looking writes
+    nothing, and several may look at once."""
+    try:
+        fd = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        return None if _try_lock(fd, fcntl.LOCK_SH) else _read(fd).pid or 0
+    finally:
+        os.close(fd)
+
+
+def end_holder(lock: Path, number: int, seconds: float) -> bool:
+    """Send the signal `number` to the process that holds a lock, once to each that does within `seconds`.
+    Returns whether none holds it any more."""
+    signalled, end = 0, time.monotonic() + seconds
+    while (pid := living_holder(lock)) is not None:
+        if time.monotonic() > end:
+            return False
+        if pid not in (0, signalled):  # 0 is no process, but all of this one's group
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+            signalled = pid
+        time.sleep(END_PAUSE)
+    return True
+
+
+def held_files(folder: Path) -> list[str]:
+    """The names of the files in a folder that living processes hold, sorted. Files of dead ones are
+    removed."""
+    try:
+        names = sorted(path.name for path in folder.iterdir())
+    except FileNotFoundError:
+        return []
+    return [name for name in names if _is_alive(folder / name)]
 
 
 def _wait(fd: int, queue: Path, folder: Path, seconds: float, waiting: Waiting) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from localstore.folder.lock import AlreadyLocked, hold_lock
+from localstore.folder.lock import AlreadyLocked, held_files, hold_lock
 
 FOLDER = "leases"
 _STAYS = "stays"
@@ -38,17 +38,7 @@ def lease(folder: Path, who: str) -> Iterator[None]:
 
 def held(folder: Path) -> list[str]:
     """The names of leases whose holders are alive. Files of dead ones are removed."""
-    leases = []
-    with suppress(FileNotFoundError):
-        for file in sorted((folder / FOLDER).iterdir()):
-            try:
-                with hold_lock(file):
-                    file.unlink(missing_ok=True)
-            except AlreadyLocked:
-                leases.append(file.name)
-            except FileNotFoundError:
-                continue
-    return leases
+    return held_files(folder / FOLDER)
 
 
 def stays(folder: Path) -> bool:

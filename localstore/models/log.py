@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 LOG_BYTES = 4 << 20
 _PIECE = 1 << 16
+_TAIL_BYTES = 64 << 10
+_FOLLOW = 0.3
 
 
 class Log:
@@ -36,3 +40,32 @@ class Log:
 
     def _open(self) -> int:
         return os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+
+def tail(file: Path, lines: int) -> str:
+    """The last lines of a log."""
+    try:
+        with file.open("rb") as log:
+            log.seek(max(0, os.fstat(log.fileno()).st_size - _TAIL_BYTES))
+            text = log.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+    return "\n".join(text.splitlines()[-lines:])
+
+
+def follow(file: Path) -> Iterator[str]:
+    """Yields the lines that a log gets from now on, without end."""
+    at = 0
+    with suppress(FileNotFoundError):
+        at = file.stat().st_size
+    while True:
+        time.sleep(_FOLLOW)
+        with suppress(FileNotFoundError), file.open("rb") as log:
+            length = os.fstat(log.fileno()).st_size
+            if length < at:
+                at = 0  # it was renamed, and begins again
+            log.seek(at)
+            text = log.read(_TAIL_BYTES)
+            at += len(text)
+            if text:
+                yield text.decode("utf-8", "replace")

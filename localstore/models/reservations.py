@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from localstore.folder.lock import AlreadyLocked, hold_lock
+from localstore.folder.lock import held_files, hold_lock
 
 
 @contextmanager
@@ -29,11 +29,4 @@ def reserve(folder: Path, keys: Iterable[str]) -> Iterator[None]:
 def reserved(folder: Path) -> set[str]:
     """The keys that living processes reserve. Files of dead ones are removed. The caller holds the lock of
     the cache."""
-    keys = set()
-    for file in list(folder.iterdir()) if folder.is_dir() else ():
-        try:
-            with hold_lock(file):
-                file.unlink(missing_ok=True)
-        except AlreadyLocked:
-            keys.add(file.name.partition(".")[0])
-    return keys
+    return {name.partition(".")[0] for name in held_files(folder)}

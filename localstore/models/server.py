@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from localstore.folder.lock import AlreadyLocked, hold_lock
+from localstore.folder.lock import living_holder
 from localstore.models import store
 
 LOCK, STARTING, LOG = "server.lock", "start.lock", "log"
@@ -35,13 +35,8 @@ def forget(folder: Path) -> None:
 def running(folder: Path) -> Running | None:
     """The running server of this folder; None if its keeper has ended. Only the lock tells, since its process
     id may belong to another program by now."""
-    if not (folder / LOCK).exists():
+    if living_holder(folder / LOCK) is None:
         return None
-    try:
-        with hold_lock(folder / LOCK):
-            return None
-    except AlreadyLocked:
-        pass
     try:
         return msgspec.json.decode((folder / _RECORD).read_bytes(), type=Running)
     except (OSError, msgspec.MsgspecError):

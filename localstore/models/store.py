@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from localstore.folder.lock import AlreadyLocked, hold_lock
+from localstore.folder.lock import hold_lock
 from localstore.models.errors import ModelChanged, ModelMissing
 from localstore.models.gguf import Header
 from localstore.models.names import ModelName
@@ -24,7 +24,6 @@ from localstore.models.reservations import reserve, reserved
 
 LOCK_SECONDS = 30.0
 ORPHAN_SECONDS = 86400.0  # after which a blob that was uploaded and never named is removed
-_PAUSE = 0.01
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
@@ -224,18 +223,10 @@ class Models:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """A context that holds the lock of the cache; waits for another holder."""
+        """A context that holds the lock of the cache; waits for another holder. Raises AlreadyLocked."""
         self.blobs.mkdir(parents=True, exist_ok=True, mode=0o700)
-        end = time.monotonic() + LOCK_SECONDS
-        while True:
-            try:
-                with hold_lock(self.root / "lock", "svc llm"):
-                    yield
-                    return
-            except AlreadyLocked:
-                if time.monotonic() > end:
-                    raise
-            time.sleep(_PAUSE)
+        with hold_lock(self.root / "lock", "svc llm", LOCK_SECONDS):
+            yield
 
     def _read(self, name: ModelName) -> Installed | None:
         try:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from localstore.errors import NotWatchable
-from localstore.folder.lock import AlreadyLocked, hold_lock
+from localstore.folder.lock import LOOKED_SECONDS, AlreadyLocked, hold_lock
 from localstore.record.tracked_folders import TrackedFolders
 from localstore.watch import mounts
 from localstore.watch.inotify import DELETE, ITSELF, MOVED_FROM, Inotify
@@ -64,7 +64,7 @@ def watch(
     the folder."""
     try:
         with (
-            hold_lock(record / LOCK_NAME, COMMAND),
+            hold_lock(record / LOCK_NAME, COMMAND, LOOKED_SECONDS),
             contextlib.closing(_Watcher(folder, record, say, live)) as watcher,
         ):
             ready(watcher.info())

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from localstore.errors import NotWatchable
-from localstore.folder.lock import AlreadyLocked, hold_lock, holder
+from localstore.folder.lock import holder, living_holder
 from localstore.home import Home
 from localstore.watch import protocol
 from localstore.watch.protocol import SOCKET_NAME, WatcherInfo
@@ -113,11 +113,7 @@ def _folder(watcher: WatcherInfo) -> bytes:
 
 
 def _has_ended(record: Path) -> bool:
-    try:
-        with hold_lock(record / LOCK_NAME):
-            return True
-    except AlreadyLocked:
-        return False
+    return living_holder(record / LOCK_NAME) is None
 
 
 def _last_words(log: Path) -> str:

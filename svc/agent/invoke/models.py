@@ -131,7 +131,7 @@ def model_download(context: Asked, args: Pull) -> Download:
     state = background.state_of(home, name, _models())
     if state.state == "pulling" or (state.state == "done" and not args.again):
         return state
-    return background.start(home, name, os.environ, context.server)
+    return background.start(home, name, context.host.programs.environment, context.server)
 
 
 @command("Models", Named)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localstore.core.errors import Cancelled, ClientError
-from svc import UTF8_NAMES
+from svc import OF_ONE_COMMAND, UTF8_NAMES
 from svc.http.remote import inherited
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ AT_ONCE = 4  # processes; further invocations wait
 LOOK_SECONDS = 0.2  # between two looks whether the client is still there
 MERCY_SECONDS = 5.0  # between SIGINT and SIGKILL
 SVC = "svc.cmd.frame.invoked"  # above this room: started, not imported
-OWN = ("SVC_TOKEN", "SVC_SERVER", "SVC_REPO", "SVC_TURN", "SVC_DEBUG", "SVC_HOME")
+OWN = (*OF_ONE_COMMAND, "SVC_HOME")
 
 
 class Programs:
@@ -35,6 +35,13 @@ class Programs:
         self._environment = environment
         self._slots = threading.Semaphore(AT_ONCE)
         self._closing = False
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The environment of the programs, but for their SVC_HOME."""
+        if self._environment is not None:
+            return self._environment
+        return {name: value for name, value in os.environ.items() if name not in OWN}
 
     def close(self) -> None:
         """End the running programs."""
@@ -52,13 +59,10 @@ class Programs:
             self._slots.release()
 
     def _run(self, module: str, words: list[str], given: bytes, folder: Path, hung_up: HungUp) -> bytes:
-        environment = self._environment
-        if environment is None:
-            environment = {name: value for name, value in os.environ.items() if name not in OWN}
         process = subprocess.Popen(
             [sys.executable, *UTF8_NAMES, "-P", "-m", module, *words],
             cwd=folder,
-            env={**environment, "SVC_HOME": str(self._root), "SVC_PLAIN": "1"},
+            env={**self.environment, "SVC_HOME": str(self._root), "SVC_PLAIN": "1"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -8,6 +8,7 @@ import typer
 
 from localstore.core.errors import UsageError
 from localstore.core.paths import terminal_safe
+from localstore.models.errors import AppMissing
 from svc.cmd.app.launch import Id, apps_of
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.working_copy import note_conflicts, note_skipped
@@ -93,6 +94,8 @@ def uninstall(ctx: Ctx, id: Id) -> None:
 
     apps = apps_of(ctx)
     app = apps.find(id, ctx.obj.folder)
+    if app.id not in {recorded.id for recorded in apps.all()}:
+        raise AppMissing(f"no app is recorded in {terminal_safe(app.folder)}, so there is nothing to uninstall")
     what = f"its folder {terminal_safe(app.folder)}" if app.installed else "what svc knows of it"
     ctx.confirm(f"Uninstalling {app.id} removes {what}")
     stop(apps, app)

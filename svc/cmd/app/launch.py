@@ -19,6 +19,8 @@ from svc.flows.apps.place import App, Apps, is_own, launch_of, manifest_of
 from svc.flows.apps.state import AppState, state_of
 
 if TYPE_CHECKING:
+    import subprocess
+
     from localstore.core.launch import Launch
 
 STATE = (
@@ -71,9 +73,8 @@ def launch(
     apps = apps_of(ctx)
     app = apps.find(id, ctx.obj.folder)
     require_allowed(ctx, apps, app)
-    state = state_of(apps, app)
-    if state.supervisor is not None:
-        ctx.out.done(f"{app.id} runs already (process {state.pid})", state, STATE, AppState, value=app.id)
+    if state_of(apps, app).supervisor is not None:
+        _wait_until_started(ctx, apps, app, None)
         return
     if detach:
         start_in_background(ctx, apps, app)
@@ -175,6 +176,14 @@ def start_in_background(ctx: Ctx, apps: Apps, app: App) -> None:
     """Start an app and wait until it is ready. Ctrl-C ends the waiting alone."""
     from svc.flows.apps import control
 
+    _wait_until_started(ctx, apps, app, control.start(apps, app, ctx.obj.environment))
+
+
+def _wait_until_started(ctx: Ctx, apps: Apps, app: App, process: subprocess.Popen[bytes] | None) -> None:
+    """Wait until an app is ready, and say how it is. `process`: its supervisor; None if another command
+    started that. Raises AppFailed."""
+    from svc.flows.apps import control
+
     meter = _meter(ctx)
 
     def over(state: AppState) -> bool:
@@ -182,7 +191,6 @@ def start_in_background(ctx: Ctx, apps: Apps, app: App) -> None:
             meter(*state.pulled)
         return state.state not in ("starting", "pulling")
 
-    process = control.start(apps, app, ctx.obj.environment)
     state = control.wait(apps, app, process, over)
     for note in state.notes:
         ctx.out.note(note)
@@ -192,6 +200,10 @@ def start_in_background(ctx: Ctx, apps: Apps, app: App) -> None:
         ctx.out.done(f"{app.id} ended with {state.code}", state, STATE, AppState, value=app.id)
         if state.code:
             ctx.exit(EXIT_FAILED)
+        return
+    if process is None:
+        sentence = f"{app.id} runs already (process {state.pid})"
+        ctx.out.done(sentence, state, STATE, AppState, value=app.id)
         return
     where = f", at {state.page}" if state.page else ""
     model = f", with {state.model}" if state.model else ""

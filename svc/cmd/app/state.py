@@ -11,6 +11,7 @@ from localstore.core.paths import terminal_safe
 from svc.cmd.app.launch import STATE, Id, apps_of
 from svc.cmd.frame.context import Ctx
 from svc.console import Column, answers, answers_text
+from svc.flows.apps.place import LOG
 from svc.flows.apps.state import AppState, state_of
 
 LISTED = (
@@ -65,18 +66,18 @@ def logs(
     svc app logs alice/notes
     svc app logs alice/notes -n 20 --follow
     """
-    from svc.flows.llm import server
+    from localstore.models import log
 
     if lines < 0:
         raise UsageError("--lines must be a number of lines")
     apps = apps_of(ctx)
     app = apps.find(id, ctx.obj.folder)
-    folder = apps.folder(app.id)
-    text = server.tail(folder, lines) if lines else ""
+    file = apps.folder(app.id) / LOG
+    text = log.tail(file, lines) if lines else ""
     if text:
         ctx.out.text(terminal_safe(text, keep="\n\t") + "\n")
     elif not follow:
         ctx.out.note("the log is empty; it has what the app prints in the background")
     if follow:
-        for piece in server.follow(folder):
+        for piece in log.follow(file):
             ctx.out.draw(terminal_safe(piece, keep="\n\t"))

@@ -179,18 +179,20 @@ def logs(
     svc llm logs
     svc llm logs -n 20 --follow
     """
-    from svc.flows.llm import server
+    from localstore.models import log
+    from localstore.models.server import LOG
+    from svc.flows.llm.server import folder_of
 
     if lines < 0:
         raise UsageError("--lines must be a number of lines")
-    folder = server.folder_of(chosen_port(ctx, port), ctx.obj.environment)
-    text = server.tail(folder, lines) if lines else ""
+    file = folder_of(chosen_port(ctx, port), ctx.obj.environment) / LOG
+    text = log.tail(file, lines) if lines else ""
     if text:
         ctx.out.text(text + "\n")
     elif not follow:
         ctx.out.note("the log is empty; svc llm start starts the server")
     if follow:
-        for piece in server.follow(folder):
+        for piece in log.follow(file):
             ctx.out.draw(terminal_safe(piece, keep="\n\t"))
 
 

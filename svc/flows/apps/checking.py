@@ -87,8 +87,9 @@ def _server(app: App, needs: Needs, environment: Mapping[str, str]) -> list[Row]
             _row("server", "ok" if works else "bad", f"port {number} is free" if works else engine.why)
         )
     models = Models(llm_home(environment))
-    for name in needs.models:
-        rows.append(_model(models, name, "bad" if needs.preferred is None else "missing"))
+    for position, name in enumerate(needs.models):
+        is_replaced = position == 0 and needs.preferred is not None
+        rows.append(_model(models, name, "missing" if is_replaced else "bad"))
     if needs.preferred is not None:
         rows.append(_model(models, needs.preferred, "missing"))
     return rows

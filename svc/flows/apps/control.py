@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 
 from localstore.core.paths import terminal_safe
+from localstore.folder.lock import end_holder, holder, living_holder
 from localstore.models.errors import AppFailed
 from svc import UTF8_NAMES
-from svc.flows.apps.place import App, Apps
-from svc.flows.apps.state import AppState, recorded, state_of, supervisor_of
+from svc.flows.apps.place import LOCK, App, Apps
+from svc.flows.apps.state import AppState, recorded, state_of
 from svc.flows.apps.supervise import end_left
 from svc.flows.apps.supervisor import ALREADY
 
 SUPERVISOR = "svc.flows.apps.supervisor"
 STOP_SECONDS = 20.0
-FIRST_SECONDS = 20.0  # until a supervisor says something
 _LOOK = 0.05
 
 
@@ -44,48 +42,38 @@ def start(apps: Apps, app: App, environment: Mapping[str, str]) -> subprocess.Po
 def wait(
     apps: Apps,
     app: App,
-    process: subprocess.Popen[bytes],
+    process: subprocess.Popen[bytes] | None,
     over: Callable[[AppState], bool],
-    seconds: float | None = None,
 ) -> AppState:
-    """Wait until `over` holds for the app's state, its supervisor has ended, or `seconds` have passed.
-    Returns the state. Raises AppFailed if the supervisor ended without recording one."""
-    end = time.monotonic() + seconds if seconds is not None else None
+    """Wait until `over` holds for the app's state, or its supervisor has ended. `process`: its supervisor;
+    None if another command started that. Returns the state. Raises AppFailed if the supervisor ended without
+    recording one."""
     while True:
-        code = process.poll()
+        code = process.poll() if process is not None else ALREADY
         state = state_of(apps, app)
-        if code == ALREADY or (state.supervisor == process.pid and over(state)):
+        if process is None or code == ALREADY:
+            if over(state) or state.supervisor is None:
+                return state
+        elif state.supervisor == process.pid and over(state):
             return state
-        if code is not None:
+        elif code is not None:
             last_words = recorded(apps, app)
             if last_words is not None and last_words.supervisor == process.pid:
                 return state
             text = (apps.folder(app.id) / "start").read_text("utf-8", "replace").strip().splitlines()
             last = terminal_safe(text[-1]) if text else f"its supervisor ended with {code}"
             raise AppFailed(f"{app.id} was not started: {last}")
-        if end is not None and time.monotonic() > end:
-            return state
         time.sleep(_LOOK)
 
 
 def stop(apps: Apps, app: App) -> AppState | None:
     """End an app. Returns how it was; None if it did not run. Raises AppFailed if it does not end."""
-    folder = apps.folder(app.id)
+    lock = apps.folder(app.id) / LOCK
     state = state_of(apps, app)
-    supervisor = supervisor_of(folder)
-    if supervisor is None:
+    if living_holder(lock) is None:
         end_left(apps, app)
         return None
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        signalled, end = 0, time.monotonic() + STOP_SECONDS
-        while time.monotonic() < end:
-            supervisor = supervisor_of(folder)
-            if supervisor is None:
-                end_left(apps, app)
-                return state
-            if supervisor not in (0, signalled):  # 0 is no process, but all of this one's group
-                with suppress(ProcessLookupError):
-                    os.kill(supervisor, number)
-                signalled = supervisor
-            time.sleep(_LOOK)
-    raise AppFailed(f"{app.id} does not end; end it: kill -9 {supervisor}")
+    if any(end_holder(lock, number, STOP_SECONDS) for number in (signal.SIGTERM, signal.SIGKILL)):
+        end_left(apps, app)
+        return state
+    raise AppFailed(f"{app.id} does not end; end it: kill -9 {holder(lock).pid}")

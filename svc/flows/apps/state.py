@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from localstore.folder.lock import holder
+from localstore.folder.lock import living_holder
 from localstore.models import store
 from svc.flows.apps.place import LOCK, STATE, App, Apps
 
@@ -44,22 +42,6 @@ def write(apps: Apps, state: AppState) -> None:
     store.write(apps.folder(state.id) / STATE, msgspec.json.encode(state))
 
 
-def supervisor_of(folder: Path) -> int | None:
-    """The process that supervises the app of this folder; 0 if it has not said its number yet, None if none
-    lives."""
-    try:
-        fd = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: several may look at once
-        return None
-    except BlockingIOError:
-        return holder(folder / LOCK).pid or 0
-    finally:
-        os.close(fd)
-
-
 def recorded(apps: Apps, app: App) -> AppState | None:
     """The last state that a supervisor of the app recorded; None if there is none."""
     try:
@@ -71,10 +53,9 @@ def recorded(apps: Apps, app: App) -> AppState | None:
 def state_of(apps: Apps, app: App) -> AppState:
     """The state of an app now. What its supervisor recorded is corrected if the supervisor was killed since,
     or if a new one has recorded nothing yet."""
-    folder = apps.folder(app.id)
     state = recorded(apps, app) or AppState(id=app.id)
     state.id, state.folder, state.installed = app.id, app.folder, app.installed
-    supervisor = supervisor_of(folder)
+    supervisor = living_holder(apps.folder(app.id) / LOCK)
     if supervisor is None and state.state in ("starting", "pulling", "running"):
         state.state, state.detail = "stopped", "its supervisor was killed"
     if supervisor is not None and state.supervisor != supervisor:

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from localstore.core.errors import SvcError
 from localstore.core.launch import Launch, Ready, fill
 from localstore.core.paths import terminal_safe
-from localstore.folder.lock import AlreadyLocked, hold_lock
+from localstore.folder.lock import LOOKED_SECONDS, hold_lock
 from localstore.models import port as ports
 from localstore.models import store
 from localstore.models.errors import AppFailed
@@ -29,6 +29,7 @@ from localstore.models.leases import lease
 from localstore.models.log import Log
 from localstore.models.place import llm_home
 from localstore.models.store import Models
+from svc import OF_ONE_COMMAND
 from svc.flows.apps import state as states
 from svc.flows.apps.needs import Bringing, Needs, needs_of
 from svc.flows.apps.place import LOCK, App, Apps, launch_of, manifest_of
@@ -41,10 +42,9 @@ from svc.flows.place.where import Where
 
 SERVER_SECONDS = 60.0  # in which a server that is there already becomes healthy
 END_SECONDS = 10.0  # between SIGTERM and SIGKILL
-SECRETS = ("SVC_TOKEN", "SVC_TURN", "SVC_SERVER", "SVC_REPO", "SVC_DEBUG", "SVC_SSH", "SVC_COMPLETE")
+SECRETS = (*OF_ONE_COMMAND, "SVC_SSH", "SVC_COMPLETE")
 _LOOK = 0.05
 _REPORT = 0.2
-_TRIES = 20
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 
 Report = Callable[[int, int], None]
@@ -73,7 +73,8 @@ class Supervisor:
         """Launch the app and wait for its end. Returns its exit code, as a shell would. Raises AlreadyLocked
         if it runs, and what stands in its way."""
         self._apps.record(self._app)
-        with _hold(self._folder / LOCK, f"svc app launch {self._app.id}"), self._signals.listen():
+        command = f"svc app launch {self._app.id}"
+        with hold_lock(self._folder / LOCK, command, LOOKED_SECONDS), self._signals.listen():
             end_left(self._apps, self._app)
             self._say(state="starting", supervisor=os.getpid(), since_at=store.now())
             try:
@@ -297,21 +298,6 @@ def _has_members(group: int) -> bool:
     except (ProcessLookupError, PermissionError):  # the latter: no signal of ours reaches them
         return False
     return True
-
-
-@contextmanager
-def _hold(lock: Path, command: str) -> Iterator[None]:
-    """Hold the lock of an app. Raises AlreadyLocked, but only after a few tries: a process that looks whether
-    the app runs has the lock for a moment, too."""
-    with ExitStack() as stack:
-        for _ in range(_TRIES):
-            with suppress(AlreadyLocked):
-                stack.enter_context(hold_lock(lock, command))
-                break
-            time.sleep(_LOOK)
-        else:
-            stack.enter_context(hold_lock(lock, command))
-        yield
 
 
 class Signals:

@@ -13,13 +13,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from localstore.core.paths import terminal_safe
-from localstore.folder.lock import AlreadyLocked, hold_lock, holder
+from localstore.folder.lock import NOTIFIED_AFTER, AlreadyLocked, end_holder, hold_lock, holder
 from localstore.models import leases, port, server
 from localstore.models.errors import PortHeld, ServerFailed
+from localstore.models.log import tail
 from localstore.models.place import REGISTRIES, VARIABLE, llm_home
 from svc.flows.llm.status import Status
 from svc.flows.llm.talk import PROBE_SECONDS, PortState, Server, probe
@@ -29,8 +30,6 @@ START_SECONDS = 60.0
 END_SECONDS = 20.0
 PORT_HELD, ALREADY = 3, 4  # exit codes of the keeper
 _LOOK = 0.03
-_FOLLOW = 0.3
-_TAIL_BYTES = 64 << 10
 
 
 def folder_of(number: int, environment: Mapping[str, str]) -> Path:
@@ -131,17 +130,14 @@ def stop(number: int, environment: Mapping[str, str]) -> Status | None:
             )
         return None
     state = status(number, environment)
-    pid = holder(folder / server.LOCK).pid
-    for number_of_signal in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
-            if pid is not None and server.running(folder) is not None:
-                os.kill(pid, number_of_signal)
-        end = time.monotonic() + END_SECONDS
-        while time.monotonic() < end:
-            if server.running(folder) is None:
-                leases.set_stays(folder, False)
-                return state
-            time.sleep(_LOOK)
+    lock = folder / server.LOCK
+    if any(
+        end_holder(lock, number_of_signal, END_SECONDS)
+        for number_of_signal in (signal.SIGTERM, signal.SIGKILL)
+    ):
+        leases.set_stays(folder, False)
+        return state
+    pid = holder(lock).pid
     raise ServerFailed(f"the server on port {number} does not end; end it: kill -9 {pid}")
 
 
@@ -158,35 +154,6 @@ def _require_free(number: int) -> None:
         port.bind(number).close()
     except OSError:
         raise held(number) from None
-
-
-def tail(folder: Path, lines: int) -> str:
-    """The last lines of the log."""
-    try:
-        with (folder / server.LOG).open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
-            text = file.read().decode("utf-8", "replace")
-    except FileNotFoundError:
-        return ""
-    return "\n".join(text.splitlines()[-lines:])
-
-
-def follow(folder: Path) -> Iterator[str]:
-    """Yields the lines that the log gets from now on, without end."""
-    file, at = folder / server.LOG, 0
-    with suppress(FileNotFoundError):
-        at = file.stat().st_size
-    while True:
-        time.sleep(_FOLLOW)
-        with suppress(FileNotFoundError), file.open("rb") as log:
-            length = os.fstat(log.fileno()).st_size
-            if length < at:
-                at = 0  # it was renamed, and begins again
-            log.seek(at)
-            text = log.read(_TAIL_BYTES)
-            at += len(text)
-            if text:
-                yield text.decode("utf-8", "replace")
 
 
 def _environment(environment: Mapping[str, str], home: Path) -> dict[str, str]:
@@ -222,7 +189,7 @@ def _wait(number: int, folder: Path, process: subprocess.Popen[bytes] | None) ->
         if code == PORT_HELD:
             raise held(number)
         if code is not None and code != ALREADY:
-            last = terminal_safe(tail(folder, 1)) or "it said nothing"
+            last = terminal_safe(tail(folder / server.LOG, 1)) or "it said nothing"
             raise ServerFailed(f"the local LLM server did not start: {last}; see: svc llm logs")
         if process is None and server.running(folder) is None:
             raise ServerFailed("the local LLM server ended while it was started; see: svc llm logs")
@@ -235,19 +202,17 @@ def _wait(number: int, folder: Path, process: subprocess.Popen[bytes] | None) ->
 
 @contextmanager
 def _starting(lock: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold the lock for starting the server; waits for another process that starts it, and says so once."""
-    announced, end = False, time.monotonic() + 2 * START_SECONDS
-    while True:
+    """Hold the lock for starting the server; waits for another process that starts it, and says so once.
+    Raises ServerFailed."""
+    with ExitStack() as stack:
         try:
-            with hold_lock(lock, "svc llm start"):
-                yield
-                return
+            stack.enter_context(hold_lock(lock, "svc llm start", NOTIFIED_AFTER))
         except AlreadyLocked as locked:
-            if time.monotonic() > end:
+            say(f"waiting for {locked.holder}, which starts the server")
+            try:
+                stack.enter_context(hold_lock(lock, "svc llm start", 2 * START_SECONDS))
+            except AlreadyLocked as still:
                 raise ServerFailed(
-                    f"{locked.holder} starts the server and does not end; end that first"
+                    f"{still.holder} starts the server and does not end; end that first"
                 ) from None
-            if not announced and time.monotonic() > end - 2 * START_SECONDS + 1:
-                say(f"waiting for {locked.holder}, which starts the server")
-                announced = True
-        time.sleep(_LOOK)
+        yield

@@ -21,14 +21,13 @@ from typing import Literal
 import msgspec
 
 from localstore.core.errors import SvcError
-from localstore.folder.lock import AlreadyLocked, hold_lock
+from localstore.folder.lock import LOOKED_SECONDS, AlreadyLocked, end_holder, hold_lock, living_holder
 from localstore.models import store
 from localstore.models.errors import ModelMissing
 from localstore.models.names import ModelName, parse
 from localstore.models.place import llm_home
 from localstore.models.store import Models
 from svc import UTF8_NAMES
-from svc.flows.apps.state import supervisor_of
 from svc.flows.models.fetching import Step
 from svc.flows.models.pull import pull
 from svc.flows.place.where import Where
@@ -36,6 +35,7 @@ from svc.flows.place.where import Where
 PROGRAM = "svc.flows.models.background"
 LOCK, STATE = "lock", "state.json"
 FIRST_SECONDS = 20.0  # until a new pull says something
+END_SECONDS = 20.0
 _LOOK, _REPORT = 0.05, 0.2
 
 
@@ -54,7 +54,7 @@ class Download(msgspec.Struct, kw_only=True):
 def start(home: Path, name: ModelName, environment: Mapping[str, str], server: str | None) -> Download:
     """Start to pull a model, unless a process does. Returns its first state."""
     folder = _folder(home, name)
-    if supervisor_of(folder) is None:
+    if living_holder(folder / LOCK) is None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _write(folder, Download(name=name.short, state="pulling"))
         variables = {**environment, "SVC_HOME": str(home.absolute())}
@@ -68,21 +68,14 @@ def start(home: Path, name: ModelName, environment: Mapping[str, str], server: s
             start_new_session=True,
         )
         end = time.monotonic() + FIRST_SECONDS
-        while time.monotonic() < end and supervisor_of(folder) is None and process.poll() is None:
+        while time.monotonic() < end and living_holder(folder / LOCK) is None and process.poll() is None:
             time.sleep(_LOOK)
     return state_of(home, name, Models(llm_home(environment)))
 
 
 def cancel(home: Path, name: ModelName, models: Models) -> Download:
     """End the process that pulls a model. What came is kept for the next pull."""
-    folder, signalled = _folder(home, name), 0
-    end = time.monotonic() + FIRST_SECONDS
-    while (pid := supervisor_of(folder)) is not None and time.monotonic() < end:
-        if pid not in (0, signalled):  # 0 is no process, but all of this one's group
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
-            signalled = pid
-        time.sleep(_LOOK)
+    end_holder(_folder(home, name) / LOCK, signal.SIGTERM, END_SECONDS)
     return state_of(home, name, models)
 
 
@@ -92,7 +85,7 @@ def state_of(home: Path, name: ModelName, models: Models) -> Download:
         download = msgspec.json.decode((folder / STATE).read_bytes(), type=Download)
     except (OSError, msgspec.MsgspecError):
         download = Download(name=name.short)
-    download.pid = supervisor_of(folder)
+    download.pid = living_holder(folder / LOCK)
     if download.pid is not None:
         download.state = "pulling"
     elif download.state != "failed":
@@ -119,12 +112,16 @@ def main() -> int:
             _write(folder, state)
 
     try:
-        with hold_lock(folder / LOCK, "svc llm pull"):
+        with hold_lock(folder / LOCK, "svc llm pull", LOOKED_SECONDS):
             try:
                 pull(where, Models(llm_home(os.environ)), name.short, None, tell)
                 _write(folder, Download(name=name.short, state="done"))
             except SvcError as error:
                 _write(folder, Download(name=name.short, state="failed", detail=error.detail))
+                return 1
+            except OSError as error:
+                detail = error.strerror or str(error)
+                _write(folder, Download(name=name.short, state="failed", detail=detail))
                 return 1
     except AlreadyLocked:
         return 0

@@ -16,7 +16,17 @@ from pathlib import Path
 import pytest
 
 from localstore.errors import CopyBusy, DiskError
-from localstore.folder.lock import QUEUE, Holder, holder, own_working_copy, wanted
+from localstore.folder.lock import (
+    QUEUE,
+    AlreadyLocked,
+    Holder,
+    end_holder,
+    hold_lock,
+    holder,
+    living_holder,
+    own_working_copy,
+    wanted,
+)
 
 # A process started in the background may ignore SIGINT, and so would its children.
 HOLD = """
@@ -181,3 +191,37 @@ def test_a_file_system_without_locks_is_named(lock: Path, monkeypatch: pytest.Mo
         own_working_copy(lock, lock.parent),
     ):
         pass
+
+
+def test_looking_at_a_lock_writes_nothing_and_lets_others_look(lock: Path) -> None:
+    assert living_holder(lock) is None
+    assert not lock.exists()
+    with holding(lock, "svc push") as other:
+        assert living_holder(lock) == other.pid
+    words = lock.read_bytes()
+    assert words
+    with lock.open() as looked_at:
+        fcntl.flock(looked_at, fcntl.LOCK_SH)
+        assert living_holder(lock) is None
+    assert lock.read_bytes() == words
+
+
+def test_who_takes_a_lock_waits_for_those_who_look(lock: Path) -> None:
+    lock.touch()
+    with lock.open() as looked_at:
+        fcntl.flock(looked_at, fcntl.LOCK_SH)
+        with pytest.raises(AlreadyLocked), hold_lock(lock):
+            pass
+        letting_go = threading.Timer(0.1, fcntl.flock, (looked_at, fcntl.LOCK_UN))
+        letting_go.start()
+        with hold_lock(lock, "svc llm", 60):
+            assert living_holder(lock) == os.getpid()
+        letting_go.join()
+
+
+def test_a_holder_is_ended(lock: Path) -> None:
+    assert end_holder(lock, signal.SIGTERM, 0)
+    with holding(lock, "svc push") as other:
+        assert not end_holder(lock, signal.SIGCONT, 0.1)
+        assert end_holder(lock, signal.SIGTERM, 60)
+        assert other.wait() == -signal.SIGTERM

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import resource
@@ -12,7 +13,8 @@ import pytest
 
 from localstore.core.errors import UsageError
 from localstore.errors import DiskError
-from localstore.models import gguf, intake, names
+from localstore.folder.lock import AlreadyLocked, Holder, hold_lock
+from localstore.models import gguf, intake, names, server
 from localstore.models.errors import BadModel, ModelChanged, ModelMissing
 from localstore.models.intake import take_in
 from localstore.models.leases import held, lease
@@ -220,3 +222,20 @@ def test_a_record_of_a_blob_never_comes_before_its_bytes(models: Models, tmp_pat
     with pytest.raises(OSError, match="directory"):
         take_in(models, file)
     assert models.about(digest) is None
+
+
+def test_a_server_that_ended_does_not_run_also_while_another_process_looks(tmp_path: Path) -> None:
+    server.write(tmp_path, server.Running(kind="embedded", pid=1, port=1))
+    (tmp_path / server.LOCK).touch()
+    with (tmp_path / server.LOCK).open() as looked_at:
+        fcntl.flock(looked_at, fcntl.LOCK_SH)
+        assert server.running(tmp_path) is None
+    with hold_lock(tmp_path / server.LOCK):
+        assert server.running(tmp_path) is not None
+
+
+def test_an_error_of_another_lock_leaves_the_lock_of_the_cache(models: Models) -> None:
+    with pytest.raises(AlreadyLocked, match="svc push"), models.locked():
+        raise AlreadyLocked(Holder(command="svc push"))
+    with models.locked():
+        pass

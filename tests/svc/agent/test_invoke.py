@@ -33,7 +33,8 @@ from svc.agent.invoke.table import ABSENT, COMMANDS, SVC_COMMANDS
 from svc.agent.start import start
 from svc.api import Api, connect
 from svc.cmd.frame.invoked import GLOBAL, Body, answer, parameters, system_commands
-from svc.flows.models.background import state_of
+from svc.flows.models import background
+from svc.flows.models.background import Download
 from svc.http.session import Sessions
 from tests.llm import tiny
 from tests.patience import PATIENCE, until
@@ -328,7 +329,7 @@ def test_a_model_is_downloaded_by_a_process_that_goes_on(machines: dict[str, Mac
         assert verified == {"name": "small:latest", "intact": True, "damaged": []}
         assert ann.invoke("model_download", {"name": "lost"}).success
         models = Models(llm_home(os.environ))
-        until(lambda: state_of(ann.home.root, parse("lost"), models).state == "failed", "the pull failed")
+        until(lambda: background.state_of(ann.home.root, parse("lost"), models).state == "failed", "the pull failed")
         cancelled = wrapped(ann.invoke("model_cancel", {"name": "lost"}))["data"]
         assert (cancelled["state"], cancelled["pid"]) == ("failed", None)
         assert "has no model 'lost'" in cancelled["detail"]
@@ -336,3 +337,18 @@ def test_a_model_is_downloaded_by_a_process_that_goes_on(machines: dict[str, Mac
         del os.environ["SVC_LLM_REGISTRIES"]
         registry.shutdown()
         registry.server_close()
+
+
+def test_a_pull_does_not_get_the_token_of_who_started_the_agent(
+    machines: dict[str, Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, name = machines["ann"], parse("ann/absent")
+    monkeypatch.setenv("SVC_TOKEN", "no token")
+
+    def download() -> Download:
+        return background.state_of(ann.home.root, name, Models(llm_home()))
+
+    ann.invoke("model_download", {"name": "ann/absent"})
+    until(lambda: download().pid is None, "the pull ended")
+    assert download().state == "failed"
+    assert "SVC_TOKEN" not in str(download().detail)

@@ -267,6 +267,8 @@ def test_launch_stop_restart_and_logs(desk: Desk) -> None:
     rows = json.loads(desk.ok("app", "list", "--json", "id,state"))
     assert rows == [{"id": "page", "state": "stopped"}]
     desk.ok("app", "uninstall", "page", "--yes")
+    code, _, err = desk.run("app", "uninstall", "./page")
+    assert (code, "no app is recorded in" in err) == (1, True)
     assert json.loads(desk.ok("app", "list", "--json", "id")) == []
     assert (desk.base / "page/.svc.yaml").exists(), "a folder of the user's own stays"
 

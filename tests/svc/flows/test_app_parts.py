@@ -8,18 +8,31 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from localstore.core.launch import Launch
+from localstore.folder.lock import hold_lock
 from localstore.models.errors import AppMissing
 from localstore.models.log import Log
 from localstore.models.names import parse
+from localstore.models.store import Models, Record, now
+from svc.flows.apps import control
+from svc.flows.apps import state as states
+from svc.flows.apps.checking import check_app
 from svc.flows.apps.place import LOCK, App, Apps, digest_of
+from svc.flows.apps.state import AppState
 from svc.flows.apps.supervise import Signals, Stopped
+from svc.flows.apps.supervisor import ALREADY
 from svc.flows.models import background
+from tests.llm.conftest import add
+from tests.patience import until
+from tests.svc.conftest import clean_environment, llm_environment
+from tests.svc.flows.models.test_registry import Registry
 
 SIGNALLED = """
 import signal, sys
@@ -31,7 +44,7 @@ from svc.flows.apps import control
 from svc.flows.apps.place import App, Apps
 from svc.flows.models import background
 home = Path(sys.argv[1])
-control.STOP_SECONDS = background.FIRST_SECONDS = 0.2
+control.STOP_SECONDS = background.END_SECONDS = 0.2
 try:
     control.stop(Apps(home), App(id="a", folder=str(home)))
 except AppFailed:
@@ -119,3 +132,54 @@ def test_a_log_that_cannot_be_opened_again_writes_into_no_other_file(
     assert (tmp_path / "other").read_bytes() == b""
     assert (tmp_path / "log.1").read_bytes() == b"x" * 1001 + b"first\n"
     assert (tmp_path / "log").read_bytes() == b"second\n"
+
+
+def test_an_app_that_another_command_starts_is_waited_for(tmp_path: Path) -> None:
+    apps, app = Apps(tmp_path), App(id="a", folder=str(tmp_path))
+    apps.record(app)
+    states.write(apps, AppState(id="a", state="pulling", supervisor=os.getpid()))
+
+    def is_over(state: AppState) -> bool:
+        states.write(apps, AppState(id="a", state="running", supervisor=os.getpid(), pid=1))
+        return state.state == "running"
+
+    process = subprocess.Popen([sys.executable, "-c", f"raise SystemExit({ALREADY})"])
+    process.wait()
+    with hold_lock(apps.folder("a") / LOCK):
+        assert control.wait(apps, app, process, is_over).pid == 1
+    states.write(apps, AppState(id="a", state="pulling", supervisor=os.getpid()))
+    assert control.wait(apps, app, None, lambda state: False).state == "stopped"
+
+
+def test_only_the_first_model_of_an_app_has_a_replacement(tmp_path: Path) -> None:
+    environment = llm_environment(tmp_path / "llm")
+    models = Models(tmp_path / "llm")
+    add(tmp_path / "llm", "first", "say")
+    digest = models.find(parse("first")).record.model
+    about = models.about(digest)
+    assert about is not None
+    about = structs.replace(about, size=1 << 60)
+    models.put_about(digest, about)
+    models.put(parse("second"), Record(model=digest, modified_at=now()))
+    manifest = "launch: {command: [sh]}\nmodels: [first, second]\nollama_tag: q8_0\n"
+    (tmp_path / ".svc.yaml").write_text(manifest)
+    rows = check_app(Apps(tmp_path / "home"), App(id="a", folder=str(tmp_path)), environment)
+    words = [(row["detail"].partition(" ")[0], row["state"]) for row in rows if row["check"] == "model"]
+    assert words == [("first", "missing"), ("second", "bad"), ("first:q8_0", "missing")]
+
+
+def test_a_pull_that_the_disk_refuses_is_recorded_as_failed(tmp_path: Path) -> None:
+    registry = Registry()
+    registry.put("/v2/library/small/manifests/latest", registry.blob(b"model", "model"))
+    threading.Thread(target=registry.serve_forever, daemon=True).start()
+    (tmp_path / "file").touch()
+    cache, home, name = tmp_path / "file/llm", tmp_path / "home", parse("small")
+    more = {"SVC_LLM_HOME": str(cache), "SVC_LLM_REGISTRIES": f"registry.ollama.ai={registry.origin}"}
+    try:
+        background.start(home, name, clean_environment(**more), None)
+        until(lambda: background.state_of(home, name, Models(cache)).pid is None, "the pull ended")
+    finally:
+        registry.shutdown()
+        registry.server_close()
+    download = background.state_of(home, name, Models(cache))
+    assert (download.state, download.detail) == ("failed", "Not a directory")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
@@ -101,3 +102,11 @@ def test_why_it_could_not_start_is_told(place: Place, monkeypatch: pytest.Monkey
     record = record_of(place)
     with hold_lock(record / LOCK_NAME), pytest.raises(NotWatchable, match=f"process {os.getpid()} watches"):
         start(place.folder, record)
+
+
+def test_a_watcher_that_ended_is_not_blamed_while_another_command_looks(place: Place) -> None:
+    record = record_of(place)
+    (record / LOCK_NAME).touch()
+    with (record / LOCK_NAME).open() as looked_at:
+        fcntl.flock(looked_at, fcntl.LOCK_SH)
+        assert stop(record) is None
