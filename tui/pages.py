@@ -18,7 +18,7 @@ from localstore.core.model.collaboration.run import Run, state_of
 from localstore.core.model.collaboration.thread import Thread
 from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
-from localstore.core.words import reasons_to_wait
+from localstore.core.words import reasons_to_wait, state_of_proposal
 from svc.flows.inbox_words import describe
 from svc.flows.place.rights import refusal
 from tui import contents, reads
@@ -100,7 +100,8 @@ class Pages:
         proposals: list[ListedProposal] = self._read(read)
         choices = [
             Choice(
-                f"#{proposal.number} {_state(proposal)}  {safe(proposal.title)}  {_checks(proposal)}  "
+                f"#{proposal.number} {state_of_proposal(proposal.state, proposal.draft)}  "
+                f"{safe(proposal.title)}  {_checks(proposal)}  "
                 f"{_who(proposal)} {self._ago(proposal.updated_at)}",
                 partial(self.proposal, repo, proposal.number),
             )
@@ -112,8 +113,9 @@ class Pages:
         proposal: Proposal = self._read(contents.proposal(repo.id, number))
         checks = self._read(contents.seal_checks(repo.id, proposal.head_seal)).items
         threads: list[Thread] = self._read(contents.threads(repo.id, number))
+        state = state_of_proposal(proposal.state, proposal.draft)
         lines = [
-            f"{_state(proposal)}, by {_who(proposal)} {self._ago(proposal.created_at)}",
+            f"{state}, by {_who(proposal)} {self._ago(proposal.created_at)}",
             f"{safe(proposal.head)} into {safe(proposal.base)}",
             *_named("labels", (label.name for label in proposal.labels)),
             *_named("blocked by", reasons_to_wait(proposal.blocked_by)),
@@ -333,10 +335,6 @@ def _who(written: Any) -> str:
 
 def _handle(actor: Any) -> str:
     return f"@{safe(actor.handle or '?')}"
-
-
-def _state(proposal: Proposal | ListedProposal) -> str:
-    return "draft" if proposal.draft and proposal.state == "open" else proposal.state
 
 
 def _checks(proposal: ListedProposal) -> str:

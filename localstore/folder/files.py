@@ -82,6 +82,21 @@ class Files:
                 return None
             raise
 
+    def is_file(self, path: str) -> bool:
+        """Whether a regular file is at the path."""
+        info = self.stat(path)
+        return info is not None and stat.S_ISREG(info.st_mode)
+
+    def is_folder(self, path: str) -> bool:
+        """Whether a directory is at the path."""
+        info = self.stat(path)
+        return info is not None and stat.S_ISDIR(info.st_mode)
+
+    def is_special(self, path: str) -> bool:
+        """Whether something is at the path that is neither a regular file nor a directory, such as a link."""
+        info = self.stat(path)
+        return info is not None and not stat.S_ISREG(info.st_mode) and not stat.S_ISDIR(info.st_mode)
+
     def open(self, path: str) -> int:
         """A descriptor for reading a regular file. Raises OSError for anything else."""
         return self.opened(path)[0]

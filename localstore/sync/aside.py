@@ -22,8 +22,7 @@ def claim_conflict_name(copy: WorkingCopy, path: str, at: str | None = None) -> 
     """A free conflict name for the file of `path`, claimed and recorded (`claim_name_for`). `at`: the path
     where the file is now, if not at `path`. What is neither a file nor a directory gets a name only: no
     branch can have it, so there is nothing to resolve."""
-    info = copy.files.stat(at or path)
-    if info is not None and not stat.S_ISREG(info.st_mode) and not stat.S_ISDIR(info.st_mode):
+    if copy.files.is_special(at or path):
         name = copy.free_name(path)
         copy.conflicts.append((path, name))
         return name

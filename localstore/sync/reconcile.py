@@ -3,7 +3,6 @@ table of docs/design/004)."""
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Callable, Collection, Iterator
 
 from localstore.core import paths
@@ -259,7 +258,7 @@ def _removals(copy: WorkingCopy, gone: list[str]) -> tuple[list[str], Ways]:
     ways = moved_there(copy, gone, edits) if copy.live and edits else {}
     for path in edits:
         if path not in ways:
-            if not copy.entries[path].foreign and _is_file(copy, path):
+            if not copy.entries[path].foreign and copy.files.is_file(path):
                 forget_and_move_aside(copy, path)
                 continue
             with copy.db.step():
@@ -268,11 +267,6 @@ def _removals(copy: WorkingCopy, gone: list[str]) -> tuple[list[str], Ways]:
         remember_removed(copy, clean)
     remove(copy, clean)
     return clean, ways
-
-
-def _is_file(copy: WorkingCopy, path: str) -> bool:
-    info = copy.files.stat(path)
-    return info is not None and stat.S_ISREG(info.st_mode)
 
 
 def _reconcile_path(copy: WorkingCopy, remote: Remote) -> bool:

@@ -85,13 +85,9 @@ def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: P
         copy.db.put(TRASHED, f"{copied[1].hex()} {copied[0] / path}")
     work = writer(copy, trashed=() if copied is None else (copied[1],))
     if work.apply([Change(path, new)], lambda _: iter([(new, content)]), "asked"):
-        raise in_the_way(path, next((above for above in paths.parents(path) if _is_file(copy, above)), None))
+        file = next((above for above in paths.parents(path) if copy.files.is_file(above)), None)
+        raise in_the_way(path, file)
     return trash if copied is None else copied[0]
-
-
-def _is_file(copy: WorkingCopy, path: str) -> bool:
-    info = copy.files.stat(path)
-    return info is not None and stat.S_ISREG(info.st_mode)
 
 
 def in_the_way(path: str, file: str | None = None) -> Conflict:

@@ -18,6 +18,7 @@ from localstore.agent import place
 from localstore.agent.server import Follower, HungUp, Server
 from localstore.agent.talk import ApiResponse, Folder, Reply, Request, Said
 from localstore.core.errors import SvcError, UsageError
+from localstore.errors import NotWatched
 from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.home import Home
 from svc import __version__
@@ -262,8 +263,6 @@ class _Agent:
     # --- folders
 
     def _watched_folder(self, folder: str) -> Watched:
-        from localstore.errors import NotWatched
-
         with self._lock:
             if folder not in self._folders:
                 raise NotWatched(folder)

@@ -139,21 +139,13 @@ class FolderRounds:
         for path in done.changed:
             who = (done.live.get(path) or [""])[0]
             state.say("came", path=terminal_safe(path), by=who, gone=path not in copy.entries)
-        for path, by in done.merged.items():
-            state.say("merged", path=terminal_safe(path), by=by or "")
-        for clash in done.conflicts:
-            state.say(
-                "conflict",
-                path=terminal_safe(clash.path),
-                kept_as=terminal_safe(clash.kept_as),
-                by=clash.by or "",
-                gone=clash.deleted,
-            )
+        state.say_merged(done.merged, done.conflicts)
         if done.seal != before and done.seal is not None:
             state.say("seal", seal=done.seal, by=", ".join(copy.sealed_by))
         copy.begin_report()
         state.behind = False
         state.tell(copy, state.work.saved_below(copy, [""], heard=True))
+        state.say_skipped(done.skipped)  # after the walk, which knows what the branch keeps because of a file
         state.hears = state.hears_all
 
     def _catch_up(self, copy: WorkingCopy) -> None:

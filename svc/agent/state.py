@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,13 +16,15 @@ from localstore.core.model.live import UpdateAnswers
 from localstore.core.model.sync import Live
 from localstore.core.paths import terminal_safe
 from localstore.folder.link import RepoLink
+from localstore.folder.scan_result import Skipped
 from localstore.live.frames import Arrived
-from localstore.live.rounds import Done, Rounds
+from localstore.live.rounds import Conflicting, Done, Rounds
 from localstore.live.saves import Saves
 from localstore.sync.owning import Rounds as Owning
 from localstore.sync.working_copy import WorkingCopy
 from svc.agent.line import Line, Place
 from svc.agent.saves import Ears
+from svc.flows.common import ConflictCopy
 
 TRY_SECONDS = 2.0  # between two tries to connect because of saves
 
@@ -148,13 +150,7 @@ class FolderState:
 
     def tell(self, copy: WorkingCopy, done: Done) -> None:
         """Tell the followers what a step has done."""
-        for path in done.merged:
-            by = self.work.buffers.authors.get(path, "")
-            self.say("merged", path=terminal_safe(path), by=by)
-        for clash in done.conflicts:
-            kept_as = terminal_safe(clash.kept_as)
-            path, by = terminal_safe(clash.path), clash.by or ""
-            self.say("conflict", path=path, kept_as=kept_as, by=by, gone=clash.deleted)
+        self.say_merged({path: self.work.buffers.authors.get(path) for path in done.merged}, done.conflicts)
         for old, new in done.moved:
             self.say("renamed", path=terminal_safe(old), to=terminal_safe(new))
         for old, new in done.back:
@@ -167,7 +163,23 @@ class FolderState:
             self.held = self.work.removals.words
             if self.held:
                 self.say("held", detail=self.held)
-        for skipped_file in done.skipped:
+        self.say_skipped(done.skipped)
+
+    def say_merged(
+        self, merged: Mapping[str, str | None], conflicts: Iterable[Conflicting | ConflictCopy]
+    ) -> None:
+        """Tell the followers what was merged (path → the other author, None if unknown), and what could not
+        be."""
+        for path, by in merged.items():
+            self.say("merged", path=terminal_safe(path), by=by or "")
+        for clash in conflicts:
+            kept_as = terminal_safe(clash.kept_as)
+            path, author = terminal_safe(clash.path), clash.by or ""
+            self.say("conflict", path=path, kept_as=kept_as, by=author, gone=clash.deleted)
+
+    def say_skipped(self, skipped: Iterable[Skipped]) -> None:
+        """Tell the followers, once, which files are left out."""
+        for skipped_file in skipped:
             if (skipped_file.path, skipped_file.reason) not in self.skipped:
                 self.skipped.add((skipped_file.path, skipped_file.reason))
                 self.say(

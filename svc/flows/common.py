@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Mapping
 from typing import Literal
 
@@ -243,18 +242,13 @@ def _conflict_copy(copy: WorkingCopy, path: str, name: str) -> ConflictCopy:
     if clash is None or clash.path != path:  # resolved meanwhile
         return ConflictCopy(path, name, deleted=copy.db.row(path) is None)
     folder: Folder = ""
-    if _is_folder(copy, path):
+    if copy.files.is_folder(path):
         folder = "theirs"
-    elif _is_folder(copy, name):
+    elif copy.files.is_folder(name):
         folder = "mine"
     lines, kept_lines = clash.lines or None, clash.kept_lines or None
     deleted = clash.theirs is None and not copy.exists(path)  # a clone records before it knows the branch
     return ConflictCopy(path, name, clash.by, lines, kept_lines, deleted, folder)
-
-
-def _is_folder(copy: WorkingCopy, path: str) -> bool:
-    info = copy.files.stat(path)
-    return info is not None and stat.S_ISDIR(info.st_mode)
 
 
 def merged_with(copy: WorkingCopy) -> dict[str, str | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from pathlib import Path
 from typing import Literal
 
@@ -94,7 +93,7 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
     return Pulled(
         seal=head,
         changed=changed,
-        removed=[path for path in changed if path not in copy.entries and not _is_file(copy, path)],
+        removed=[path for path in changed if path not in copy.entries and not copy.files.is_file(path)],
         live=_live_edits(copy),
         merged=merged,
         conflicts=conflicts,
@@ -104,11 +103,6 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
         replaced=replaced,
         returned={path: deleted[path] for path in changed if path in deleted and path in copy.entries},
     )
-
-
-def _is_file(copy: WorkingCopy, path: str) -> bool:
-    info = copy.files.stat(path)
-    return info is not None and stat.S_ISREG(info.st_mode)
 
 
 def _deleted_here(copy: WorkingCopy, scan: Scan) -> dict[str, str | None]:

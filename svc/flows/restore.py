@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -79,8 +78,7 @@ def require_room(copy: WorkingCopy, targets: Iterable[str], leaving: Iterable[st
     going = set(leaving)
     targets = list(targets)
     for candidate in sorted({place for path in targets for place in (*parents(path), path)}):
-        info = copy.files.stat(candidate)
-        if info is not None and not stat.S_ISDIR(info.st_mode) and not stat.S_ISREG(info.st_mode):
+        if copy.files.is_special(candidate):
             blocked = next(path for path in targets if path == candidate or is_inside(path, candidate))
             raise in_the_way(blocked)
     files = copy.scan().files

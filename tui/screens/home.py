@@ -12,7 +12,7 @@ from tui.actions import Action, spoken
 from tui.screens.lists.inbox import Space, open_subject, preview_item, sections
 from tui.screens.split import SPLIT_ACTIONS, SplitScreen
 from tui.text import Part, ago, brief, safe
-from tui.widgets.lines import Item, Lines, sequence
+from tui.widgets.lines import Item, Lines, heading, sequence
 
 SHOWN = 6  # rows of a section of the inbox; `i` shows the others
 
@@ -110,7 +110,7 @@ class Home(SplitScreen):
                 items.append(Item(None, (("Inbox ", "title"), ("empty ✓", "dim"))))
         if items and not self.two_lines:
             items.append(Item(None, (("", "text"),)))
-        items.append(Item(None, (("Repositories ", "title"), (str(len(ordered)), "dim"))))
+        items.append(heading("Repositories", len(ordered)))
         width = min(40, max((len(repo.full_name) for repo in ordered), default=0) + 2)
         items += [self._row(repo, width, now) for repo in ordered]
         if not ordered:

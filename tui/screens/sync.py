@@ -15,7 +15,7 @@ from tui.actions import Action
 from tui.screens.base import Base
 from tui.text import Part, ago, safe
 from tui.widgets.frame import LIGHTS
-from tui.widgets.lines import Item, Lines
+from tui.widgets.lines import Item, Lines, heading
 
 EVERY = 2.0  # seconds between two questions to the agent, while this screen is shown
 
@@ -104,19 +104,19 @@ class Sync(Base):
         waiting = [entry for entry in entries if entry.state != "refused"]
         since = f"since {ago(self.svc.news.since, now)}"
         rows = [
-            _heading("Connection"),
+            heading("Connection"),
             Item(None, (("  ", "text"), *LIGHTS[self.svc.news.state]), ((f"{since} ", "dim"),)),
             Item(None, (("", "text"),)),
         ]
         if self._folders:
-            rows.append(_heading("Folders", len(self._folders)))
+            rows.append(heading("Folders", len(self._folders)))
         for folder in self._folders:
             rows.append(self._folder(folder))
             rows += [Item(None, person) for person in map(_person, folder.people)]
         if self._folders:
             rows.append(Item(None, (("", "text"),)))
         oldest = f"the oldest {ago(waiting[0].created_at, now)} " if waiting else ""
-        rows.append(_heading("Queue", len(waiting), oldest))
+        rows.append(heading("Queue", len(waiting) or None, oldest))
         for entry in entries:
             rows.append(self._row(entry))
             if entry.reason:
@@ -165,10 +165,6 @@ class Sync(Base):
 
         question = f"drop «{described(entry)}» without sending it?"
         self.confirm(question, lambda: self.svc.drop_entry(entry))
-
-
-def _heading(name: str, count: int = 0, right: str = "") -> Item:
-    return Item(None, ((f"{name} ", "title"), (str(count or ""), "dim")), ((right, "dim"),) if right else ())
 
 
 def _person(person: Person) -> tuple[Part, ...]:

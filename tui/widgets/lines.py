@@ -40,6 +40,12 @@ class Item(NamedTuple):
     below: tuple[Part, ...] = ()
 
 
+def heading(name: str, count: int | None = None, right: str = "") -> Item:
+    """A row that names those below it, and says how many there are."""
+    parts = ((f"{name} ", "title"), ("" if count is None else str(count), "dim"))
+    return Item(None, parts, ((right, "dim"),) if right else ())
+
+
 class Rows(Protocol):
     """Rows that are made when they are painted: the cost depends on the visible ones only. With a method
     `place_of(key)` a row is found at once, with `text_of(index)` a search and a filter do not make the

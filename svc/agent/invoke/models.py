@@ -75,7 +75,8 @@ class Model(msgspec.Struct):
 
 
 class File(msgspec.Struct):
-    """A GGUF file that could be taken in."""
+    """A GGUF file that could be taken in. At most 500 are answered, and at most 2,000 folders looked through,
+    so there may be more."""
 
     path: str
     size: int

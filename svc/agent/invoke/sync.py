@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from localstore.agent.talk import Folder, Light
+from localstore.errors import NotWatched
 from localstore.outbox import QueuedAction
 from svc.agent.invoke.table import Args, Asked, command
 from svc.flows.outbox.actions import described, has_entries, open_outbox
@@ -56,8 +57,6 @@ def sync_status(context: Asked, args: OfFolder) -> Status:
     """Watched folders, how they are connected, who is there, and how much waits in the outbox"""
     folders = [folder for folder in context.host.states() if args.folder in (None, folder.folder)]
     if args.folder is not None and not folders:
-        from localstore.errors import NotWatched
-
         raise NotWatched(args.folder)
     lights = {folder.light for folder in folders}
     entries = _entries(context)

@@ -6,7 +6,6 @@ trash.
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
@@ -32,14 +31,19 @@ How = Literal["mine", "theirs", "edited", "tool", "gone"]
 class OpenConflict(msgspec.Struct, frozen=True):
     """A recorded conflict and what the folder has now: digests of the file (theirs) and of the copy (mine),
     None for no file. `name`: how to name it in a command: the path, or the copy if the path has several.
-    `over`: the copy was deleted. `folder`: one of the two is a directory, or was one when it was recorded."""
+    `over`: the copy was deleted. `is_folder`: one of the two is a directory now."""
 
     record: RecordedConflict
     theirs: bytes | None
     mine: bytes | None
     name: str
     over: bool
-    folder: bool
+    is_folder: bool
+
+    @property
+    def folder(self) -> bool:
+        """Whether one of the two is a directory, or was one when the conflict was recorded."""
+        return self.is_folder or self.copy_is_theirs
 
     @property
     def copy_is_theirs(self) -> bool:
@@ -143,18 +147,8 @@ def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
         copy.digest_on_disk(record.kept_as),
         name,
         not copy.exists(record.kept_as),
-        _is_folder(copy, record.path) or _is_folder(copy, record.kept_as) or _has_their_file(copy, record),
+        copy.files.is_folder(record.path) or copy.files.is_folder(record.kept_as),
     )
-
-
-def _has_their_file(copy: WorkingCopy, record: RecordedConflict) -> bool:
-    """Whether the copy is the other side's file, and this folder has, or had, a directory at the path."""
-    return record.mine is None and copy.digest_on_disk(record.kept_as) is not None
-
-
-def _is_folder(copy: WorkingCopy, path: str) -> bool:
-    info = copy.files.stat(path)
-    return info is not None and stat.S_ISDIR(info.st_mode)
 
 
 def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
@@ -166,7 +160,7 @@ def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
         data = copy.files.read_up_to(path, limits.TEXT_FILE)
         if data is None or kind_of(data) != "text":
             what = "is not text" if copy.exists(path) else "was deleted"
-            if _is_folder(copy, path):
+            if copy.files.is_folder(path):
                 what = "is a folder"
             raise ClientError(
                 f"{path} {what}; choose one version: svc resolve {conflict.name} --mine or --theirs"
@@ -190,7 +184,7 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
             f"run svc resolve {conflict.name} again"
         )
     for path in (record.path, *([record.kept_as] if how == "mine" else [])):
-        if _is_special(copy, path):
+        if copy.files.is_special(path):
             raise in_the_way(path)
     if conflict.folder and (how == "theirs") == conflict.copy_is_theirs:
         return _take_copy(copy, conflict, how)
@@ -216,7 +210,10 @@ def _take_copy(copy: WorkingCopy, conflict: OpenConflict, how: How) -> Resolved:
     """Rename the copy to the path, where a file and a directory cannot both be. What is there moves to the
     trash."""
     record = conflict.record
-    blocked = next((above for above in parents(record.path) if _is_file(copy, above)), None)
+    files = copy.files
+    blocked = next(
+        (above for above in parents(record.path) if files.is_file(above) or files.is_special(above)), None
+    )
     if blocked is not None:
         raise in_the_way(record.path, blocked)
     trash = move_to_trash(copy, [record.path])
@@ -236,17 +233,6 @@ def _take_copy(copy: WorkingCopy, conflict: OpenConflict, how: How) -> Resolved:
 def _with_inside(copy: WorkingCopy, record: RecordedConflict) -> list[RecordedConflict]:
     """The record of a conflict, and, if its copy is a directory, the records of the copies in it."""
     return [clash for clash in copy.db.conflicts.list() if is_inside(clash.kept_as, record.kept_as)]
-
-
-def _is_file(copy: WorkingCopy, path: str) -> bool:
-    info = copy.files.stat(path)
-    return info is not None and not stat.S_ISDIR(info.st_mode)
-
-
-def _is_special(copy: WorkingCopy, path: str) -> bool:
-    """Whether what is at the path is neither a file nor a directory."""
-    info = copy.files.stat(path)
-    return info is not None and not stat.S_ISREG(info.st_mode) and not stat.S_ISDIR(info.st_mode)
 
 
 def end(copy: WorkingCopy, conflict: OpenConflict) -> Resolved:

@@ -8,12 +8,16 @@ from typing import cast
 
 import pytest
 
+from localstore.agent.talk import Said
 from localstore.core.errors import ServerUnreachable
+from localstore.home import Home
 from localstore.sync.owning import Rounds
 from svc.agent.editing import OpenTexts
 from svc.agent.rounds import FolderRounds
 from svc.agent.state import FolderState
-from tests.localstore.place import LINK
+from tests.localstore.model_relay import ModelRelay
+from tests.localstore.place import LINK, Place
+from tests.localstore.test_folding import folded_clone
 
 
 @pytest.fixture
@@ -42,3 +46,23 @@ def test_what_was_brought_or_answered_is_sent_again_after_a_failure(
     with pytest.raises(ServerUnreachable), rounds._sent_again(["a.txt"]):
         raise ServerUnreachable
     assert state.again == {"a.txt"}
+
+
+def test_what_the_disk_cannot_hold_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann = Place(tmp_path, ModelRelay(), "ann")
+    for name in ("A.txt", "a.txt"):
+        ann.write(name, f"{name}\n")
+    ann.push()
+    folder, said = tmp_path / "folding", list[Said]()
+    folded_clone(ann, folder, monkeypatch)
+    bound = ann.relay.transport("main", ann.key), ann.key
+    owning = Rounds(folder, Home(tmp_path / "folding-home"), lambda repo: bound)
+    state = FolderState(folder, 1, LINK, owning, said.append)
+    rounds = FolderRounds(state, OpenTexts(state), lambda line: None)
+    for _ in range(2):
+        with owning.round() as copy:
+            state.work.begin(copy, state.turn)
+            rounds._pull(copy)
+    owning.close()
+    skipped = [(one.path, one.detail) for one in said if one.event == "skipped"]
+    assert skipped == [("a.txt", "this file system takes it for A.txt")]

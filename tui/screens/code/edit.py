@@ -16,6 +16,7 @@ from tui.machine import Machine
 from tui.screens.base import READING_SECONDS, Over
 from tui.screens.code.clipboard import copy
 from tui.screens.code.edit_keys import EDIT_ACTIONS
+from tui.screens.code.live import name_of
 from tui.text import Part, safe
 from tui.widgets.frame import LIGHTS, Hints, Line, Prompt
 from tui.widgets.written import Cursors, Use, Written
@@ -139,7 +140,7 @@ class Edit(Over):
         for person in self._people:
             if person.line > 0:
                 column = person.col - 1 if person.col > 0 else None
-                cursors.setdefault(person.line - 1, []).append((column, _named(person), _role(person)))
+                cursors.setdefault(person.line - 1, []).append((column, name_of(person), _role(person)))
         self._area.show_cursors(cursors)
 
     def _paint(self) -> None:
@@ -148,7 +149,7 @@ class Edit(Over):
             parts += [(safe(self._ended or self._notice), "warn"), ("  ", "text")]
         for person in self._people:
             parts += [
-                (f"◂ {_named(person)}", _role(person)),
+                (f"◂ {name_of(person)}", _role(person)),
                 (f" {person.line}:{person.col}  " if person.line else "  ", "dim"),
             ]
         writing = self._writing
@@ -243,10 +244,6 @@ class Edit(Over):
             below.say(self._ended, "warn")
         elif opened:
             below.say(text, role)
-
-
-def _named(person: Person) -> str:
-    return f"@{safe(person.who)}{' (agent)' if person.kind == 'agent' else ''}"
 
 
 def _role(person: Person) -> str:

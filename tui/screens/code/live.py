@@ -18,7 +18,7 @@ from tui.listening.looking import Looking
 from tui.screens.code.file_view import FileView
 from tui.text import Part, safe
 from tui.widgets.frame import LIGHTS, Line
-from tui.widgets.lines import Item, Lines, sequence
+from tui.widgets.lines import Item, Lines, heading, sequence
 
 if TYPE_CHECKING:
     from tui.screens.repo_page import RepoPage
@@ -41,7 +41,7 @@ def _role(person: Person) -> str:
     return "agent" if person.kind == "agent" else "accent"
 
 
-def _named(person: Person) -> str:
+def name_of(person: Person) -> str:
     """@HANDLE, with `(agent)` for an agent."""
     return f"@{safe(person.who)}{' (agent)' if person.kind == 'agent' else ''}"
 
@@ -188,7 +188,7 @@ class Live(FileView):
         marks: dict[int, tuple[Part, ...]] = {}
         for person in self._people:
             if self.live and person.path == self.path and person.line:
-                marks[person.line] = (*marks.get(person.line, ()), (f"◂ {_named(person)} ", _role(person)))
+                marks[person.line] = (*marks.get(person.line, ()), (f"◂ {name_of(person)} ", _role(person)))
         return marks
 
     def live_entry(self, path: str) -> tuple[Part, ...]:
@@ -221,18 +221,18 @@ class Live(FileView):
         count = len(self.unsealed)
         parts: list[Part] = [(" ", "text"), *self._light, (f"  {count} not sealed  ", "dim")]
         if following is not None:
-            parts.append((f"following {_named(following)}, f or esc stops  ", "title"))
+            parts.append((f"following {name_of(following)}, f or esc stops  ", "title"))
         for person in self._people:
             where = f" {safe(person.path)}{f':{person.line}' if person.line else ''}" if person.path else ""
-            parts += [(_named(person), _role(person)), (f"{where}  ", "dim")]
+            parts += [(name_of(person), _role(person)), (f"{where}  ", "dim")]
         if not self._people:
             parts.append(("nobody else is here", "dim"))
         self.query_one("#bar", Line).put(parts)
-        rows = [Item(None, (("People ", "title"), (str(len(self._people)), "dim")))]
+        rows = [heading("People", len(self._people))]
         for person in self._people:
             line = f":{person.line}" if person.line else ""
             rows.append(
-                Item(person.conn, ((f"{_named(person)} ", _role(person)), (safe(person.device), "dim")))
+                Item(person.conn, ((f"{name_of(person)} ", _role(person)), (safe(person.device), "dim")))
             )
             rows.append(Item(None, ((f"  {safe(person.path)}{line}" if person.path else "  here", "dim"),)))
         self.query_one("#people", Lines).show(sequence(rows))
@@ -260,7 +260,7 @@ class Live(FileView):
             items.append(
                 Item(
                     person.conn,
-                    ((f"{_named(person)} ", _role(person)), (safe(person.device), "dim")),
+                    ((f"{name_of(person)} ", _role(person)), (safe(person.device), "dim")),
                     ((f"{where} ", "dim"),),
                 )
             )
@@ -288,7 +288,7 @@ class Live(FileView):
         )
         if now is None:
             if before is not None:
-                self.of.say(f"{_named(before)} went", "warn")
+                self.of.say(f"{name_of(before)} went", "warn")
             self._stop_following()
             return
         self._followed = now

@@ -14,7 +14,7 @@ from tui import reads
 from tui.actions import Action
 from tui.screens.split import SPLIT_ACTIONS, Panes, SplitScreen
 from tui.text import Part, ago, brief, safe
-from tui.widgets.lines import Item, Lines, sequence
+from tui.widgets.lines import Item, Lines, heading, sequence
 
 if TYPE_CHECKING:
     from tui.asked import AskedApp
@@ -106,7 +106,7 @@ def sections(
     for name in SECTIONS:
         own = [item for item in items if section_of(item) == name]
         if own:
-            rows.append(Item(None, ((f"{name} ", "title"), (str(len(own)), "dim"))))
+            rows.append(heading(name, len(own)))
         rows += [row(item, now, space) for item in own[:most]]
         if most is not None and len(own) > most:
             rows.append(Item(None, ((f"  {len(own) - most} more: i", "dim"),)))

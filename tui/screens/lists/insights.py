@@ -10,7 +10,7 @@ from tui import contents
 from tui.actions import Action
 from tui.screens.split import SPLIT_ACTIONS, Split
 from tui.text import Part, safe
-from tui.widgets.lines import Item, Lines, sequence
+from tui.widgets.lines import Item, Lines, heading, sequence
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
@@ -60,7 +60,7 @@ class Insights(Split):
         rows: list[Item] = []
         self._repos = {}
         if self._found is not None:
-            rows.append(_heading("Dependencies", len(self._found.items)))
+            rows.append(heading("Dependencies", len(self._found.items)))
             for manifest in self._found.manifests:
                 rows.append(Item(None, ((safe(manifest.path), "dim"),)))
                 if manifest.problem is not None:
@@ -76,7 +76,7 @@ class Insights(Split):
                 rows.append(Item(None, (("there are more than the server reads", "warn"),)))
             rows.append(Item(None, (("", "text"),)))
         if self._dependents is not None:
-            rows.append(_heading("Dependents", len(self._dependents)))
+            rows.append(heading("Dependents", len(self._dependents)))
             rows += [self._dependent(dependent) for dependent in self._dependents]
             if not self._dependents:
                 rows.append(Item(None, (("nothing that you see depends on it", "dim"),)))
@@ -141,7 +141,3 @@ def _facts_of(dependency: Dependency) -> list[Row | tuple[Part, ...]]:
         sure: Part = ("✗ ", "bad") if hit.certain else ("? ", "warn")
         rows.append((sure, (safe(hit.id), "accent"), (f"  {safe(hit.summary)}", "text")))
     return rows
-
-
-def _heading(name: str, count: int) -> Item:
-    return Item(None, ((f"{name} ", "title"), (str(count), "dim")))

@@ -19,7 +19,7 @@ from tui.screens.proposal.words import checks_of, sign_of_check, sign_of_run
 from tui.screens.split import SPLIT_ACTIONS, Split
 from tui.text import Part, ago, brief, safe
 from tui.texts import Texts, first_words, item
-from tui.widgets.lines import Item, Lines, sequence
+from tui.widgets.lines import Item, Lines, heading, sequence
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
@@ -151,7 +151,7 @@ class Workflows(Split):
                 key = ("head", check.run_id) if check.run_id else None
                 right = ((f"{_attempt(check.attempt)}{when} ", "dim"),)
                 rows.append(Item(key, (*left, (below, "dim")), right, check.name))
-        rows.append(Item(None, (("Runs ", "title"), (str(len(self._runs)), "dim"))))
+        rows.append(heading("Runs", len(self._runs)))
         rows += [self._row(run) for run in self._runs.values()]
         if not self._runs:
             rows.append(Item(None, (("no runs; whoever checks records one: svc repo run create", "dim"),)))

@@ -12,7 +12,7 @@ from tui import contents
 from tui.actions import Action
 from tui.screens.split import SPLIT_ACTIONS, Split
 from tui.text import Part, ago, folded, safe
-from tui.widgets.lines import Item, Lines, sequence
+from tui.widgets.lines import Item, Lines, heading, sequence
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
@@ -69,14 +69,14 @@ class Security(Split):
     def paint(self) -> None:
         rows: list[Item] = []
         if self._advisories is not None:
-            rows.append(_heading("Advisories", len(self._advisories)))
+            rows.append(heading("Advisories", len(self._advisories)))
             rows += [self._advisory(advisory) for advisory in self._advisories]
             if not self._advisories:
                 rows.append(Item(None, (("no advisories about this repository", "dim"),)))
             rows += [Item(None, (("", "text"),)), Item(None, (("Franking evidence", "title"),))]
             rows.append(Item(None, ((FRANKING, "dim"),)))
         if self._rules is not None:
-            rows += [Item(None, (("", "text"),)), _heading("Protection rules", len(self._rules))]
+            rows += [Item(None, (("", "text"),)), heading("Protection rules", len(self._rules))]
             rows += [_rule(rule) for rule in self._rules]
             if not self._rules:
                 rows.append(Item(None, (("no rules; 8 opens Settings, where Checks makes one", "dim"),)))
@@ -115,10 +115,6 @@ class Security(Split):
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         if any(advisory.id == event.key for advisory in self._advisories or ()):
             self.svc.run_words(["advisories", str(event.key)])
-
-
-def _heading(name: str, count: int) -> Item:
-    return Item(None, ((f"{name} ", "title"), (str(count), "dim")))
 
 
 def _demands(rule: Protection) -> list[str]:

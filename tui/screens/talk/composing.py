@@ -5,17 +5,20 @@ What is typed is a draft at once, and the draft goes when it is sent or discarde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from localstore.core.endpoint import Endpoint
 from localstore.core.model.collaboration.label import Label
 from localstore.core.model.repo import Repo
 from svc.flows.place.rights import refusal
 from tui import contents
 from tui.drafts import named
-from tui.screens.settings.form import Kept
+from tui.screens.settings.form import Kept, fault_of
 from tui.screens.split import SplitScreen
-from tui.screens.talk.previews import colours_of, label_parts
+from tui.screens.talk.previews import colours_of, first_left, label_parts
 from tui.text import Part, folded, safe
 from tui.texts import Texts, item
 from tui.widgets.lines import Item, Lines, sequence
@@ -136,6 +139,25 @@ class Composing(SplitScreen):
         if self.svc.drafts is not None:
             self.svc.drafts.keep(self._draft("body"), "")
 
+    def queue_new(
+        self, endpoint: Endpoint[Any], body: type[msgspec.Struct], values: Mapping[str, Any]
+    ) -> None:
+        """Leave the form and queue what is written in it; the draft goes once that is in the outbox."""
+        if not self.value(self.TITLE).strip():
+            article = "an" if self.NOUN[:1] in "aeiou" else "a"
+            self.say(f"{article} {self.NOUN} needs a {self.TITLE}", "warn")
+            return
+        why = fault_of(body, values)
+        if why:
+            self.say(why, "bad")
+            return
+        svc, repo = self.svc, self.repo
+        self.app.pop_screen()
+        svc.queue(
+            lambda sending: sending.put(endpoint, body(**values), None, about=repo.full_name, id=repo.id),
+            self.forget,
+        )
+
     # --- rows that several forms have
 
     def title_field(self) -> tuple[str, tuple[Part, ...], Callable[[], None]]:
@@ -160,8 +182,7 @@ class Composing(SplitScreen):
         return name, (value,), lambda: self._choose_people(member, operation)
 
     def label_dots(self) -> list[Part]:
-        labels = label_parts(self.names("labels"), colours_of(self._labels))
-        return [(labels[0][0].lstrip(), labels[0][1]), *labels[1:]] if labels else []
+        return first_left(label_parts(self.names("labels"), colours_of(self._labels)))
 
     def author_parts(self) -> list[Part]:
         """Who writes it, its labels, and for whom it is."""

@@ -15,7 +15,7 @@ from tui.filters import STATES, Kind, complete, parse
 from tui.listed import ListedIssue, ListedProposal
 from tui.screens.proposal.words import checks_of, state_of, verdicts_of
 from tui.screens.split import SPLIT_ACTIONS, Split
-from tui.screens.talk.previews import SIGNS, Colours, colours_of, label_parts, preview_talk
+from tui.screens.talk.previews import SIGNS, Colours, colours_of, first_left, label_parts, preview_talk
 from tui.text import Part, ago, brief, safe
 from tui.widgets.lines import Item, Lines
 from tui.widgets.made import Made
@@ -30,11 +30,6 @@ SHORT = 90  # columns below which rows say things in short
 def _folded(names: Sequence[str], colours: Colours) -> list[Part]:
     """The first label, and the number of further ones."""
     return [*label_parts(names[:1], colours), (f"+{len(names) - 1}" if len(names) > 1 else "", "dim")]
-
-
-def _first_left(parts: list[Part]) -> list[Part]:
-    """The parts without blanks at the beginning."""
-    return [(parts[0][0].lstrip(), parts[0][1]), *parts[1:]] if parts else []
 
 
 def _sign(words: str) -> str:
@@ -152,7 +147,7 @@ class Issues(Split):
         if self.two_lines:
             blanks = " " * (len(str(item.number)) + 4)
             below: list[Part] = [(blanks, "text")]
-            below += _first_left(label_parts(names, self._labelled[1]))
+            below += first_left(label_parts(names, self._labelled[1]))
             below += [(f"{'  ' if names else ''}@{safe(item.author.handle or '?')}", "person")]
             below += [(f"  → @{safe(person.handle or '?')}", "person") for person in item.assignees]
             below += [(f"  {words}", role) for words, role in (check, verdict) if words]

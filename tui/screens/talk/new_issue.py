@@ -10,7 +10,6 @@ from localstore.core.model.repo import Repo
 from svc.flows.templates import Template
 from tui import contents
 from tui.actions import Action
-from tui.screens.settings.form import fault_of
 from tui.screens.split import SPLIT_ACTIONS
 from tui.screens.talk.composing import Composing
 from tui.text import Part, safe
@@ -84,20 +83,5 @@ class NewIssue(Composing):
         self.app.push_screen(Choose("begin with", items, chosen))
 
     def do_send(self) -> None:
-        """Queue the issue; the draft goes once it is in the outbox."""
-        values = self.written()
-        if not self.value("title").strip():
-            self.say("an issue needs a title", "warn")
-            return
-        why = fault_of(IssueCreate, values)
-        if why:
-            self.say(why, "bad")
-            return
-        svc, repo = self.svc, self.repo
-        self.app.pop_screen()
-        svc.queue(
-            lambda sending: sending.put(
-                issues.CREATE, IssueCreate(**values), None, about=repo.full_name, id=repo.id
-            ),
-            self.forget,
-        )
+        """Queue the issue."""
+        self.queue_new(issues.CREATE, IssueCreate, self.written())

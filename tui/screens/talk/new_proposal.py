@@ -8,7 +8,6 @@ from localstore.core.model.collaboration import proposal as proposals
 from localstore.core.model.collaboration.proposal import ProposalCreate
 from localstore.core.model.repo import Repo
 from tui.actions import Action
-from tui.screens.settings.form import fault_of
 from tui.screens.split import SPLIT_ACTIONS
 from tui.screens.talk.composing import Composing
 from tui.text import Part, safe
@@ -69,20 +68,6 @@ class NewProposal(Composing):
         self.app.push_screen(Choose("branch that it is for", items, lambda name: self.put("base", name)))
 
     def do_send(self) -> None:
-        """Queue the proposal; the draft goes once it is in the outbox."""
+        """Queue the proposal."""
         values = {**self.written(), "head": self._head, "base": self._base}
-        if not self.value("title").strip():
-            self.say("a proposal needs a title", "warn")
-            return
-        why = fault_of(ProposalCreate, values)
-        if why:
-            self.say(why, "bad")
-            return
-        svc, repo = self.svc, self.repo
-        self.app.pop_screen()
-        svc.queue(
-            lambda sending: sending.put(
-                proposals.CREATE, ProposalCreate(**values), None, about=repo.full_name, id=repo.id
-            ),
-            self.forget,
-        )
+        self.queue_new(proposals.CREATE, ProposalCreate, values)

@@ -42,6 +42,11 @@ def label_parts(names: Sequence[str], colours: Colours) -> list[Part]:
     return parts
 
 
+def first_left(parts: Sequence[Part]) -> list[Part]:
+    """The parts without blanks at the beginning."""
+    return [(parts[0][0].lstrip(), parts[0][1]), *parts[1:]] if parts else []
+
+
 def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: int) -> None:
     """Preview an issue or a proposal, and then its comments. `kind`: issue or proposal."""
     svc = panes.front.svc
@@ -140,9 +145,8 @@ def _opened(item: Issue | Proposal, now: float) -> list[Part]:
 
 
 def _labels(item: Issue | Proposal, width: int, colours: Colours) -> list[Line]:
-    dots = label_parts([label.name for label in item.labels], colours)
-    labels = [(dots[0][0].lstrip(), dots[0][1]), *dots[1:]] if dots else []
+    labels = first_left(label_parts([label.name for label in item.labels], colours))
     people = [
-        (f"{'  ' if dots else ''}→ @{safe(person.handle or '?')}", "person") for person in item.assignees
+        (f"{'  ' if labels else ''}→ @{safe(person.handle or '?')}", "person") for person in item.assignees
     ]
     return folded([*labels, *people], width) if labels or people else []

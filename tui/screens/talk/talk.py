@@ -22,7 +22,7 @@ from tui import contents
 from tui.drafts import named
 from tui.screens.base import THREE_PANES, Base
 from tui.screens.facts import FACTS, Facts, fact_rows
-from tui.screens.talk.previews import colours_of, label_parts
+from tui.screens.talk.previews import colours_of, first_left, label_parts
 from tui.text import Part, ago, safe
 from tui.texts import Texts
 from tui.widgets.lines import Item, sequence
@@ -74,10 +74,7 @@ class Talk(Base):
         now = self.svc.clock()
         cached = self.svc.client.known(contents.labels(self.repo.id))
         colours = colours_of(cached[0]) if cached is not None else {}
-        names = [label.name for label in subject.labels]
-        labels = [part for name in names for part in label_parts([name], colours)]
-        if labels:
-            labels[0] = (labels[0][0].lstrip(), labels[0][1])
+        labels = first_left(label_parts([label.name for label in subject.labels], colours))
         people = "  ".join(f"@{safe(person.handle or '?')}" for person in subject.assignees)
         opened: tuple[Part, ...] = (
             (f"@{safe(subject.author.handle or '?')} ", "person"),
