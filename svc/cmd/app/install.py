@@ -95,7 +95,9 @@ def uninstall(ctx: Ctx, id: Id) -> None:
     apps = apps_of(ctx)
     app = apps.find(id, ctx.obj.folder)
     if app.id not in {recorded.id for recorded in apps.all()}:
-        raise AppMissing(f"no app is recorded in {terminal_safe(app.folder)}, so there is nothing to uninstall")
+        raise AppMissing(
+            f"no app is recorded in {terminal_safe(app.folder)}, so there is nothing to uninstall"
+        )
     what = f"its folder {terminal_safe(app.folder)}" if app.installed else "what svc knows of it"
     ctx.confirm(f"Uninstalling {app.id} removes {what}")
     stop(apps, app)

@@ -329,7 +329,10 @@ def test_a_model_is_downloaded_by_a_process_that_goes_on(machines: dict[str, Mac
         assert verified == {"name": "small:latest", "intact": True, "damaged": []}
         assert ann.invoke("model_download", {"name": "lost"}).success
         models = Models(llm_home(os.environ))
-        until(lambda: background.state_of(ann.home.root, parse("lost"), models).state == "failed", "the pull failed")
+        until(
+            lambda: background.state_of(ann.home.root, parse("lost"), models).state == "failed",
+            "the pull failed",
+        )
         cancelled = wrapped(ann.invoke("model_cancel", {"name": "lost"}))["data"]
         assert (cancelled["state"], cancelled["pid"]) == ("failed", None)
         assert "has no model 'lost'" in cancelled["detail"]
