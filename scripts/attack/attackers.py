@@ -184,15 +184,18 @@ def edits(count: int, pause: float) -> Work:
 # --- heavy reads
 
 
-def reads(histories: Callable[[], list[Files]], *paths: str) -> Work:
+def reads(histories: Callable[[], list[Files]], *paths: str, hidden: str | None = None) -> Work:
     """Seal a history in public, then have twelve guests read these paths of it. In a path, {0} is the first
-    seal and {1} the last one."""
+    seal and {1} the last one. `hidden`: a file that the guests do not see."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         until = Until(seconds, stop)
         with Person(url, source, visibility="public") as person:
             person.http.timeout = httpx.Timeout(120)
             seals = [person.repo.seal(files)[0] for files in histories()]
+            if hidden is not None:
+                rule = {"path": hidden, "visibility": "private"}
+                person.http.put(f"{person.repo.url}/paths", json=rule).raise_for_status()
             asked = [f"{person.repo.url}/{path.format(seals[0], seals[-1])}" for path in paths]
             as_guests(url, source, asked, until, begun)
 
@@ -363,6 +366,13 @@ ATTACKS: dict[str, Attack] = {
     "compare, 60,000 files": Attack(reads(many_files(60_000), OTHER), warm_up=None),
     "archive, 60,000 files": Attack(reads(many_files(60_000), "archive/{1}.tar.gz"), warm_up=None),
     "history pack, 60,000 files": Attack(reads(many_files(60_000), "history-pack?from={1}"), warm_up=None),
+    "tree, 60,000 files": Attack(reads(many_files(60_000), "tree/{1}?recursive=true"), warm_up=None),
+    "directory, a filtered view": Attack(reads(many_files(60_000), "tree/{1}", hidden="d0/f1"), warm_up=None),
+    "artifacts, 60,000 files": Attack(reads(many_files(60_000), "seals/{1}/artifacts"), warm_up=None),
+    "proof, 60,000 files": Attack(reads(many_files(60_000), "tree/{1}/proof"), warm_up=None),
+    "proof, a filtered view": Attack(
+        reads(many_files(60_000), "tree/{1}/proof", hidden="d0/f1"), warm_up=None
+    ),
     "merge, texts of many lines": Attack(merges(long_text, lines_changed, 100), warm_up=None),
     "merge, random texts": Attack(merges(lambda _: random_lines(), random_lines, 6), warm_up=None),
     "bodies in segments": Attack(drips(32, 2)),

@@ -13,6 +13,7 @@ async def page(view: View, seal_id: str, query: PageQuery) -> Page[Artifact]:
     """The files of a seal that are not text, by path"""
     size, (after,) = page_size(query.limit), Cursor.read(query.cursor, "")
     seal = await sealed.seal(view, seal_id)
+    view.node.streams.require(view.payer)
     items: list[Artifact] = []
     async for path, file in sealed.files(view, seal.root):
         if file.kind not in ("blob", "chunked") or path <= after:

@@ -42,6 +42,7 @@ WRONG_CURSOR = "this cursor does not belong to this list; start again without it
 PUBLIC_SECONDS = 60  # for which a cache may serve public bytes without asking again
 BEGINNINGS = 1024  # root seals and merges whose trees one page of a path's log may read
 SEARCHED = (1024, 16_384, walks.ALL_STEPS)  # first parents that a search for a path goes back by
+LISTED_AT_ONCE, LISTED_BYTES = 1000, 500  # files for which memory is reserved together; bytes of one
 LOOKED_AT = 64  # candidates whose merges are read together
 _SNIFFED = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -363,8 +364,14 @@ async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
     path = path.strip("/")
     if path:
         check_path(path)
+    if recursive or view.policy is not None:  # which walk whole trees
+        view.node.streams.require(view.payer)
+    listed: list[TreeFile] = []
     if recursive:
-        listed = [wire_entry(full, file) async for full, file in sealed.files(view, row.root, path)]
+        async for full, file in sealed.files(view, row.root, path):
+            if len(listed) % LISTED_AT_ONCE == 0:
+                await view.lease.wait(LISTED_AT_ONCE * LISTED_BYTES)
+            listed.append(wire_entry(full, file))
     else:
         listed = [
             TreeFile(path=join(path, child.name), kind=child.kind, blake3=child.digest.hex(), size=child.size)

@@ -12,6 +12,7 @@ from localstore.core.errors import NotFound
 from localstore.core.storage import chunks as kernel
 from localstore.core.tree.build import parent_of, with_ancestors
 from localstore.core.tree.directory import Kind, join
+from localstore.core.tree.drive import Steps
 from localstore.core.tree.proof import framed
 from relay.caller import View
 from relay.domain.history import history, sealed
@@ -21,10 +22,14 @@ from relay.http.buffers import BEGUN_PATIENCE
 from relay.http.routing import Reply
 from relay.memory import trees
 from relay.memory.named import Key, Named
+from relay.memory.streams import Step
 
-AT_ONCE = 256  # directories read together
+AHEAD = 64  # next directories that are read together
+SLICE = 0.02  # seconds of the processor that one turn takes, about
+DIRECTORIES_AT_ONCE, DIRECTORY_BYTES = 10_000, 200  # visible ones for which memory is reserved; bytes of one
 NAMED_MOST = 500_000  # files of a tree whose digests are kept between requests
 NAMED_AT_ONCE, NAMED_BYTES = 10_000, 130  # digests for which memory is reserved together; bytes of one
+Visible = Callable[[str, Kind], bool]
 
 
 async def proof(view: View, sha: str) -> Reply:
@@ -35,45 +40,73 @@ async def proof(view: View, sha: str) -> Reply:
     """
     row = await sealed.seal(view, sha)
     sealed.require_plaintext(view)
+    view.node.streams.require(view.payer)
     visible = await _visible(view, row.root)
     _, key = await sealed.tree_key(view, row)
-    load = view.node.objects.read_many
-    loaded: dict[bytes, bytes] = {}
-
-    async def stream() -> AsyncIterator[bytes]:
-        level = {"": row.root} if row.root != tree.EMPTY_ROOT else {}
-        while level:
-            below: dict[str, bytes] = {}
-            paths = sorted(level)
-            for start in range(0, len(paths), AT_ONCE):
-                lot = paths[start : start + AT_ONCE]
-                raws = await view.node.objects.read_many([level[path] for path in lot])
-                for path in lot:
-                    directory = tree.decode(raws[level[path]])
-                    as_signed = await trees.drive(tree.signed_children(directory, loaded), load)
-                    filtered = tree.filtered(as_signed, path, key, visible)
-                    names = {child.name for child in filtered.children if child.kind == "dir"}
-                    below |= {
-                        join(path, child.name): child.digest
-                        for child in directory.children
-                        if child.name in names
-                    }
-                    yield framed(tree.encode(filtered))
-                await asyncio.sleep(0)  # others have a turn: this may go on for many directories
-            level = below
-
     headers = {"cache-control": history.caching(view)}
-    return Reply(stream=stream(), content_type=BYTES, headers=headers)
+    return Reply(stream=_Proof(view, row.root, key, visible).stream(), content_type=BYTES, headers=headers)
 
 
-async def _visible(view: View, root: bytes) -> Callable[[str, Kind], bool]:
+class _Proof:
+    """The directories of a tree as the caller sees them, level by level. They are made in turns."""
+
+    def __init__(self, view: View, root: bytes, key: bytes, visible: Visible) -> None:
+        self._view, self._key, self._visible = view, key, visible
+        self._reader = sealed.DirectoryReader(view)
+        self._digested: dict[bytes, bytes] = {}
+        self._level = {"": root} if root != tree.EMPTY_ROOT else {}  # path → digest
+        self._below: dict[str, bytes] = {}  # of the next level
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        while self._level:
+            paths = sorted(self._level, reverse=True)
+            while paths:
+                async with self._view.node.streams.turn(self._view.payer, self._view.lease) as step:
+                    data = await self._frame_some(paths, step)
+                yield data
+            self._level, self._below = self._below, {}
+
+    async def _frame_some(self, paths: list[str], step: Step) -> bytes:
+        """The last of these directories, framed, as many as one turn has time for. They leave `paths`."""
+        parts: list[bytes] = []
+        load = self._view.node.objects.read_many
+        with trees.work_on_trees() as work:
+            while paths and work.seconds < SLICE:
+                path = paths.pop()
+                ahead = [self._level[each] for each in reversed(paths[-AHEAD:])]
+                raw = await self._reader.read(self._level[path], ahead)
+                steps = self._frame(path, raw)
+                parts.append(await trees.drive(steps, load, len(raw) // trees.ENTRY))
+        step.seconds += work.seconds
+        return b"".join(parts)
+
+    def _frame(self, path: str, raw: bytes) -> Steps[bytes]:
+        """The directory at `path` as the caller sees it, framed. Its visible directories belong to the next
+        level."""
+        directory = tree.decode(raw)
+        as_signed = yield from tree.signed_children(directory, self._digested)
+        filtered = tree.filtered(as_signed, path, self._key, self._visible)
+        names = {child.name for child in filtered.children if child.kind == "dir"}
+        self._below |= {
+            join(path, child.name): child.digest for child in directory.children if child.name in names
+        }
+        return framed(tree.encode(filtered))
+
+
+async def _visible(view: View, root: bytes) -> Visible:
     """A function that tells whether the caller sees a path of this tree. A directory known by entry digests
     only is visible in whole views alone: its digests are needed to compute the digest of the next tree."""
     if view.policy is None:
         return lambda path, kind: True
-    files = {path async for path, _ in sealed.files(view, root)}
-    directories = with_ancestors(map(parent_of, files)) if files else {""}
-    return lambda path, kind: path in directories if kind == "dir" else path in files
+    directories: set[str] = set()
+    reserved = 0
+    async for path, _ in sealed.files(view, root):
+        if (above := parent_of(path)) not in directories:
+            directories |= with_ancestors([above])
+            if len(directories) > reserved:
+                await view.lease.wait(DIRECTORIES_AT_ONCE * DIRECTORY_BYTES, BEGUN_PATIENCE)
+                reserved += DIRECTORIES_AT_ONCE
+    return lambda path, kind: path in directories if kind == "dir" else view.sees(path)
 
 
 async def require_named(view: View, at: str | None, digests: Collection[bytes]) -> None:
@@ -110,6 +143,7 @@ async def require_named(view: View, at: str | None, digests: Collection[bytes]) 
 async def _collect_named(view: View, key: Key, digests: Collection[bytes]) -> tuple[Named, set[bytes]]:
     """(named, others): the digests that the caller's view of a tree names, and those of `digests` that are
     not among its files. `named` is cached for the next request unless the tree is very large."""
+    view.node.streams.require(view.payer)
     unnamed, large = set(digests), set()
     names: list[bytes] | None = []
     held = 0

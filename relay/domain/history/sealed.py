@@ -6,6 +6,7 @@ Paths that are missing, hidden or of another kind get the same answer: not found
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -34,7 +35,8 @@ from relay.memory import trees
 
 BATCH_BYTES = 1 * MIB  # file content read at once while many files are streamed
 BATCH_FILES = 256
-TURN = 1000  # files of a walk before the event loop serves other requests
+TURN = 1000  # entries of a walk that one turn goes through
+WALKED = 5e-6  # seconds of the processor that an entry of a walk takes, about
 AHEAD_BYTES = 4 * MIB  # of directories that are read together
 DECODED = 8  # bytes in memory for each byte of a directory
 AHEAD = 64  # next entries of the walk that are searched for directories to read together
@@ -169,7 +171,7 @@ async def _filter_child(view: View, policy: Policy, above: str, child: Child) ->
     if policy.sees_all_below(path):
         return child
     size, some = 0, False
-    async for _, file in _walk(view, path, [child]):
+    async for _, file in _walk_in_turns(view, path, [child]):
         size, some = size + file.size, True
     return Child(child.name, child.kind, child.digest, size) if some else None
 
@@ -200,7 +202,8 @@ async def changes_in_turn(
 
 
 async def files(view: View, root: bytes, prefix: str = "") -> AsyncGenerator[tuple[str, TreeEntry], None]:
-    """Yields (path, file) of every file at or below `prefix` that the caller sees, in the order of paths."""
+    """Yields (path, file) of every file at or below `prefix` that the caller sees, in the order of paths. The
+    tree is walked in the caller's turns and on their budget."""
     above, _, name = prefix.rpartition("/")
     require_plaintext(view)
     if not prefix:
@@ -209,38 +212,85 @@ async def files(view: View, root: bytes, prefix: str = "") -> AsyncGenerator[tup
         top = [child for child in await children(view, root, above) if child.name == name]
         if not top:
             raise NotFound
-    async for item in _walk(view, prefix, top):
+    async for item in _walk_in_turns(view, prefix, top):
         yield item
 
 
-async def _walk(view: View, prefix: str, top: Iterable[Child]) -> AsyncIterator[tuple[str, TreeEntry]]:
-    """Yields (path, file) of the files in the directory `top` at `prefix`. Memory holds the directories above
-    the current file and some of the next ones; large ones count against the caller's lease."""
+async def _walk_in_turns(
+    view: View, prefix: str, top: Sequence[Child]
+) -> AsyncGenerator[tuple[str, TreeEntry], None]:
+    """Yields what `_walk` does. A part of the walk is made in one turn, and yielded outside of it."""
+    if not top:
+        return
+    async with contextlib.aclosing(_walk(view, prefix, top)) as entries:
+        more = True
+        while more:
+            if view.lease.turn is not None:  # the caller's, who counts what the walk brings
+                files, more = await _take(entries)
+            else:
+                async with view.node.streams.turn(view.payer, view.lease) as step:
+                    files, more = await _take(entries)
+                    step.seconds += (TURN if more else len(files)) * WALKED
+            for item in files:
+                yield item
+
+
+async def _take(
+    entries: AsyncIterator[tuple[str, TreeEntry] | None],
+) -> tuple[list[tuple[str, TreeEntry]], bool]:
+    """(the files among the next TURN entries of a walk, whether there may be more)."""
+    files, visited = [], 0
+    async for item in entries:
+        if item is not None:
+            files.append(item)
+        visited += 1
+        if visited == TURN:
+            return files, True
+    return files, False
+
+
+async def _walk(
+    view: View, prefix: str, top: Iterable[Child]
+) -> AsyncGenerator[tuple[str, TreeEntry] | None, None]:
+    """Yields (path, file) of the files in the directory `top` at `prefix`, and None for a hidden file and for
+    a directory. Memory holds the directories above the current file and some of the next ones."""
     policy = view.policy
     stack = [(prefix, child) for child in top]
-    met = held = 0
-    ready: dict[bytes, bytes] = {}
+    reader = DirectoryReader(view)
     while stack:
         path, child = stack.pop()
         if child.kind != "dir":
-            if view.sees(path):
-                yield path, child.entry
-            met += 1
-            if met % TURN == 0:
-                await asyncio.sleep(0)  # let other requests run: there may be a million files
+            yield (path, child.entry) if view.sees(path) else None
             continue
-        if child.digest not in ready:
-            ahead = [child.digest for _, child in stack[-AHEAD:] if child.kind == "dir"]
-            ready = await _read_directories(view, child.digest, ahead)
-        raw = ready[child.digest]
-        if len(raw) > trees.LARGE and len(raw) * DECODED > held:
-            more = len(raw) * DECODED - held
-            held += await view.lease.wait(more, BEGUN_PATIENCE)  # until the request ends
+        raw = await reader.read(
+            child.digest, [child.digest for _, child in stack[-AHEAD:] if child.kind == "dir"]
+        )
         below = (
             _list_reversed(raw) if len(raw) <= trees.LARGE else await asyncio.to_thread(_list_reversed, raw)
         )
         ways = [(join(path, inner.name), inner) for inner in below]
         stack += ways if policy is None else [way for way in ways if policy.may_see_below(way[0])]
+        yield None
+
+
+class DirectoryReader:
+    """Reads the directory objects of a walk, several at once. Large ones count against the caller's lease,
+    until the request ends."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._ready: dict[bytes, bytes] = {}
+        self._held = 0
+
+    async def read(self, digest: bytes, ahead: Sequence[bytes]) -> bytes:
+        """The bytes of a directory. `ahead`: those that the walk needs next."""
+        if digest not in self._ready:
+            self._ready = await _read_directories(self._view, digest, ahead)
+        raw = self._ready[digest]
+        needed = len(raw) * DECODED if len(raw) > trees.LARGE else 0
+        if needed > self._held:
+            self._held += await self._view.lease.wait(needed - self._held, BEGUN_PATIENCE)
+        return raw
 
 
 async def _read_directories(view: View, first: bytes, ahead: Iterable[bytes]) -> dict[bytes, bytes]:

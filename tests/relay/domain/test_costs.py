@@ -37,10 +37,10 @@ async def w(tmp_path: Path) -> AsyncIterator[World]:
         yield made
 
 
-async def flat(a: Device, count: int) -> str:
-    """A seal of many files in one directory."""
+async def flat(a: Device, count: int, above: str = "") -> str:
+    """A seal of many files in one directory: the root, or `above` with a slash at its end."""
     digest = await a.world.put(b"x")
-    changes = [SealChange(path=f"file-{n}", kind="text", digest=digest, size=1) for n in range(count)]
+    changes = [SealChange(path=f"{above}file-{n}", kind="text", digest=digest, size=1) for n in range(count)]
     made = await finalize(a, await prepare(a, None, TreeDelta(message="flat", changes=changes)))
     return made.items[-1].id
 

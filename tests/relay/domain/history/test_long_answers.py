@@ -7,17 +7,24 @@ import gzip
 import io
 import tarfile
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from localstore.core.errors import RateLimited
+from localstore.core.errors import NotFound, RateLimited
 from localstore.core.limits import COMPARE_FILES
-from localstore.core.model.history import CompareQuery
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.catalog.artifact import Artifact
+from localstore.core.model.history import CompareQuery, Tree
+from localstore.core.rights.policy import Policy
 from relay.caller import View
+from relay.domain.catalog import artifact
 from relay.domain.history.archive import archive
 from relay.domain.history.compare import compare
+from relay.domain.history.history import tree
 from relay.domain.history.history_pack import history_pack
+from relay.domain.history.proof import proof, require_named
 from relay.http.buffers import Buffers, Lease
 from relay.http.routing import Reply
 from relay.memory import workers
@@ -34,6 +41,23 @@ Asked = Callable[[View, str], Awaitable[Reply]]
 
 async def slice_of_history(view: View, seal_id: str) -> Reply:
     return await history_pack(view, seal_id, None, None)
+
+
+async def whole_tree(view: View, seal_id: str) -> Tree:
+    return await tree(view, seal_id, "", recursive=True)
+
+
+async def directory(view: View, seal_id: str) -> Tree:
+    return await tree(view, seal_id, "", recursive=False)
+
+
+async def artifacts(view: View, seal_id: str) -> Page[Artifact]:
+    return await artifact.page(view, seal_id, PageQuery())
+
+
+async def named(view: View, seal_id: str) -> None:
+    with pytest.raises(NotFound):
+        await require_named(view, seal_id, [bytes(32)])
 
 
 class Full(Buffers):
@@ -92,6 +116,40 @@ async def test_it_counts_on_the_budget_of_who_reads(w: World, asked: Asked) -> N
     with pytest.raises(RateLimited):
         await asked(a.view, head)
     assert await read(await asked(b.view, head))
+
+
+@pytest.mark.parametrize("hides", [False, True])
+@pytest.mark.parametrize("asked", [whole_tree, directory, artifacts, proof, named])
+async def test_who_walks_a_whole_tree_does_it_on_their_budget(
+    w: World, asked: Callable[[View, str], Awaitable[object]], hides: bool
+) -> None:
+    if not hides and asked in (directory, named):
+        return  # which walk nothing then
+    a = await w.device()
+    head = await flat(a, FILES, "below/")
+    view = replace(a.view, policy=Policy(1, {"below/file-0": "private"}) if hides else None)
+    before = left(view)
+    answer = await asked(view, head)
+    if isinstance(answer, Reply):
+        await read(answer)
+    assert left(view) < before
+    w.node.share.spent(view.payer, 10 * WORK.burst)
+    if hides:
+        view = replace(view, policy=Policy(2, {"below/file-0": "private"}))  # nothing of it is known yet
+    with pytest.raises(RateLimited):
+        await asked(view, head)
+
+
+async def test_a_proof_waits_for_the_turns_of_others(w: World) -> None:
+    a = await w.device()
+    reply = await proof(a.view, await flat(a, FILES))
+    async with asyncio.timeout(PATIENCE):
+        async with w.node.streams.turn("b", unlimited()):
+            reading = asyncio.create_task(read(reply))
+            while a.view.payer not in w.node.streams._turns._waiting:
+                await asyncio.sleep(0)
+            assert not reading.done()
+        assert await reading
 
 
 async def test_an_archive_that_has_begun_goes_on_when_the_budget_is_used_up(w: World) -> None:
