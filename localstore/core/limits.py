@@ -77,6 +77,13 @@ LAUNCH_SECONDS = 3600  # until an app must be ready
 LLM_BODY = 64 * MIB  # one request of the local LLM server, with its pictures; blobs are streamed
 LLM_REQUESTS = 256  # of the local LLM server that wait or are answered at once
 
+# --- documents
+DOCUMENTS, DOCUMENTS_BYTES = 1000, 64 * MIB  # of an account; bytes: operations of all of them, as stored
+DOCUMENT_BYTES, DOCUMENT_PARTS, DOCUMENT_DEPTH = MIB, 20_000, 32  # content of one: JSON, values, levels
+DOCUMENT_KEY_BYTES, DOCUMENT_TITLE_CHARS = 1024, 200  # name of a member of the content; title
+DOCUMENT_STATE_BYTES = 16 * MIB  # operations of one document, as stored
+DOCUMENT_UPDATES = 500  # updates that become one snapshot; as many before it stay, for edits that began there
+
 # --- runs and checks
 CHECK_NAME_CHARS, RUN_SUMMARY_CHARS, DETAILS_URL_CHARS = 100, 4000, 2000
 SEAL_CHECKS, SEAL_RUNS = 250, 2000  # names of checks on one seal; their attempts, all told
