@@ -11,7 +11,8 @@ from localstore.core.model.base import Sent
 class ActForm(Sent, frozen=True):
     """`act`: a name of `acts.ACTS`; a button may add what it is about behind a space. `key`: one for each
     form that was shown, so that sending it twice does it once. The others: what was typed; each act reads
-    its own. `n`: of an issue or proposal, `comment`, `thread`: within it."""
+    its own. `n`: of an issue or proposal, `comment`, `thread`: within it. `path`, `side`, `start`, `end`:
+    lines of a proposal, and `suggestion`, if `suggest` is ticked, the lines for their place."""
 
     act: str = ""
     key: str = ""
@@ -25,6 +26,14 @@ class ActForm(Sent, frozen=True):
     role: str = ""
     verdict: str = ""
     seal: str = ""
+    path: str = ""
+    side: str = ""
+    start: str = ""
+    end: str = ""
+    suggest: str = ""
+    suggestion: str = ""
+    head: str = ""
+    base: str = ""
     name: str = ""
     confirm: str = ""
     branch: str = ""

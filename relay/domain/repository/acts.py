@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from localstore.core.errors import Invalid
 from localstore.core.model.collaboration.access import AccessRequestCreate
 from localstore.core.model.collaboration.issue import CommentBody, IssueCreate, IssuePatch, Reason
-from localstore.core.model.collaboration.proposal import ProposalPatch
+from localstore.core.model.collaboration.proposal import ProposalCreate, ProposalPatch
 from localstore.core.model.collaboration.review import ReviewCreate
-from localstore.core.model.collaboration.thread import ThreadComment, ThreadPatch
+from localstore.core.model.collaboration.thread import ThreadComment, ThreadCreate, ThreadPatch
 from localstore.core.model.repo import ForkCreate
+from localstore.core.numbers import whole_number
 from localstore.core.validation import checked
 from relay.caller import Caller, View
 from relay.domain.access import request as requests
@@ -44,6 +46,20 @@ class Act:
 async def _create_issue(view: View, place: Place, form: ActForm) -> str:
     body = IssueCreate(form.title.strip(), lines(form.text), names(form.labels), names(form.handle))
     created = await issues.create(view, checked(body))
+    return place.tab("issues", n=created.number)
+
+
+async def _create_proposal(view: View, place: Place, form: ActForm) -> str:
+    body = ProposalCreate(
+        form.head.strip(),
+        form.base.strip(),
+        form.title.strip(),
+        lines(form.text),
+        draft=form.about == "draft",
+        labels=names(form.labels),
+        reviewers=names(form.handle),
+    )
+    created = await proposals.create(view, checked(body))
     return place.tab("issues", n=created.number)
 
 
@@ -110,6 +126,29 @@ async def _review(view: View, place: Place, form: ActForm) -> str:
 
 async def _dismiss_review(view: View, place: Place, form: ActForm) -> None:
     await reviews.dismiss(view, form.n, form.about)
+
+
+async def _create_thread(view: View, place: Place, form: ActForm) -> str:
+    body = ThreadCreate(
+        form.path,
+        _line_number(form.start, "start"),
+        _line_number(form.end or form.start, "end"),
+        form.seal,
+        lines(form.text),
+        form.side,  # type: ignore[arg-type]  # checked
+        lines(form.suggestion) if form.suggest else None,
+        draft=form.about == "draft",
+    )
+    thread = await threads.create(view, form.n, checked(body))
+    return f"{place.tab('issues', n=form.n, view='files')}#thread-{thread.id}"
+
+
+def _line_number(typed: str, field: str) -> int:
+    """The number of a line. Raises Invalid for other text."""
+    number = whole_number(typed.strip(), 9)
+    if number is None:
+        raise Invalid("the number of a line is a whole number from 1 on", pointer=f"/{field}")
+    return number
 
 
 async def _answer(view: View, place: Place, form: ActForm) -> None:
@@ -180,6 +219,7 @@ ACTS: dict[str, Act] = {
     "issue.reopen": Act("issue.update", partial(_reopen, _ISSUE)),
     "issue.assign": Act("issue.update", partial(_assign, _ISSUE)),
     "issue.label": Act("issue.label", partial(_label, _ISSUE)),
+    "proposal.create": Act("proposal.create", _create_proposal),
     "proposal.edit": Act("proposal.update", partial(_edit, _PROPOSAL)),
     "proposal.close": Act("proposal.update", _close_proposal),
     "proposal.reopen": Act("proposal.update", partial(_reopen, _PROPOSAL)),
@@ -189,6 +229,7 @@ ACTS: dict[str, Act] = {
     "proposal.reviewers": Act("proposal.update", _ask_for_review),
     "review.create": Act("review.create", _review),
     "review.dismiss": Act("review.dismiss", _dismiss_review),
+    "thread.create": Act("thread.create", _create_thread),
     "thread.comment": Act("thread.comment", _answer),
     "thread.resolve": Act("thread.resolve", _resolve),
     "comment.create": Act("comment.create", _create_comment),

@@ -11,7 +11,7 @@ from typing import Literal
 from localstore.core.errors import Invalid, NotFound, NotText, PathInvalid, TooLarge
 from localstore.core.model.collaboration.issue import Comment
 from localstore.core.model.collaboration.proposal import Proposal
-from localstore.core.model.collaboration.thread import Thread, ThreadQuery
+from localstore.core.model.collaboration.thread import Side, Thread, ThreadQuery
 from localstore.core.model.history import BlameRange, ChangedFile, Compare, CompareQuery
 from relay.domain.history import blame as blames
 from relay.domain.history import compare, history, sealed
@@ -22,6 +22,7 @@ from relay.domain.repository.place import Place
 from relay.domain.repository.talk import Text, text
 
 THREADS, COMMENTS = 50, 20  # of one page; of one thread
+SUGGESTED = 200  # lines that the form of a new thread repeats for a suggestion
 REFUSED = "You may not see it here, or this node does not offer it."
 UNKNOWN = "There is no such branch, tag or seal here."
 ANOTHER = "This page belongs to another comparison; start again at the first one."
@@ -40,6 +41,18 @@ class RenderedThread:
 
 
 @dataclass(slots=True)
+class NewThread:
+    """Lines on which the reader begins a thread. `text`: these lines as the page shows them; None if it does
+    not show them all."""
+
+    path: str
+    side: Side
+    start: int
+    end: int
+    text: str | None = None
+
+
+@dataclass(slots=True)
 class DiffLine:
     """One line of a difference. `old`, `new`: its line number on each side, None if that side lacks it."""
 
@@ -48,6 +61,7 @@ class DiffLine:
     old: int | None = None
     new: int | None = None
     threads: list[RenderedThread] = field(default_factory=list)
+    new_thread: NewThread | None = None
 
 
 @dataclass(slots=True)
@@ -79,11 +93,12 @@ class Comparison:
 
 @dataclass(slots=True)
 class ProposalFiles:
-    """The changes of a proposal. `elsewhere`: threads whose lines are not on this page. `more`: there are
-    further threads."""
+    """The changes of a proposal. `elsewhere`: threads whose lines are not on this page, and `new_thread` that
+    the reader begins on such lines. `more`: there are further threads."""
 
     comparison: Comparison
     elsewhere: list[RenderedThread] = field(default_factory=list)
+    new_thread: NewThread | None = None
     more: bool = False
 
 
@@ -157,9 +172,11 @@ async def _compare_seals(place: Place, base: str | None, head: str, cursor: str 
     return result
 
 
-async def of_proposal(place: Place, proposal: Proposal, cursor: str | None) -> ProposalFiles:
-    """The changes of the newest version of a proposal, each open thread below its lines. A reader who may not
-    see the comparison gets the threads only."""
+async def of_proposal(
+    place: Place, proposal: Proposal, cursor: str | None, new_thread: NewThread | None = None
+) -> ProposalFiles:
+    """The changes of the newest version of a proposal, each open thread below its lines, and also the one
+    that the reader begins. A reader who may not see the comparison gets the reason only."""
     if not place.may("history.compare"):
         return ProposalFiles(Comparison(reason=REFUSED))
     result = await _compare_seals(place, proposal.base_seal, proposal.head_seal, cursor)
@@ -167,7 +184,11 @@ async def of_proposal(place: Place, proposal: Proposal, cursor: str | None) -> P
         return ProposalFiles(result)
     page = await threads.page(place.view, str(proposal.number), ThreadQuery(limit=THREADS, state="open"))
     rendered = [await _render_thread(place, thread) for thread in page.items]
-    return ProposalFiles(result, _place_threads(result.files, rendered), page.next_cursor is not None)
+    lines = _lines_by_place(result.files)
+    files = ProposalFiles(result, _place_threads(lines, rendered), more=page.next_cursor is not None)
+    if new_thread is not None and not _place_new_thread(lines, new_thread):
+        files.new_thread = new_thread
+    return files
 
 
 async def _render_thread(place: Place, thread: Thread) -> RenderedThread:
@@ -176,16 +197,23 @@ async def _render_thread(place: Place, thread: Thread) -> RenderedThread:
     return RenderedThread(thread, comments, len(thread.comments) - len(first))
 
 
-def _place_threads(files: Sequence[Difference], threads: Sequence[RenderedThread]) -> list[RenderedThread]:
-    """Put each thread below the last of its lines. Returns the threads whose lines are in none of the
-    files."""
-    lines: dict[tuple[str, str, int], DiffLine] = {}
+_Lines = dict[tuple[Side, str, int], DiffLine]
+
+
+def _lines_by_place(files: Sequence[Difference]) -> _Lines:
+    """The lines of these files by side, path and number."""
+    lines: _Lines = {}
     for difference in files:
         for row in difference.rows:
             if row.old is not None:
                 lines["old", difference.file.old_path or difference.file.path, row.old] = row
             if row.new is not None:
                 lines["new", difference.file.path, row.new] = row
+    return lines
+
+
+def _place_threads(lines: _Lines, threads: Sequence[RenderedThread]) -> list[RenderedThread]:
+    """Put each thread below the last of its lines. Returns the threads whose lines are not among these."""
     elsewhere = []
     for entry in threads:
         where = entry.thread.place
@@ -195,6 +223,20 @@ def _place_threads(files: Sequence[Difference], threads: Sequence[RenderedThread
         else:
             line.threads.append(entry)
     return elsewhere
+
+
+def _place_new_thread(lines: _Lines, thread: NewThread) -> bool:
+    """Put the form of a new thread below its last line. Returns whether that line is among these."""
+    last = lines.get((thread.side, thread.path, thread.end))
+    if last is None:
+        return False
+    last.new_thread = thread
+    if thread.end - thread.start < SUGGESTED:
+        numbers = range(thread.start, thread.end + 1)
+        rows = [lines.get((thread.side, thread.path, number)) for number in numbers]
+        texts = [row.text[1:] for row in rows if row is not None]
+        thread.text = "\n".join(texts) if len(texts) == len(rows) else None
+    return True
 
 
 async def blame(position: Position) -> tuple[list[BlamedLine], str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from sanic.request import Request
@@ -18,8 +18,9 @@ from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.catalog.advisory import AdvisoryQuery
 from localstore.core.model.collaboration.issue import IssueQuery
 from localstore.core.model.collaboration.label import Label
-from localstore.core.model.collaboration.proposal import ProposalQuery
+from localstore.core.model.collaboration.proposal import Proposal, ProposalQuery
 from localstore.core.model.collaboration.run import RunQuery
+from localstore.core.model.collaboration.thread import LAST_LINE
 from localstore.core.model.history import CompareQuery
 from localstore.core.model.repo import RepoQuery
 from localstore.core.numbers import whole_number
@@ -34,18 +35,20 @@ from relay.domain.history import history
 from relay.domain.proposal import proposal
 from relay.domain.protection import protection
 from relay.domain.release import release as releases
-from relay.domain.repository import changes, code, forms, settings, talk
+from relay.domain.repository import changes, code, forms, settings, talk, waiting
+from relay.domain.repository import ref as refs
 from relay.domain.repository import repo as repos
 from relay.domain.repository.act_form import ActForm
 from relay.domain.repository.code import Position
 from relay.domain.repository.place import PREFIXES, Place, address_of, find
 from relay.http.routing import REPOSITORIES, Reply, route
-from relay.pages import HTML, moved, show, visit
+from relay.pages import HTML, moved, redirect, show, visit
 
 Tab = Literal["overview", "code", "issues", "workflows", "releases", "security", "insights", "settings"]
 FORM_REFUSALS = (401, 404, 409, 410, 413, 415, 422, 501, 503, 507)  # of the rules that forms call
 LABELS = 100  # that are offered
 ROWS = 30  # of a page of a list
+TITLE_CHARS = 256  # of a proposal
 START_ROWS = 30  # repositories of a list on the first page
 
 
@@ -75,6 +78,8 @@ class DevQuery(msgspec.Struct, frozen=True):
     search: str = ""
     comment: str = ""
     note: str = ""
+    side: Literal["old", "new"] = "new"
+    wait: Annotated[int, msgspec.Meta(ge=0, le=waiting.TIMES)] = 0
 
 
 async def public(caller: Caller, owner: str, name: str, request: Request) -> Reply:
@@ -209,6 +214,8 @@ async def _code(place: Place, query: DevQuery) -> Reply:
 
 async def _files(place: Place, query: DevQuery) -> Reply:
     position = await code.position(place, query.at or None, query.path)
+    if query.view == "push":
+        return _wait(place, query, "code", position is not None, place.tab("code"))
     if position is None:
         return _show(place, "empty", "code", here=None)
     if query.view == "history":
@@ -239,9 +246,13 @@ async def _is_folder(position: Position) -> bool:
 
 async def _issues(place: Place, query: DevQuery) -> Reply:
     if not query.n:
-        return await (_new_issue if query.view == "new" else _talks)(place, query)
+        if query.view == "new":
+            return await (_new_proposal if query.kind == "proposals" else _new_issue)(place, query)
+        return await _talks(place, query)
     if query.view == "edit":
         return await _edit(place, query)
+    if query.view == "merge":
+        return await _wait_for_merge(place, query)
     return await (_proposal_files if query.view == "files" else _talk)(place, query)
 
 
@@ -268,6 +279,43 @@ async def _new_issue(place: Place, query: DevQuery) -> Reply:
     return _show(place, "new_issue", "issues", all_labels=await _labels(place))
 
 
+async def _new_proposal(place: Place, query: DevQuery) -> Reply:
+    """The form of a proposal, once both branches are named, above what it would change."""
+    base = query.base or place.repo.default_branch
+    branches = await refs.page(place.view, "branch", None, code.BRANCHES)
+    comparison = None
+    title = ""
+    if query.head and place.may_act("proposal.create"):
+        compare = CompareQuery(base=base, head=query.head, cursor=query.cursor or None)
+        comparison = await changes.comparison(place, compare)
+        if comparison.changes is not None:
+            title = await _title_of(place, comparison.changes.head)
+    return _show(
+        place,
+        "new_proposal",
+        "issues",
+        base=base,
+        head=query.head,
+        branches=branches.items,
+        comparison=comparison,
+        title=title,
+    )
+
+
+async def _title_of(place: Place, seal_id: str) -> str:
+    """The first line of a seal's message; empty for a seal of another repository that is not here yet."""
+    try:
+        return (await history.seal(place.view, seal_id)).message.split("\n")[0][:TITLE_CHARS]
+    except NotFound:
+        return ""
+
+
+async def _wait_for_merge(place: Place, query: DevQuery) -> Reply:
+    subject = await _proposal(place, query)
+    onward = place.tab("issues", n=subject.number)
+    return _wait(place, query, "issues", subject.state != "open", onward, subject=subject)
+
+
 async def _talk(place: Place, query: DevQuery) -> Reply:
     labels = await _labels(place) if place.may_act("issue.label") else []
     return _show(place, "talk", "issues", talk=await talk.find(place, query.n), all_labels=labels)
@@ -289,6 +337,11 @@ async def _runs(place: Place, query: DevQuery) -> Reply:
 
 
 async def _releases(place: Place, query: DevQuery) -> Reply:
+    if query.view == "release":
+        newest = (await releases.page(place.view, PageQuery(limit=1))).items
+        version = newest[0].version if newest else ""
+        query = msgspec.structs.replace(query, note=query.note if query.wait else version)
+        return _wait(place, query, "releases", version != query.note, place.tab("releases"))
     page = await releases.page(place.view, PageQuery(limit=ROWS, cursor=query.cursor or None))
     rows = [(release, await talk.text(place, release.notes)) for release in page.items]
     return _show(place, "releases", "releases", releases=rows, cursor=page.next_cursor)
@@ -320,11 +373,20 @@ async def _compare(place: Place, query: DevQuery) -> Reply:
 
 
 async def _proposal_files(place: Place, query: DevQuery) -> Reply:
+    subject = await _proposal(place, query)
+    lines = code.marked(query.lines, LAST_LINE)
+    new_thread = None
+    if query.path and lines and place.may_act("thread.create"):
+        new_thread = changes.NewThread(query.path, query.side, lines[0], lines[-1])
+    files = await changes.of_proposal(place, subject, query.cursor or None, new_thread)
+    return _show(place, "proposal_files", "issues", subject=subject, files=files, cursor=query.cursor)
+
+
+async def _proposal(place: Place, query: DevQuery) -> Proposal:
+    """The proposal that the address names. Raises NotFound."""
     if whole_number(query.n, 9) is None:
         raise NotFound
-    subject = await proposal.get(place.view, query.n)
-    files = await changes.of_proposal(place, subject, query.cursor or None)
-    return _show(place, "proposal_files", "issues", subject=subject, files=files)
+    return await proposal.get(place.view, query.n)
 
 
 async def _settings(place: Place, query: DevQuery) -> Reply:
@@ -342,6 +404,15 @@ TABS: dict[str, Callable[[Place, DevQuery], Awaitable[Reply]]] = {
     "insights": _insights,
     "settings": _settings,
 }
+
+
+def _wait(place: Place, query: DevQuery, tab: Tab, happened: bool, onward: str, **values: Any) -> Reply:
+    """A page that names a command and, if asked to, waits for what it does: a page never signs."""
+    if happened:
+        return redirect(onward)
+    address = place.tab(tab, n=query.n, view=query.view, note=query.note)
+    values |= {"what": query.view, "query": query, "address": address, "waiting": waiting}
+    return waiting.refreshing(_show(place, "wait", tab, **values), address, query.wait)
 
 
 def _show(place: Place, template: str, tab: Tab, **values: Any) -> Reply:

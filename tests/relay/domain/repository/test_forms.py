@@ -17,10 +17,10 @@ from relay.base.clock import now_ms
 from relay.db.schema import tables
 from relay.domain.repository.acts import ACTS
 from tests.relay.auth.people import Browser
-from tests.relay.conftest import Relay
+from tests.relay.conftest import Account, Relay
 from tests.relay.domain.repository import test_pages
 from tests.relay.domain.repository.test_pages import at
-from tests.relay.histories import Repository, ok
+from tests.relay.histories import Repository, ok, own
 from tests.relay.world import name
 
 People = Callable[[], "Person"]
@@ -41,7 +41,8 @@ class Person(Browser):
         answer = self.get(address)
         assert answer.status_code == 200, (address, answer.text[:500])
         for form in re.findall(r"<form method=\"post\".*?</form>", answer.text, re.DOTALL):
-            values = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
+            ticked = re.sub(r'<input type="checkbox"(?![^>]* checked)[^>]*>', "", form)
+            values = dict(re.findall(r'name="(\w+)"[^>]*? value="([^"]*)"', ticked))
             buttons = re.findall(r'name="act" value="([^"]*)"', form)
             if act in map(html.unescape, buttons):
                 action = re.match(r'<form method="post" action="([^"]*)"', form)
@@ -182,6 +183,118 @@ def test_a_proposal_is_reviewed_and_its_threads_answered(
     assert "approved" in text and "<em>fine</em>" in text
     assert "because" in followed(one, one.submit(f"{here}&view=files", "thread.comment", text="because"))
     assert "because" not in followed(one, one.submit(f"{here}&view=files", "thread.resolve"))
+
+
+def test_a_thread_is_begun_on_a_range_of_lines(relay: Relay, mine: Repository, person: People) -> None:
+    subject = reviewed(relay, mine, person)
+    one = person()
+    grant(relay, mine, one, "read")
+    files = tab(mine, n=subject["n"], view="files")
+    text = one.get(files).text
+    assert 'id="new-thread"' not in text
+    links = [html.unescape(link) for link in re.findall(r'<td><a href="([^"]*)">', text)]
+    at_old, at_new = (
+        next(link for link in links if f"{side}&lines=2#" in link) for side in ("old", "src/a.py")
+    )
+    assert "return 2</code>" in one.get(at_old).text.partition('id="new-thread"')[0]
+    page = at_new.partition("#")[0].replace("lines=2", "lines=1-2")
+    typed = {"text": "both <i>lines</i>", "suggest": "on"}
+    assert "def first():\n    return 3</textarea>" in one.get(page).text
+    answer = one.submit(page, "thread.create", **typed, suggestion="def first():\r\n    return 4")
+    text = followed(one, answer)
+    threads = ok(mine.http.get(f"{mine.url}/proposals/{subject['n']}/threads"))["items"]
+    thread = next(thread for thread in threads if thread["id"] != subject["thread"])
+    assert (thread["path"], thread["start"], thread["end"], thread["side"]) == ("src/a.py", 1, 2, "new")
+    assert thread["suggestion"]["text"] == "def first():\n    return 4"
+    assert answer.headers["location"].endswith(f"#thread-{thread['id']}")
+    assert f'id="thread-{thread["id"]}"' in text
+    on_old = one.submit(at_old.partition("#")[0], "thread.create draft", text="it was two")
+    assert "Only you see this" in followed(one, on_old)
+    assert len(ok(mine.http.get(f"{mine.url}/proposals/{subject['n']}/threads"))["items"]) == 2
+
+
+def test_a_thread_on_lines_that_are_not_there_is_refused_with_what_was_typed(
+    relay: Relay, mine: Repository, person: People
+) -> None:
+    subject = reviewed(relay, mine, person)
+    one = person()
+    files = tab(mine, n=subject["n"], view="files")
+    for path, typed in (
+        ("src/a.py", {"end": "99"}),
+        ("src/a.py", {"start": "\u0661"}),
+        ("no.txt", {"end": "2"}),
+    ):
+        page = f"{files}&path={path}&lines=2"
+        answer = one.submit(page, "thread.create", text="my <words>", **typed)
+        assert (answer.status_code, "my &lt;words&gt;</textarea>" in answer.text) == (422, True), answer.text
+    assert "this page does not show the line" in one.get(f"{files}&path=no.txt&lines=9999999").text
+    assert 'id="new-thread"' not in Person(relay.url).get(f"{files}&path=src/a.py&lines=2").text
+
+
+def test_a_proposal_is_opened_after_its_changes_were_shown(mine: Repository, person: People) -> None:
+    mine.branch("side", str(mine.head()))
+    mine.seal({"new.txt": b"new <b>\n"}, branch="side", messages=["Bring <it>\n\nWhy."])
+    one = person()
+    text = one.get(tab(mine, kind="proposals")).text
+    assert "view=new" in text and "New proposal" in text
+    start = tab(mine, kind="proposals", view="new")
+    assert 'name="act"' not in one.get(start).text.partition('class="subject"')[2]
+    assert "There is no such branch" in one.get(f"{start}&head=nothing").text
+    assert "nothing to propose" in one.get(f"{start}&head=main").text
+    named = f"{start}&head=side"
+    assert "+new &lt;b&gt;" in one.get(named).text
+    assert 'value="Bring &lt;it&gt;"' in one.get(named).text
+    refused = one.submit(named, "proposal.create draft", title=" ", text="kept")
+    assert (refused.status_code, "kept</textarea>" in refused.text) == (422, True)
+    text = followed(one, one.submit(named, "proposal.create draft", title="Bring it", text="*Why*"))
+    assert "<em>Why</em>" in text and "draft" in text
+    proposal = ok(mine.http.get(f"{mine.url}/proposals/1"))
+    assert (proposal["title"], proposal["head"], proposal["base"]) == ("Bring it", "side", "main")
+    again = one.submit(named, "proposal.create", title="Again")
+    assert again.status_code == 409
+
+
+def test_a_page_waits_for_what_a_device_signs(mine: Repository, person: People) -> None:
+    mine.branch("side", str(mine.head()))
+    mine.seal({"new.txt": b"new\n"}, branch="side")
+    ok(mine.http.post(f"{mine.url}/proposals", json={"title": "Bring it", "head": "side", "base": "main"}))
+    one = person()
+    waits = tab(mine, n=1, view="merge")
+    assert html.escape(waits) in one.get(tab(mine, n=1)).text
+    first = one.get(waits)
+    assert "refresh" not in first.headers
+    assert f"svc pr merge 1 -R {mine.body['full_name']}" in first.text
+    assert one.get(f"{waits}&wait=1").headers["refresh"] == f"5; url={waits}&wait=2"
+    last = one.get(f"{waits}&wait=60")
+    assert ("refresh" in last.headers, "has not happened" in last.text) == (False, True)
+    assert one.get(f"{waits}&wait=61").status_code == 422
+    ok(mine.http.patch(f"{mine.url}/proposals/1", json={"state": "closed"}))
+    done = one.get(f"{waits}&wait=2")
+    assert (done.status_code, done.headers["location"]) == (303, tab(mine, n=1))
+
+
+def test_pages_wait_for_the_first_seal_and_for_a_release(
+    mine: Repository, account: Callable[..., Account], client: Callable[..., httpx.Client], person: People
+) -> None:
+    one, empty = person(), own(account, client, visibility="public")
+    push = f"{at(empty)}/dev?tab=code&view=push"
+    assert html.escape(push) in one.get(f"{at(empty)}/dev?tab=code").text
+    assert "refresh" in one.get(f"{push}&wait=1").headers
+    empty.seal({"a.txt": b"a\n"})
+    assert one.get(f"{push}&wait=2").headers["location"] == f"{at(empty)}/dev?tab=code"
+    release = f"{at(mine)}/dev?tab=releases"
+    for version in ("v1.0", "v1.1"):
+        onward = one.get(waiting_address(one, release))
+        assert onward.status_code == 200
+        body = {"version": version, "seal_id": mine.head(), "notes": ""}
+        ok(mine.http.post(f"{mine.url}/releases", json=body))
+        assert one.get(str(onward.url)).headers["location"] == release
+
+
+def waiting_address(person: Person, releases: str) -> str:
+    """The address at which the page of a new release waits."""
+    text = person.get(f"{releases}&view=release").text
+    return html.unescape(re.search(r'href="([^"]*wait=1)"', text)[1])  # type: ignore[index]
 
 
 def grant(relay: Relay, mine: Repository, one: Person, role: str) -> str:
