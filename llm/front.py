@@ -31,6 +31,8 @@ from llm.problem import Refused
 from llm.runners import Runner, Runners
 from localstore.core.errors import SvcError
 from localstore.core.limits import LLM_BODY, LLM_REQUESTS, in_words
+from localstore.disk_errors import FULL, disk_error
+from localstore.errors import DiskError
 from localstore.models.errors import ModelMissing
 from localstore.models.names import ModelName, parse
 from localstore.models.place import llm_home
@@ -111,6 +113,10 @@ class Front:
                     self.idle.used(self._open)
             except (Refused, SvcError) as error:
                 return self._refuse(request, error)
+            except OSError as error:
+                if error.errno not in FULL:
+                    raise
+                return self._refuse(request, disk_error(error, self.models.root))
 
         return answer
 
@@ -134,8 +140,7 @@ class Front:
 
     def _refuse(self, request: Request, error: Refused | SvcError) -> HTTPResponse:
         if isinstance(error, SvcError):
-            status = 404 if isinstance(error, ModelMissing) else 400
-            error = Refused(status, error.detail)
+            error = Refused(_status_of(error), error.detail)
         body: dict[str, Any] = {"error": error.sentence}
         if request.path.startswith("/v1/"):
             body = {
@@ -202,13 +207,26 @@ class Front:
             first = await anext(source)
             response = await request.respond(content_type=_NDJSON, headers=request.ctx.headers)
             await response.send(msgspec.json.encode(first) + b"\n")
-            try:
-                async for line in source:
-                    await response.send(msgspec.json.encode(line) + b"\n")
-            except (Refused, SvcError) as error:
-                sentence = error.sentence if isinstance(error, Refused) else error.detail
-                await response.send(msgspec.json.encode({"error": sentence}) + b"\n")
+            # `send` stays outside of the try: its errors are the client's, who has left.
+            while (line := await self._next_line(request, source)) is not None:
+                await response.send(msgspec.json.encode(line) + b"\n")
             await response.eof()
+
+    async def _next_line(
+        self, request: Request, source: AsyncGenerator[dict[str, Any], None]
+    ) -> dict[str, Any] | None:
+        """The next line of an answer, which may be that of an error; None after the last one."""
+        try:
+            return await anext(source, None)
+        except Refused as error:
+            return {"error": error.sentence}
+        except SvcError as error:
+            return {"error": error.detail}
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in FULL:
+                return {"error": disk_error(error, self.models.root).detail}
+            say(f"{request.method} {request.path}: {type(error).__name__}: {error}")
+            return {"error": "something broke in the server; the log says more: svc llm logs"}
 
     # --- models
 
@@ -343,6 +361,10 @@ class Front:
         texts = [call.prompt] if call.prompt else []
         answer = await embed(self.runners, call, installed, texts, None, began)
         return self.json(request, {"embedding": answer["embeddings"][0] if answer["embeddings"] else []})
+
+
+def _status_of(error: SvcError) -> int:
+    return {ModelMissing: 404, DiskError: 507}.get(type(error), 400)
 
 
 async def _each(steps: Any) -> AsyncGenerator[dict[str, Any], None]:

@@ -21,6 +21,7 @@ from typing import Literal
 
 from llm.environment import clean_environment
 from llm.log import Log
+from localstore.disk_errors import disk_error
 from localstore.folder.lock import LOOKED_SECONDS, AlreadyLocked, hold_lock
 from localstore.models import leases, server
 from localstore.models import port as ports
@@ -30,7 +31,7 @@ CRASHES, CRASH_SECONDS = 3, 60.0  # ends of the child within this time, after wh
 END_SECONDS = 10.0
 IDLE_SECONDS = 300.0  # of an ollama without leases; a front says so itself
 ENDED_IDLE = 10  # exit code of a front that nobody needs
-PORT_HELD, ALREADY, CRASHED = 3, 4, 5
+PORT_HELD, ALREADY, CRASHED, UNWRITABLE = 3, 4, 5, 6
 _LOOK = 1.0
 
 
@@ -48,6 +49,10 @@ def main(words: list[str]) -> int:
     except AlreadyLocked as locked:
         keeper.say(f"the server of port {port} runs already: {locked.holder}")
         return ALREADY
+    except OSError as error:
+        leases.set_stays(folder, False)
+        keeper.say(disk_error(error, folder).detail)
+        return UNWRITABLE
 
 
 class _Keeper:
@@ -65,17 +70,18 @@ class _Keeper:
             signal.signal(number, self._told)
         os.chdir("/")
         bound: socket.socket | None = None
-        if not self._ollama:
-            try:
-                bound = ports.bind(self._port)
-            except OSError as error:
-                self.say(f"port {self._port} is held by {ports.holder(self._port)}: {error.strerror}")
-                return PORT_HELD
-        kind: Literal["embedded", "ollama"] = "ollama" if self._ollama else "embedded"
-        home = os.environ.get("SVC_HOME", "")
-        server.write(self._folder, server.Running(kind=kind, pid=os.getpid(), port=self._port, svc_home=home))
-        self.say(f"http://127.0.0.1:{self._port} answers; process {os.getpid()}, {kind}")
         try:
+            if not self._ollama:
+                try:
+                    bound = ports.bind(self._port)
+                except OSError as error:
+                    self.say(f"port {self._port} is held by {ports.holder(self._port)}: {error.strerror}")
+                    return PORT_HELD
+            kind: Literal["embedded", "ollama"] = "ollama" if self._ollama else "embedded"
+            home = os.environ.get("SVC_HOME", "")
+            running = server.Running(kind=kind, pid=os.getpid(), port=self._port, svc_home=home)
+            server.write(self._folder, running)
+            self.say(f"http://127.0.0.1:{self._port} answers; process {os.getpid()}, {kind}")
             return self._keep(bound)
         finally:
             server.forget(self._folder)

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from localstore.core.errors import SvcError
+from localstore.disk_errors import disk_error
 from localstore.models.place import llm_home
 from localstore.models.store import Models
 from svc.flows.models.fetching import Step
@@ -37,6 +38,8 @@ def main() -> NoReturn:
         )
     except SvcError as error:
         _print({"error": error.detail})
+    except OSError as error:
+        _print({"error": disk_error(error, llm_home()).detail})
     os._exit(0)
 
 

@@ -21,6 +21,7 @@ _REMEDIES = {
     errno.EMFILE: "raise the limit of open files (ulimit -n)",
     errno.ENAMETOOLONG: "use a folder with a shorter path",
 }
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _KEPT = "nothing that you saved is lost"
 
 
@@ -33,12 +34,13 @@ def translated_disk_errors(folder: Path, record: Path) -> Iterator[None]:
     except ConnectionError:
         raise  # not of the disk: the reader of our output has gone, or the server
     except OSError as error:
-        raise _of_files(error, folder) from error
+        raise disk_error(error, folder) from error
     except sqlite3.Error as error:
         raise _of_database(error, record) from error
 
 
-def _of_files(error: OSError, folder: Path) -> DiskError:
+def disk_error(error: OSError, folder: Path) -> DiskError:
+    """The error of an operation in `folder`, as one sentence."""
     what = error.strerror or type(error).__name__
     name = error.filename if isinstance(error.filename, str) else str(error.filename or "")
     at = f"{terminal_safe(name)} in {folder}" if name and not name.startswith("/") else name or str(folder)

@@ -60,12 +60,15 @@ class AlreadyLocked(Exception):
 
 
 @contextmanager
-def hold_lock(lock: Path, command: str = "", seconds: float = 0.0) -> Iterator[None]:
-    """Hold the lock after waiting for at most `seconds`; the file says who holds it. Raises AlreadyLocked:
-    without `seconds` also if another process only looks whether somebody holds the lock."""
+def hold_lock(
+    lock: Path, command: str = "", seconds: float = 0.0, *, may_be_nameless: bool = False
+) -> Iterator[None]:
+    """Hold the lock after waiting for at most `seconds`; the file says who holds it. `may_be_nameless`: the
+    lock is held on a full disk too, where the file cannot say so. Raises AlreadyLocked: without `seconds`
+    also if another process only looks whether somebody holds the lock."""
     fd = _open_locked(lock, seconds)
     try:
-        with _signed(fd, command):
+        with _signed(fd, command, may_be_nameless):
             yield
     finally:
         os.close(fd)
@@ -106,7 +109,7 @@ def own_working_copy(
     try:
         if wanted(lock) or not _try_lock(fd):
             _wait(fd, lock.with_name(QUEUE), folder, seconds, waiting)
-        with _signed(fd, command):
+        with _signed(fd, command, False):
             yield
     finally:
         os.close(fd)
@@ -133,7 +136,7 @@ def living_holder(lock: Path) -> int | None:
     nothing, and several may look at once."""
     try:
         fd = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     try:
         return None if _try_lock(fd, fcntl.LOCK_SH) else _read(fd).pid or 0
@@ -258,11 +261,15 @@ def _try_lock(fd: int, how: int = fcntl.LOCK_EX) -> bool:
 
 
 @contextmanager
-def _signed(fd: int, command: str) -> Iterator[None]:
+def _signed(fd: int, command: str, may_be_nameless: bool) -> Iterator[None]:
     """A context in which the lock file names this process."""
     words = f"{os.getpid()} {int(time.time())} {command}".encode("utf-8", "replace")[:WORDS_BYTES]
     os.ftruncate(fd, 0)
-    os.pwrite(fd, words, 0)
+    try:
+        os.pwrite(fd, words, 0)
+    except OSError as error:
+        if not may_be_nameless or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
     try:
         yield
     finally:

@@ -12,12 +12,14 @@ import os
 import secrets
 import shutil
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from blake3 import blake3
 
 from localstore.core.paths import terminal_safe
+from localstore.disk_errors import translated_disk_errors
 from localstore.errors import DiskError
 from localstore.models.errors import BadModel
 from localstore.models.gguf import Header, read
@@ -38,7 +40,7 @@ class Taken(NamedTuple):
 
 def take_in(models: Models, file: Path, progress: Progress = silent) -> Taken:
     """Make the file a blob of the cache. Raises BadModel if it is no model or changes meanwhile, DiskError,
-    OSError."""
+    OSError if it cannot be read."""
     name = terminal_safe(str(file))
     try:
         fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -55,10 +57,11 @@ def take_in(models: Models, file: Path, progress: Progress = silent) -> Taken:
         recorded = models.about(sha256)
         if recorded is not None and models.intact(sha256, recorded):
             return Taken(sha256, recorded, False)
-        models.blobs.mkdir(parents=True, exist_ok=True, mode=0o700)
         part = models.blobs / f".{secrets.token_hex(8)}"
         try:
-            how = _place(fd, file, part, before)
+            with translated_disk_errors(models.blobs, models.blobs):
+                models.blobs.mkdir(parents=True, exist_ok=True, mode=0o700)
+                how = _place(fd, file, part, before)
             after = os.fstat(fd)
             if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
                 raise BadModel(f"{name} was written while it was read; wait for its writer, then pull again")
@@ -68,7 +71,8 @@ def take_in(models: Models, file: Path, progress: Progress = silent) -> Taken:
                 models.put_about(sha256, about)  # after the blob: a record never stands over other bytes
                 part.unlink(missing_ok=True)  # renaming one link over another of the same file keeps both
         finally:
-            part.unlink(missing_ok=True)
+            with suppress(OSError):
+                part.unlink()
         return Taken(sha256, about, True)
     finally:
         os.close(fd)

@@ -48,7 +48,7 @@ def tail(file: Path, lines: int) -> str:
         with file.open("rb") as log:
             log.seek(max(0, os.fstat(log.fileno()).st_size - _TAIL_BYTES))
             text = log.read().decode("utf-8", "replace")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ""
     return "\n".join(text.splitlines()[-lines:])
 

@@ -47,7 +47,7 @@ def pull_blob(models: Models, key: str, find: Callable[[], str | None], work: Wo
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with ExitStack() as lock:
             try:
-                lock.enter_context(hold_lock(folder / f"{key}.lock", "svc llm pull"))
+                lock.enter_context(hold_lock(folder / f"{key}.lock", "svc llm pull", may_be_nameless=True))
             except AlreadyLocked:
                 _report_other(folder / f"{key}.progress", report)
                 time.sleep(LOOK)

@@ -21,7 +21,7 @@ def reserve(folder: Path, keys: Iterable[str]) -> Iterator[None]:
     with ExitStack() as stack:
         for key in keys:
             file = folder / f"{key}.{secrets.token_hex(8)}"
-            stack.enter_context(hold_lock(file, "svc llm pull"))
+            stack.enter_context(hold_lock(file, "svc llm pull", may_be_nameless=True))
             stack.callback(file.unlink, missing_ok=True)
         yield
 

@@ -16,7 +16,9 @@ from typing import Any
 
 import msgspec
 
-from localstore.folder.lock import hold_lock
+from localstore.disk_errors import disk_error
+from localstore.errors import DiskError
+from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.models.errors import ModelChanged, ModelMissing
 from localstore.models.gguf import Header
 from localstore.models.names import ModelName
@@ -223,10 +225,24 @@ class Models:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """A context that holds the lock of the cache; waits for another holder. Raises AlreadyLocked."""
-        self.blobs.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with hold_lock(self.root / "lock", "svc llm", LOCK_SECONDS):
-            yield
+        """A context that holds the lock of the cache; waits for another holder. Raises DiskError: if that
+        does not end, and for files of the cache that cannot be written."""
+        with ExitStack() as stack:
+            try:
+                self.blobs.mkdir(parents=True, exist_ok=True, mode=0o700)
+                # Removing models must work on a full disk.
+                lock = hold_lock(self.root / "lock", "svc llm", LOCK_SECONDS, may_be_nameless=True)
+                stack.enter_context(lock)
+            except AlreadyLocked as locked:
+                raise DiskError(
+                    f"the models in {self.root} are locked by {locked.holder}; end that process first"
+                ) from None
+            except OSError as error:
+                raise disk_error(error, self.root) from error
+            try:
+                yield
+            except OSError as error:
+                raise disk_error(error, self.root) from error
 
     def _read(self, name: ModelName) -> Installed | None:
         try:

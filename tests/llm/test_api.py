@@ -7,7 +7,7 @@ import http.client
 import json
 import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -19,7 +19,11 @@ SENTENCE = "".join(tiny.SENTENCE)
 HI = [{"role": "user", "content": "Hi"}]
 
 
-def asked(kept: Kept, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+class _HasPort(Protocol):
+    port: int
+
+
+def asked(kept: _HasPort, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
     """Status and body, which is decoded if it is JSON."""
     connection = http.client.HTTPConnection("127.0.0.1", kept.port, timeout=60)
     data = body if isinstance(body, (bytes, str)) or body is None else json.dumps(body)

@@ -147,10 +147,14 @@ def list_loaded(ctx: Ctx, port: Port = None) -> None:
     svc llm ps
     svc llm ps --json name,context
     """
+    from svc.flows.llm.server import require_no_hung_server
     from svc.flows.llm.talk import Server, probe
 
     number = chosen_port(ctx, port)
-    models = Server(number).get("/api/ps").get("models") or [] if probe(number) == "llm" else []
+    answer = probe(number)
+    if answer != "llm":
+        require_no_hung_server(number, ctx.obj.environment)
+    models = Server(number).get("/api/ps").get("models") or [] if answer == "llm" else []
     rows = [
         {
             "name": model.get("name"),

@@ -25,6 +25,7 @@ from localstore.core.limits import MANIFEST_BYTES
 from localstore.core.manifest import RepoManifest
 from localstore.core.names import MANIFEST
 from localstore.core.paths import terminal_safe
+from localstore.disk_errors import translated_disk_errors
 from localstore.models import store
 from localstore.models.errors import AppMissing, NoLaunch
 
@@ -98,9 +99,11 @@ class Apps:
         return App(id=self._new_id(folder, {app.id for app in apps}), folder=str(folder))
 
     def record(self, app: App) -> None:
+        """Raises DiskError."""
         folder = self.folder(app.id)
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        store.write(folder / _RECORD, msgspec.json.encode(app))
+        with translated_disk_errors(folder, folder):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            store.write(folder / _RECORD, msgspec.json.encode(app))
 
     def is_allowed(self, app: App, launch: Launch) -> bool:
         """Whether the user has allowed this launch of the app."""
@@ -110,8 +113,10 @@ class Apps:
             return False
 
     def allow(self, app: App, launch: Launch) -> None:
+        """Raises DiskError."""
         self.record(app)
-        store.write(self.folder(app.id) / ALLOWED, digest_of(app, launch).encode())
+        with translated_disk_errors(self.folder(app.id), self.folder(app.id)):
+            store.write(self.folder(app.id) / ALLOWED, digest_of(app, launch).encode())
 
     def _new_id(self, folder: Path, taken: set[str]) -> str:
         name = _OTHERS.sub("-", folder.name).strip("-._")[:80] or "app"

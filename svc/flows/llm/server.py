@@ -17,6 +17,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from localstore.core.paths import terminal_safe
+from localstore.disk_errors import translated_disk_errors
+from localstore.errors import DiskError
 from localstore.folder.lock import NOTIFIED_AFTER, AlreadyLocked, end_holder, hold_lock, holder
 from localstore.models import leases, port, server
 from localstore.models.errors import PortHeld, ServerFailed
@@ -28,7 +30,7 @@ from svc.flows.llm.talk import PROBE_SECONDS, PortState, Server, probe
 KEEPER = "llm"  # above this room: started, not imported
 START_SECONDS = 60.0
 END_SECONDS = 20.0
-PORT_HELD, ALREADY = 3, 4  # exit codes of the keeper
+PORT_HELD, ALREADY, UNWRITABLE = 3, 4, 6  # exit codes of the keeper
 _LOOK = 0.03
 
 
@@ -69,10 +71,9 @@ def start(
 ) -> tuple[Status, bool]:
     """The server of a port; it is started if none answers. Returns (server, whether it is new). `stays`: it
     runs on without leases. `patience`: seconds in which a program that has the port may become healthy.
-    Raises PortHeld, ServerFailed."""
+    Raises PortHeld, ServerFailed, DiskError."""
     folder = folder_of(number, environment)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _starting(folder / server.STARTING, say):
+    with translated_disk_errors(folder, folder), _starting(folder / server.STARTING, say):
         keeper = server.running(folder)
         if stays and keeper is not None:
             leases.set_stays(folder, True)
@@ -101,7 +102,8 @@ def _probe_patiently(number: int, patience: float, say: Callable[[str], None]) -
 
 
 def serve(number: int, environment: Mapping[str, str], home: Path) -> None:
-    """Become the server of a port, in the foreground. Does not return. Raises PortHeld, ServerFailed."""
+    """Become the server of a port, in the foreground. Does not return. Raises PortHeld, ServerFailed,
+    DiskError."""
     folder = folder_of(number, environment)
     keeper = server.running(folder)
     if keeper is not None:
@@ -109,12 +111,21 @@ def serve(number: int, environment: Mapping[str, str], home: Path) -> None:
             f"the server of port {number} runs already (process {keeper.pid}); to end it: svc llm stop"
         )
     _require_free(number)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    leases.set_stays(folder, True)
+    with translated_disk_errors(folder, folder):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        leases.set_stays(folder, True)
     sys.stdout.flush()
     sys.stderr.flush()
     words = [sys.executable, "-P", "-m", KEEPER, str(number), "shown"]
     os.execve(sys.executable, words, _environment(environment, home))  # noqa: S606 - by argument list
+
+
+def require_no_hung_server(number: int, environment: Mapping[str, str]) -> None:
+    """Raises ServerFailed if svc keeps a server on a port, called if that did not answer."""
+    if server.running(folder_of(number, environment)) is not None:
+        raise ServerFailed(
+            f"the local LLM server on port {number} runs and does not answer; end it: svc llm stop"
+        )
 
 
 def stop(number: int, environment: Mapping[str, str]) -> Status | None:
@@ -180,7 +191,7 @@ def _spawn(number: int, folder: Path, environment: Mapping[str, str], home: Path
 
 
 def _wait(number: int, folder: Path, process: subprocess.Popen[bytes] | None) -> None:
-    """Wait until the server answers. Raises PortHeld, ServerFailed with the end of the log."""
+    """Wait until the server answers. Raises PortHeld, DiskError, ServerFailed with the end of the log."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
         if probe(number) == "llm":
@@ -188,6 +199,11 @@ def _wait(number: int, folder: Path, process: subprocess.Popen[bytes] | None) ->
         code = process.poll() if process is not None else None
         if code == PORT_HELD:
             raise held(number)
+        if code == UNWRITABLE:
+            raise DiskError(
+                f"the server cannot write to {folder}; free some space there, or set SVC_LLM_HOME to a "
+                "folder on another disk"
+            )
         if code is not None and code != ALREADY:
             last = terminal_safe(tail(folder / server.LOG, 1)) or "it said nothing"
             raise ServerFailed(f"the local LLM server did not start: {last}; see: svc llm logs")
@@ -204,13 +220,14 @@ def _wait(number: int, folder: Path, process: subprocess.Popen[bytes] | None) ->
 def _starting(lock: Path, say: Callable[[str], None]) -> Iterator[None]:
     """Hold the lock for starting the server; waits for another process that starts it, and says so once.
     Raises ServerFailed."""
+    lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with ExitStack() as stack:
         try:
-            stack.enter_context(hold_lock(lock, "svc llm start", NOTIFIED_AFTER))
+            stack.enter_context(hold_lock(lock, "svc llm start", NOTIFIED_AFTER, may_be_nameless=True))
         except AlreadyLocked as locked:
             say(f"waiting for {locked.holder}, which starts the server")
             try:
-                stack.enter_context(hold_lock(lock, "svc llm start", 2 * START_SECONDS))
+                stack.enter_context(hold_lock(lock, "svc llm start", 2 * START_SECONDS, may_be_nameless=True))
             except AlreadyLocked as still:
                 raise ServerFailed(
                     f"{still.holder} starts the server and does not end; end that first"

@@ -3,7 +3,6 @@ this machine has are not fetched."""
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import shutil
@@ -18,6 +17,7 @@ from blake3 import blake3
 from localstore.core.errors import ServerMisbehaved
 from localstore.core.limits import GGUF_CHUNK_LISTS
 from localstore.core.paths import terminal_safe
+from localstore.disk_errors import FULL, translated_disk_errors
 from localstore.errors import DiskError
 from localstore.folder.chunking import ChunkList, ChunkPosition, cut_into_chunks
 from localstore.models.errors import BadModel
@@ -74,9 +74,10 @@ class WrongBytes(Exception):
 def fetch_parts(models: Models, parts: list[Part], tell: Tell) -> list[str]:
     """The SHA-256 of the blobs, in order; blobs that are not in the cache are fetched. Raises DiskError
     before anything is fetched, and if the disk gets full; ServerMisbehaved for wrong bytes; BadModel."""
-    drop_old(models, {part.key for part in parts})
-    require_room(models, parts)
-    return [_fetch_part(models, part, tell) for part in parts]
+    with translated_disk_errors(models.root, models.root):
+        drop_old(models, {part.key for part in parts})
+        require_room(models, parts)
+        return [_fetch_part(models, part, tell) for part in parts]
 
 
 def _find(models: Models, part: Part) -> str | None:
@@ -143,7 +144,7 @@ def _work(models: Models, part: Part, file: Path, report: Report) -> str:
         file.unlink(missing_ok=True)
         raise BadModel(f"{terminal_safe(part.path)}: {error.detail}") from None
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        full = error.errno in FULL
         then = (
             "free some space, then pull again: it goes on where it was" if full else "see the folder's rights"
         )

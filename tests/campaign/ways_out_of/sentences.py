@@ -21,6 +21,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
     ("llm_server", "llm stop"): {
         "runs already": ROW,
         "runs and did not answer": "a server that hangs is ended as one that runs",
+        "runs and does not answer": "the same, asked which models are loaded",
     },
     ("api_key_ended", "auth key create"): {
         "is revoked; make another": ROW,

@@ -219,7 +219,7 @@ def test_a_record_of_a_blob_never_comes_before_its_bytes(models: Models, tmp_pat
     file = tiny.write(tmp_path / "tiny.gguf")
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     (models.blob(digest) / "in the way").mkdir(parents=True)
-    with pytest.raises(OSError, match="directory"):
+    with pytest.raises(DiskError, match="directory"):
         take_in(models, file)
     assert models.about(digest) is None
 

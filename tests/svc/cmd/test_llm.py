@@ -39,6 +39,7 @@ class Place:
         self.llm, self.folder = base / "cache", base / "work"
         self.folder.mkdir()
         self.more: dict[str, str] = {}
+        self.before: list[str] = []  # words before each command
 
     def environment(self, home: int = 0) -> dict[str, str]:
         own = {"SVC_HOME": str(self.base / f"home{home}"), "SVC_LLM_HOME": str(self.llm)}
@@ -46,7 +47,7 @@ class Place:
 
     def begin(self, *words: str, home: int = 0, **how: object) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "svc", "llm", *words],
+            [*self.before, sys.executable, "-m", "svc", "llm", *words],
             env=self.environment(home),
             cwd=self.folder,
             text=True,
@@ -204,6 +205,32 @@ def test_a_killed_server_is_started_by_the_next_command(place: Place) -> None:
     os.kill(pid, signal.SIGKILL)
     until(lambda: not alive(pid), "it ended")
     assert SENTENCE in place.ok("run", "tiny", "Hi")
+
+
+def test_a_server_that_hangs_is_told_and_can_be_ended(place: Place) -> None:
+    place.ok("start")
+    assert place.ok("run", "tiny", "Hi") == f"{SENTENCE}\n"
+    keeper = int(str(place.status()["pid"]))
+    (front,) = map(int, Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split())
+    os.kill(front, signal.SIGSTOP)
+    assert place.status()["kind"] == "hung"
+    code, out, err = place.run("ps")
+    assert (code, out, "runs and does not answer; end it: svc llm stop" in err) == (1, "", True), err
+    place.ok("stop")
+    assert not alive(front)
+    assert place.status()["kind"] == "none"
+    assert place.ok("ps") == ""
+
+
+def test_a_cache_that_cannot_be_is_named(place: Place) -> None:
+    tiny.write(place.folder / "tiny.gguf")
+    place.llm = place.base / "a file"
+    place.llm.touch()
+    assert place.status()["kind"] == "none"
+    for words in (["pull", "tiny.gguf"], ["start"], ["serve"]):
+        code, _, err = place.run(*words)
+        assert (code, "Not a directory: " in err, str(place.llm) in err) == (1, True, True), err
+    assert place.ok("list", "--json", "name").strip() == "[]"
 
 
 def test_serve_ends_with_ctrl_c_and_leaves_nothing(place: Place) -> None:

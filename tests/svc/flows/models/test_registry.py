@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import threading
@@ -22,6 +23,7 @@ from svc.flows.models.fetching import Step
 from svc.flows.models.pull import pull
 from svc.flows.place.where import Where
 from tests.llm import tiny
+from tests.patience import PATIENCE
 
 
 class Registry(ThreadingHTTPServer):
@@ -36,6 +38,8 @@ class Registry(ThreadingHTTPServer):
         self.status = 0
         self.location = ""
         self.ranges = True
+        self.pause_at = 0  # byte of a layer before which it waits for `go_on`
+        self.paused, self.go_on = threading.Event(), threading.Event()
         self.origin = f"http://127.0.0.1:{self.server_address[1]}"
 
     def blob(self, data: bytes, kind: str) -> dict[str, Any]:
@@ -72,7 +76,13 @@ class _Handler(BaseHTTPRequestHandler):
         if self.server.breaks and "/blobs/" in self.path:
             self.server.breaks -= 1
             end = start + (len(data) - start) // 2
-        self.wfile.write(data[start:end])
+        if start < self.server.pause_at < end and "/blobs/" in self.path:
+            self.wfile.write(data[start : self.server.pause_at])
+            start = self.server.pause_at
+            self.server.paused.set()
+            self.server.go_on.wait(PATIENCE)
+        with contextlib.suppress(ConnectionError):  # the puller was killed
+            self.wfile.write(data[start:end])
 
     def log_message(self, *_: object) -> None:
         """Nothing is printed."""
