@@ -220,6 +220,17 @@ class Copy:
             self.take(one)
             yield one
 
+    def heard_to_the_end(self, after: float = 0.3) -> list[Heard]:
+        """What comes until the channel is refused, however long that takes, and for some seconds after it."""
+        assert self.socket is not None
+        frames: list[Heard] = []
+        while not any(isinstance(frame, Refused) for frame in frames):
+            frame = self.socket.receive(SECONDS)
+            assert frame is not None, "no Refused came"
+            self.take(frame)
+            frames.append(frame)
+        return [*frames, *self.heard(after)]
+
     def take(self, one: Heard) -> None:
         match one:
             case Live():
