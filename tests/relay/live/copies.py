@@ -323,6 +323,7 @@ def race(ann: Copy, bob: Copy) -> None:
             number += 1
             ann.reach(ann.post(ann.create(f"{secrets.token_hex(4)}.txt", b"x"))[0].seq)
         at = taken.result()
+    ann.reach(ann.post(ann.create("after.txt", b"x"))[0].seq)  # all of the above may have come before
     heard = []
     for one in bob.heard(SECONDS):
         heard.append(one)
