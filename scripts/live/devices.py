@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 120.0
 
 
 class Device:

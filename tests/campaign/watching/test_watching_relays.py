@@ -162,4 +162,4 @@ def test_a_lost_notification_is_made_up_for(world: World, relays: Relays) -> Non
     )
     until(lambda: world.ann.run("repo", "run", "view", test).code == 0, "the relay has a database again")
     world.end(test, "failure")
-    ended(watcher.wait(30), 1, "1 check failed")
+    ended(watcher.wait(), 1, "1 check failed")

@@ -77,14 +77,17 @@ def in_line(lock: Path, count: int) -> None:
         os.sched_yield()
 
 
-def test_who_gives_up_learns_which_command_holds_the_folder_and_since_when(lock: Path) -> None:
+def test_who_gives_up_learns_which_command_holds_the_folder_and_since_when(
+    lock: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("localstore.folder.lock.NOTIFIED_AFTER", 0.0)
     told: list[Holder] = []
     with holding(lock, "svc push") as other:
         found = holder(lock)
         assert (found.pid, found.command) == (other.pid, "svc push")
         with (
             pytest.raises(CopyBusy) as refused,
-            own_working_copy(lock, lock.parent, seconds=1.2, waiting=told.append),
+            own_working_copy(lock, lock.parent, seconds=0.2, waiting=told.append),
         ):
             pass
     assert f"svc push (process {other.pid}, since " in refused.value.detail

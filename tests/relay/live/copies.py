@@ -220,6 +220,17 @@ class Copy:
             self.take(one)
             yield one
 
+    def heard_to_the_end(self, after: float = 0.3) -> list[Heard]:
+        """What comes until the channel is refused, however long that takes, and for some seconds after it."""
+        assert self.socket is not None
+        frames: list[Heard] = []
+        while not any(isinstance(frame, Refused) for frame in frames):
+            frame = self.socket.receive(SECONDS)
+            assert frame is not None, "no Refused came"
+            self.take(frame)
+            frames.append(frame)
+        return [*frames, *self.heard(after)]
+
     def take(self, one: Heard) -> None:
         match one:
             case Live():
@@ -312,6 +323,7 @@ def race(ann: Copy, bob: Copy) -> None:
             number += 1
             ann.reach(ann.post(ann.create(f"{secrets.token_hex(4)}.txt", b"x"))[0].seq)
         at = taken.result()
+    ann.reach(ann.post(ann.create("after.txt", b"x"))[0].seq)  # all of the above may have come before
     heard = []
     for one in bob.heard(SECONDS):
         heard.append(one)

@@ -202,7 +202,7 @@ def test_no_frame_comes_after_the_event_that_takes_access_away(
 
     relay.run(access(relay, repo.id, bob.who.id, None))
     ann.reach(ann.say(ann.create("secret.txt", b"x"))[0].seq)
-    heard = list(bob.heard(0.5))
+    heard = bob.heard_to_the_end()
     assert [type(one) for one in heard] == [Refused]
     assert isinstance(heard[0], Refused) and heard[0].code == "not_found"
     assert ann.seq == 6 and bob.seq == 5
@@ -222,7 +222,7 @@ def test_who_may_only_read_hears_nothing_that_is_not_sealed(
     ann, bob = copies(repo.owner), copies()
     relay.run(access(relay, repo.id, bob.who.id, "read"))
     ann.reach(ann.say(ann.create("a.txt", b"x"))[0].seq)
-    heard = list(bob.heard(0.5))
+    heard = bob.heard_to_the_end()
     assert [(type(one), getattr(one, "code", "")) for one in heard] == [(Refused, "forbidden")]
     assert bob.socket is not None
     bob.socket.open(1, repo.id, "main", bob.replica, bob.who.key.id)

@@ -44,10 +44,11 @@ def test_what_is_said_too_often_is_told_once(copies: Copies) -> None:
 
 
 def test_who_says_nothing_any_more_is_gone(copies: Copies, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(people, "HERE_LIVES", 0.3)
     ann, bob = copies(), copies()
     ann.here("a.txt")
     while not bob.people:
         bob.until(People)
+    monkeypatch.setattr(people, "HERE_LIVES", 0.1)  # from the next time that she says where she is
+    ann.here("b.txt")
     while bob.people:
         bob.until(People)

@@ -11,6 +11,7 @@ import pytest
 from localstore.core import limits
 from localstore.core.errors import SvcError, TooLarge
 from localstore.core.model.sync import Live, Opened, Refused
+from tests.patience import PATIENCE
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository
 from tests.relay.live.copies import Copies
@@ -120,7 +121,7 @@ def test_half_a_message_ends_the_socket_with_the_reason(copies: Copies, text: st
     assert ann.socket is not None
     ann.socket._socket.send(text)
     with pytest.raises(SvcError) as caught:
-        list(ann.heard(5))
+        list(ann.heard(PATIENCE))
     assert caught.value.code == code
 
 

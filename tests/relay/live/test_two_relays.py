@@ -79,7 +79,7 @@ def test_access_that_is_taken_away_at_one_relay_ends_the_channel_at_the_other(
     bob.reach(1)
     ann.relay.run(access(ann.relay, repo.id, bob.who.id, None))
     ann.reach(ann.say(ann.create("secret.txt", b"x"))[0].seq)
-    heard = list(bob.heard(1))
+    heard = bob.heard_to_the_end()
     assert [one.code for one in heard if isinstance(one, Refused)] == ["not_found"]
     assert not any(isinstance(one, Live) for one in heard)
 

@@ -6,13 +6,11 @@ import asyncio
 import contextlib
 import ipaddress
 import socket
-import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 
-from localstore.core.limits import OUTBOUND_SECONDS
 from relay.outbound import client
 from relay.outbound.client import Answer, Outbound, OutboundFailed, OutboundForbidden
 from relay.outbound.reach import Reach
@@ -62,10 +60,8 @@ def test_a_redirect_is_an_answer(target: Receiver) -> None:
 
 
 def test_of_an_answer_so_much_is_read(target: Receiver) -> None:
-    began = time.monotonic()
     answer = send(f"{target.url}/giant/x", keep=1000)
     assert (answer.status, len(answer.body), answer.whole) == (200, 1000, False)
-    assert time.monotonic() - began < OUTBOUND_SECONDS
     with pytest.raises(OutboundFailed):
         send(f"{target.url}/head/x")
 

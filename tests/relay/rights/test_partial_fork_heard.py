@@ -10,6 +10,7 @@ from blake3 import blake3
 from websockets.asyncio.client import connect
 
 from localstore.core.model.sync import PROTOCOL
+from tests.patience import PATIENCE
 from tests.relay.conftest import Relay
 from tests.relay.histories import ok
 from tests.relay.receiver import receiving
@@ -43,11 +44,11 @@ async def test_its_owner_hears_nothing_of_what_is_hidden(relay: Relay) -> None:
                 await socket.send(json.dumps({"type": "subscribe", "repo_id": repo.id}))
             await socket.send(json.dumps({"type": "open", **opened}))
             while not any(json.loads(one)["type"] in ("opened", "refused") for one in said):
-                said.append(str(await asyncio.wait_for(socket.recv(), 10)))
+                said.append(str(await asyncio.wait_for(socket.recv(), PATIENCE)))
             assert '"opened"' in "".join(said)
             await asyncio.to_thread(work)
             while sum('"seal.create"' in one for one in said) < 3:
-                said.append(str(await asyncio.wait_for(socket.recv(), 10)))
+                said.append(str(await asyncio.wait_for(socket.recv(), PATIENCE)))
         got = await asyncio.to_thread(hooks.wait, 2)
     told = "\n".join(said).encode() + b"".join(one.body for one in got)
     fork.told.pop("name of the folder")  # the fork has made a file of this name

@@ -340,12 +340,12 @@ def test_an_archived_repository_takes_no_push(alice: Svc) -> None:
 def test_a_server_that_does_not_answer_is_said_to_be_waited_for(
     alice: Svc, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slow, "SLOW", 0.2)
-    monkeypatch.setattr(silence, "SILENT_SECONDS", 0.4)
+    monkeypatch.setattr(slow, "SLOW", 0.05)
+    monkeypatch.setattr(silence, "SILENT_SECONDS", 1.5)  # the thread that says it may come late
     monkeypatch.setattr(silence, "ASKING_SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         origin = f"http://127.0.0.1:{silent.getsockname()[1]}"
         told = alice("repo", "view", "a/b", "--server", origin)
     assert told.code == 1
-    assert told.err.count(f"svc: {origin} has not answered for 0.2 s; still waiting") == 1
+    assert told.err.count(f"svc: {origin} has not answered for 0.05 s; still waiting") == 1
     assert "did not answer, nor did it on another connection" in told.err

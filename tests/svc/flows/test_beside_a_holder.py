@@ -16,6 +16,7 @@ from svc.flows.place.folder import rounds
 from svc.flows.place.where import Where
 from svc.flows.pull import pull
 from svc.flows.status import status
+from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
 
 TIMES = 4
@@ -53,7 +54,7 @@ def holding(folder: Path) -> Iterator[list[int]]:
 def test_commands_have_their_turn_and_the_holder_sees_what_they_did(
     alice: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lock, "PATIENCE", 60.0)  # the machine may be busy with other tests
+    monkeypatch.setattr(lock, "PATIENCE", PATIENCE)  # the machine may be busy with other tests
     folder = tmp_path / "work"
     (folder / "a.txt").write_text("one\n")
     (folder / "b.txt").write_text("one\n")

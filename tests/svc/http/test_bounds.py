@@ -25,7 +25,7 @@ from tests.svc.api.hostile import dripping, hostile, http
 from tests.svc.http.test_client import ANY, UPLOAD
 from tests.svc.http.test_pool import KEPT, answering
 
-SOON = 8.0  # seconds: every wait of the client itself is much longer, those that a test waits much shorter
+SOON = 40.0  # seconds: the waits of the client itself are longer, those that a test waits much shorter
 PACK = Endpoint("GET", "/pack", returns=bytes)
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
 

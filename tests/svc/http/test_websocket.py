@@ -20,7 +20,7 @@ from svc.api import Api
 from svc.http import websocket
 from svc.http.bounds import Cancel, Deadline, within
 from svc.http.client import Http
-from tests.patience import PATIENCE, until
+from tests.patience import PATIENCE
 from tests.svc.api.hostile import hostile, http
 from tests.svc.http.test_bounds import SOON
 from tests.svc.http.test_client import CREDENTIAL, problem
@@ -198,10 +198,10 @@ def test_a_deadline_holds_until_the_socket_is_open_and_no_longer() -> None:
         connection.sendall(said(EVENT))
 
     with hostile(switching(then=later), unread=True) as server:
-        deadline = Deadline(2.0)
+        deadline = Deadline(PATIENCE)
         with within(deadline):
             events = Api(Http(server.origin, CREDENTIAL)).sync.socket()
-        until(lambda: deadline.ended, "the deadline is over")
+        deadline._expire()
         over.set()
         with events:
             assert isinstance(events.receive(PATIENCE), Event)
@@ -222,13 +222,15 @@ def test_what_a_socket_tells_has_no_end_after_something_was_said() -> None:
 
 
 def test_a_socket_closes_under_a_deadline_that_has_ended() -> None:
+    deadline = Deadline(PATIENCE)
     with (
         hostile(switching(), unread=True) as server,
-        within(Deadline(2.0)),
+        within(deadline),
         Api(Http(server.origin, CREDENTIAL)).sync.socket() as events,
     ):
         events.subscribe("r")
-        with pytest.raises(ServerUnreachable, match=r"within 2 seconds"):
+        threading.Timer(0.1, deadline._expire).start()
+        with pytest.raises(ServerUnreachable, match=rf"within {PATIENCE:g} seconds"):
             events.receive()
 
 

@@ -13,6 +13,7 @@ import pytest
 from svc.api import connect
 from svc.flows.history import replay
 from svc.http.session import Sessions
+from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
 from tests.tui.conftest import shown
 from tests.tui.test_app import press, project, sees, settle
@@ -34,7 +35,7 @@ def edited(project: str, alice: Svc) -> str:
     main = Path("src/main.py")
     assert alice("watch", "--detach").code == 0
     for text in ("    return 3\n", "    # three, and one\n    return 4\n"):
-        before, until = updates(), time.monotonic() + 30.0
+        before, until = updates(), time.monotonic() + PATIENCE
         main.write_text("def main():\n" + text)
         while updates() == before:
             assert time.monotonic() < until

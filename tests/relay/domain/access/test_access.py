@@ -262,12 +262,8 @@ def test_a_decided_request_leaves_the_inbox_and_a_granted_one_reaches_who_asked(
     ok(world.owner.http.post(f"{REQUESTS}/{found[bob.handle]}/grant", json={}))
     rows = ok(world.owner.http.get("/api/v1/inbox"))["items"]
     assert "access_requested" not in {one["reason"] for one in rows if one["repo"]["id"] == world.repo.id}
-    for _ in range(300):
-        told = [one["reason"] for one in ok(bob.http.get("/api/v1/inbox"))["items"]]
-        if told:
-            break
-        time.sleep(0.01)
-    assert told == ["access_granted"]
+    entries = until(lambda: ok(bob.http.get("/api/v1/inbox"))["items"], "bob is told")
+    assert [entry["reason"] for entry in entries] == ["access_granted"]
     assert ok(carol.http.get("/api/v1/inbox"))["items"] == []
 
 

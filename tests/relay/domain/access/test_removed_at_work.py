@@ -89,7 +89,7 @@ def test_what_a_removed_member_was_at_ends(
         assert (status, json.loads(answer)["code"]) == (404, "not_found")
         assert owner.get(url).status_code == 404
         after = [mine.post(mine.create(f"after{n}.txt", b"not heard"))[0].seq for n in range(3)]
-        heard = list(theirs.heard(0.5))
+        heard = theirs.heard_to_the_end()
         assert not [one for one in heard if isinstance(one, Live) and one.seq >= after[0]]
         assert [one.code for one in heard if isinstance(one, Refused)] == ["not_found"]
     finally:
