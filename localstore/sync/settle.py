@@ -83,6 +83,8 @@ def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: P
     copied = copy_to_trash(copy, path, trash)
     if copied is not None:
         copy.db.put(TRASHED, f"{copied[1].hex()} {copied[0] / path}")
+    with copy.db.step():
+        copy.db.arrivals.drop(path)  # else live sync takes it for a save of an old buffer, and undoes it
     work = writer(copy, trashed=() if copied is None else (copied[1],))
     if work.apply([Change(path, new)], lambda _: iter([(new, content)]), "asked"):
         file = next((above for above in paths.parents(path) if copy.files.is_file(above)), None)
