@@ -10,6 +10,7 @@ import select
 import shlex
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from pathlib import Path
 
 import pyte
 
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 from tests.svc.conftest import ROOT, clean_environment
 
 UIDS = 2_000_200_000 + os.getpid() % 700_000 * 200  # a relay ends every process of its uids
@@ -95,8 +96,8 @@ class Relay:
     ) -> Iterator[Path]:
         """The socket of an ssh-agent that holds these keys. `options` of ssh-add."""
         folder = Path(tempfile.mkdtemp(dir="/tmp"))
-        socket = folder / "agent"
-        words = ["ssh-agent", "-D", "-a", str(socket)]
+        place = folder / "agent"
+        words = ["ssh-agent", "-D", "-a", str(place)]
         agent = subprocess.Popen(
             words,
             stdout=subprocess.DEVNULL,
@@ -104,13 +105,11 @@ class Relay:
             env={**os.environ, **(environment or {})},
         )
         try:
-            end = time.monotonic() + PATIENCE
-            while not socket.exists() and time.monotonic() < end:
-                time.sleep(0.02)
+            until(lambda: _answers(place), "the agent answers")
             for key in keys:
                 add = ["ssh-add", "-q", *options, str(key)]
-                subprocess.run(add, env={"SSH_AUTH_SOCK": str(socket)}, check=True)
-            yield socket
+                subprocess.run(add, env={"SSH_AUTH_SOCK": str(place)}, check=True)
+            yield place
         finally:
             agent.terminate()
             agent.wait()
@@ -194,6 +193,12 @@ def start(folder: Path, **settings: str) -> Relay:
         process,
         environment["TR_SSH_UIDS"],
     )
+
+
+def _answers(place: Path) -> bool:
+    """Whether a program takes connections at this socket: its file is there a moment before."""
+    with socket.socket(socket.AF_UNIX) as line:
+        return line.connect_ex(str(place)) == 0
 
 
 class Screen:
