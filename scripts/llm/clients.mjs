@@ -2,7 +2,7 @@
 //
 //   node clients.mjs URL FOLDER
 //
-// URL: the server, which has the models tiny, loop and tool of tests/llm/tiny.py. FOLDER: has node_modules with
+// URL: the server, which has the models of tests/llm/conftest.py (tiny, loop, tool, think, see). FOLDER: has node_modules with
 // both clients. Prints one line a call; exit code 1 if one of them answers something else than expected.
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -24,6 +24,8 @@ const TOOL = {
     parameters: { type: "object", properties: { city: { type: "string" } } },
   },
 };
+const PICTURE =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII=";
 const ollama = new Ollama({ host: url });
 const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: "unused", maxRetries: 0 });
 
@@ -76,6 +78,24 @@ await check("ollama chat, schema", async () => {
 await check("ollama chat, tools", async () => {
   const { message } = await ollama.chat({ model: "tool", messages: HI, tools: [TOOL], options: { temperature: 0 } });
   return message.tool_calls[0].function.arguments.city === "Rome";
+});
+await check("ollama chat, thinking", async () => {
+  const { message } = await ollama.chat({ model: "think", messages: HI, think: true });
+  return message.content === SENTENCE && message.thinking.trim() === "Let me see.";
+});
+await check("ollama chat, a picture", async () => {
+  const blind = await ollama.chat({ model: "see", messages: HI });
+  const seen = await ollama.chat({ model: "see", messages: [{ ...HI[0], images: [PICTURE] }] });
+  return seen.prompt_eval_count === blind.prompt_eval_count + 4;
+});
+await check("ollama keep_alive loads and unloads", async () => {
+  const load = await ollama.generate({ model: "tiny", prompt: "" });
+  const unload = await ollama.generate({ model: "tiny", prompt: "", keep_alive: 0 });
+  return load.done_reason === "load" && unload.done_reason === "unload";
+});
+await check("ollama generate, a prompt over the context", async () => {
+  const error = await refusal(() => ollama.generate({ model: "tiny", prompt: "word ".repeat(900) }));
+  return error.status_code === 400 && /the context holds 512/.test(error.message);
 });
 await check("ollama embed", async () => (await ollama.embed({ model: "tiny", input: ["a", "b"] })).embeddings.length === 2);
 await check("ollama embeddings", async () => (await ollama.embeddings({ model: "tiny", prompt: "a" })).embedding.length > 0);

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.llm.conftest import Kept, add
+from tests.llm.conftest import Kept, add, add_kinds
 
 HERE = Path(__file__).parent
 
@@ -29,6 +29,7 @@ def main() -> int:
         add(work / "llm", "tiny", "say")
         add(work / "llm", "loop", "loop", context=4096)
         add(work / "llm", "tool", "tool", context=2048)
+        add_kinds(work / "llm")
         server = Kept(work / "llm")
         stack.callback(server.close)
         words = ["node", str(HERE / "clients.mjs"), server.url, str(folder)]
