@@ -38,6 +38,7 @@ PREFIX, OWNER = "packs/", "owner"
 LOG = logging.getLogger(__name__)
 _CONNECT, _REQUEST = timedelta(seconds=5), timedelta(seconds=60)
 _RETRIES = {"max_retries": 3, "retry_timeout": timedelta(seconds=60)}
+_AT_START = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}  # one lost connection refuses no start
 
 
 class _Part:
@@ -205,12 +206,12 @@ class S3Packs:
             raise Unavailable("the object store holds other bytes under a new name; nothing was stored")
 
     async def _require_owner(self, owner: str) -> None:
-        once = _connect(self._where, {"max_retries": 0})
+        store = _connect(self._where, _AT_START)
         try:
-            answer = await obstore.get_async(once, OWNER)
+            answer = await obstore.get_async(store, OWNER)
             holder = bytes(await answer.bytes_async()).decode("utf-8", "replace")
         except (NotFoundError, FileNotFoundError):
-            await obstore.put_async(once, OWNER, owner.encode(), use_multipart=False)
+            await obstore.put_async(store, OWNER, owner.encode(), use_multipart=False)
             return
         if holder != owner:
             raise StartRefused(
