@@ -615,14 +615,14 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             try:
                 response = commands.run(words, folder, BEHIND_COLUMNS, lambda: not self.is_running)
             except (SvcError, OSError) as error:
-                told, role = sentence(error), "bad"
+                answer, role = sentence(error), "bad"
             else:
                 data = response.data if isinstance(response.data, dict) else {}
                 lines = [line for line in str(data.get("text", "")).splitlines() if line.strip()]
                 last = lines[-1].strip() if lines else ""
-                told, role = (last, "text")
+                answer, role = last, "text"
                 if response.error is not None:
-                    told, role = response.error.message, "bad"
-            self.later(lambda: done(told, role))
+                    answer, role = response.error.message, "bad"
+            self.later(lambda: done(answer, role))
 
         self.run_worker(work, thread=True, exit_on_error=False)

@@ -152,8 +152,8 @@ class Reading:
         needs, problem = self._needs(app)
         if state.state in RUNNING:
             return AppRow(state)
-        here = [installed[name] for name in needs if name in installed and str(name) not in loaded]
-        need = max(map(memory.smallest_need, here), default=0)
+        unloaded = [installed[name] for name in needs if name in installed and str(name) not in loaded]
+        need = max(map(memory.smallest_need, unloaded), default=0)
         missing = tuple(name.short for name in needs if name not in installed)
         return AppRow(state, missing, need if free is not None and need > free else 0, problem)
 
