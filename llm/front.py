@@ -40,6 +40,7 @@ from localstore.models.store import Installed, Models
 
 API = "0.17.4"  # whose routes and shapes these are
 ENDED_IDLE = 10
+WATCHED = "/api/ps"
 _BODY_SECONDS = 60.0  # without a byte of a body
 _NDJSON = "application/x-ndjson"
 _ABSENT = {
@@ -56,7 +57,7 @@ class Front:
         self.runners = Runners(self.models, say)
         self.idle = Idle(home, port)
         self._compatible = Compatible(self)
-        self._open = 0
+        self._open = self._needing = 0  # requests: all, and those that need the server
 
     def build(self) -> Sanic[Any, Any]:
         app: Sanic[Any, Any] = Sanic("llm", configure_logging=False)
@@ -73,7 +74,7 @@ class Front:
             ("GET", "/", self._root),
             ("GET", "/api/version", self._version),
             ("GET", "/api/tags", self._tags),
-            ("GET", "/api/ps", self._ps),
+            ("GET", WATCHED, self._ps),
             ("POST", "/api/show", self._show),
             ("POST", "/api/generate", self._generate),
             ("POST", "/api/chat", self._chat),
@@ -104,13 +105,17 @@ class Front:
                 )
                 if self._open >= LLM_REQUESTS:
                     raise Refused(503, f"{LLM_REQUESTS} requests wait already; try again later")
-                self._open += 1
-                self.idle.used(self._open)
+                # Who watches what is loaded needs no server: one that nobody uses ends nevertheless.
+                needed = int(request.path != WATCHED)
+                self._open, self._needing = self._open + 1, self._needing + needed
+                if needed:
+                    self.idle.used(self._needing)
                 try:
                     return await handler(request, **parts)
                 finally:
-                    self._open -= 1
-                    self.idle.used(self._open)
+                    self._open, self._needing = self._open - 1, self._needing - needed
+                    if needed:
+                        self.idle.used(self._needing)
             except (Refused, SvcError) as error:
                 return self._refuse(request, error)
             except OSError as error:

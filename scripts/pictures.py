@@ -114,6 +114,7 @@ SCREENS = {
     "merge": "\r3p\rM",
     "inbox": "i",
     "sync": "s",
+    "machine": "M",
     "security": "\r6",
     "insights": "\r7",
 }

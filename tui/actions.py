@@ -60,6 +60,7 @@ EVERYWHERE = (
     Action("palette", ("ctrl+p", "space"), "all actions"),
     Action("inbox", ("i",), "inbox", "svc inbox"),
     Action("sync", ("s",), "sync: state and queue", "svc queue list"),
+    Action("machine", ("M",), "this machine: models, apps", "svc llm status"),
     Action("help", ("question_mark",), "keys here", footer=True),
     Action("account", (), "account: sessions, devices, tokens", "svc auth status"),
     Action("theme", (), "next theme"),

@@ -48,7 +48,10 @@ T = TypeVar("T")
 
 OF_A_REPO = frozenset({"issue", "pr", "label", "repo", "log", "show", "blame"})  # first words of commands
 SEAL = "seal"
-SHOWN = frozenset({"run", "version", "advisory", "report", "webhook"})  # parameters that screens know by name
+MACHINE = "machine"  # the action that is absent over SSH
+# Parameters that screens know by name.
+SHOWN = frozenset({"run", "version", "advisory", "report", "webhook", "model"})
+BEHIND_COLUMNS = 400  # of what a command prints that is not shown: a sentence stays one line
 TICK = 10.0  # seconds between two looks at what times say by now
 QUEUE_EVERY = 30.0  # seconds between attempts to send what waits
 QUEUE_AGAIN = 3.0  # seconds after which the outbox is read again that another process was sending
@@ -119,6 +122,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         """The current actions: the screen's, then those of the app that it does not replace."""
         own = tuple(getattr(self.screen, "actions", tuple)())
         named = {action.id for action in own}
+        if self.machine is None:
+            named.add(MACHINE)
         others = (*EVERYWHERE, *OFFERS)
         return remap((*own, *(action for action in others if action.id not in named)), self.keys)
 
@@ -317,6 +322,24 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.refresh(layout=True)
         self.finish(name, done, self.drafts.read(name))
 
+    def run_in_terminal(self, words: list[str]) -> None:
+        """Give the terminal to a command of svc until it ends."""
+        from tui.terminal import lend
+
+        saying: Any = self.screen
+        driver = self._driver
+        if driver is None or not driver.can_suspend or self.machine is None:
+            saying.say(f"there is no terminal for it here; in one, type: svc {shlex.join(words)}", "warn")
+            return
+        try:
+            with self.suspend():
+                lend(words, self.place.folder, self.machine.environment)
+        except OSError as error:
+            saying.say(f"svc cannot be started: {error.strerror}", "bad")
+        finally:
+            self.forget_display()
+            self.refresh(layout=True)
+
     def finish(self, name: str, done: Callable[[str], None], text: str, blank: bool = False) -> None:
         """Call `done(text)`. The draft `name` is deleted once that has queued an action, or if there is no
         text. `blank`: call it even without text."""
@@ -391,6 +414,12 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
         if not isinstance(self.screen, Sync):
             self.push_screen(Sync())
+
+    def do_machine(self) -> None:
+        from tui.screens.machine.machine import MachineScreen
+
+        if self.machine is not None and not isinstance(self.screen, MachineScreen):
+            self.push_screen(MachineScreen(self.machine))
 
     def do_inbox(self) -> None:
         from tui.screens.lists.inbox import Inbox
@@ -574,3 +603,26 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
         if words and self.commands is not None:
             self.push_screen(Output(words, self.place.folder, self.commands))
+
+    def run_behind(self, words: list[str], done: Callable[[str, str], None]) -> None:
+        """Run a command of svc without showing it. `done` is called with the last line that it printed, or
+        with its error, and a role. It ends with the app."""
+        commands, folder = self.commands, self.place.folder
+        if commands is None:
+            return
+
+        def work() -> None:
+            try:
+                response = commands.run(words, folder, BEHIND_COLUMNS, lambda: not self.is_running)
+            except (SvcError, OSError) as error:
+                answer, role = sentence(error), "bad"
+            else:
+                data = response.data if isinstance(response.data, dict) else {}
+                lines = [line for line in str(data.get("text", "")).splitlines() if line.strip()]
+                last = lines[-1].strip() if lines else ""
+                answer, role = last, "text"
+                if response.error is not None:
+                    answer, role = response.error.message, "bad"
+            self.later(lambda: done(answer, role))
+
+        self.run_worker(work, thread=True, exit_on_error=False)

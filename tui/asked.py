@@ -127,6 +127,10 @@ class AskedApp(Protocol):
 
     def run_words(self, words: list[str]) -> None: ...
 
+    def run_behind(self, words: list[str], done: Callable[[str, str], None]) -> None: ...
+
+    def run_in_terminal(self, words: list[str]) -> None: ...
+
     # --- Textual's
 
     @property

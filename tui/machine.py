@@ -6,7 +6,8 @@ response = machine.invoke("sync_status", SyncStatus)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -50,10 +51,23 @@ NOWHERE = Place()
 
 
 class Machine:
-    """Calls to the agent of a SVC_HOME. They block, so call them on threads."""
+    """Calls to the agent of a SVC_HOME. They block, so call them on threads. `environment`: that of the app,
+    with which it starts programs."""
 
-    def __init__(self, home: Home) -> None:
-        self._home = home
+    def __init__(self, home: Home, environment: Mapping[str, str] = os.environ) -> None:
+        self._home, self.environment = home, environment
+
+    @property
+    def root(self) -> Path:
+        """The folder SVC_HOME."""
+        return self._home.root
+
+    @property
+    def has_models(self) -> bool:
+        """Whether the folder of models exists, without which nothing goes on there."""
+        from localstore.models.place import llm_home
+
+        return llm_home(self.environment).is_dir()
 
     def invoke(self, command: str, shape: type[T], **args: Any) -> ApiResponse[T] | None:
         """The answer of a command of the agent; None if no agent runs or answers. The agent is not started

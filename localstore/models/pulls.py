@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
-from localstore.folder.lock import AlreadyLocked, hold_lock
+from localstore.folder.lock import AlreadyLocked, hold_lock, living_holder
 from localstore.models.store import Models
 
 LOOK = 0.1
@@ -23,10 +24,21 @@ REPORT = 0.2  # seconds between two writes of the progress
 
 
 class Progress(msgspec.Struct):
-    """Progress of a download: bytes that have arrived, of how many."""
+    """Progress of a download: bytes that have arrived, of how many. `name`: the model that they are for; ""
+    if the process that downloads them does not say."""
 
     completed: int = 0
     total: int = 0
+    name: str = ""
+
+
+class Download(NamedTuple):
+    """A download that goes on. `lock`: held by the process `pid`, which does it; `pid` is 0 if it has not
+    said its number yet."""
+
+    lock: Path
+    pid: int
+    progress: Progress
 
 
 LEFT_SECONDS = 14 * 86400.0  # for which a download that was cut goes on where it was
@@ -36,9 +48,12 @@ Work = Callable[[Path, Report], str]
 """Completes the file of a download, makes it a blob and returns its SHA-256."""
 
 
-def pull_blob(models: Models, key: str, find: Callable[[], str | None], work: Work, report: Report) -> str:
+def pull_blob(
+    models: Models, key: str, find: Callable[[], str | None], work: Work, report: Report, name: str = ""
+) -> str:
     """The SHA-256 of a blob. One process downloads it with `work`; others that want it wait and `report` its
-    progress. `find`: returns the SHA-256 if the blob is in the cache."""
+    progress. `find`: returns the SHA-256 if the blob is in the cache. `name`: the model that it is for, which
+    others are told."""
     folder = models.root / "pulls"
     while True:
         digest = find()
@@ -55,7 +70,9 @@ def pull_blob(models: Models, key: str, find: Callable[[], str | None], work: Wo
             digest = find()
             if digest is not None:
                 return digest
-            sha256 = work(folder / f"{key}.part", _Written(folder / f"{key}.progress", report))
+            written = _Written(folder / f"{key}.progress", report, name)
+            written.write(0, 0)
+            sha256 = work(folder / f"{key}.part", written)
             (folder / f"{key}.progress").unlink(missing_ok=True)
             return sha256
 
@@ -70,8 +87,8 @@ def _report_other(progress: Path, report: Report) -> None:
 class _Written:
     """Reports progress, and writes it to a file for processes that wait."""
 
-    def __init__(self, file: Path, report: Report) -> None:
-        self._file, self._report, self._at = file, report, 0.0
+    def __init__(self, file: Path, report: Report, name: str) -> None:
+        self._file, self._report, self._name, self._at = file, report, name, 0.0
 
     def __call__(self, completed: int, total: int) -> None:
         self._report(completed, total)
@@ -79,8 +96,26 @@ class _Written:
         if now - self._at < REPORT and completed < total:
             return
         self._at = now
+        self.write(completed, total)
+
+    def write(self, completed: int, total: int) -> None:
         with suppress(OSError):  # a full disk is found by who writes the blob
-            self._file.write_bytes(msgspec.json.encode(Progress(completed, total)))
+            self._file.write_bytes(msgspec.json.encode(Progress(completed, total, self._name)))
+
+
+def under_way(models: Models) -> list[Download]:
+    """The downloads of all processes of the user that go on now."""
+    folder = models.root / "pulls"
+    downloads = []
+    for lock in sorted(folder.glob("*.lock")) if folder.is_dir() else ():
+        pid = living_holder(lock)
+        if pid is None:
+            continue
+        progress = Progress()
+        with suppress(OSError, msgspec.MsgspecError):  # being written, or removed, at the moment
+            progress = msgspec.json.decode(lock.with_suffix(".progress").read_bytes(), type=Progress)
+        downloads.append(Download(lock, pid, progress))
+    return downloads
 
 
 def parts_size(models: Models, key: str) -> int:

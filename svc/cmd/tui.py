@@ -152,7 +152,8 @@ def _open(run: Run, theme: str, images: str, plain: bool, *, mouse: bool) -> Non
         theme,
         sending=sending,
         drafts=root / "drafts",
-        machine=Machine(run.home) if ssh is None else None,  # over SSH there is no agent, and no folder
+        # Over SSH there is no agent, no folder, and no machine of the user's.
+        machine=Machine(run.home, run.environment) if ssh is None else None,
         images=way_of(os.environ) if images == "auto" else cast("Way", images),
         commands=catalogue(run),
         notice="" if ssh is None else SIGNS if ssh.agent else READS_AND_TALKS,

@@ -22,6 +22,7 @@ from tui.screens.lists.new_release import NewRelease
 from tui.screens.lists.releases import Releases, ReleaseScreen
 from tui.screens.lists.runs import RunScreen, Workflows
 from tui.screens.lists.security import Security
+from tui.screens.machine.machine import MachineScreen
 from tui.screens.proposal.files import Files
 from tui.screens.proposal.merge import Merge
 from tui.screens.proposal.screen import ProposalScreen
@@ -63,6 +64,7 @@ OWNERS = {
     "rule": (RuleScreen, SvcApp),
     "account": (Account, SvcApp),
     "sync": (Sync, SvcApp),
+    "machine": (MachineScreen, SvcApp),
 }
 
 

@@ -16,6 +16,8 @@ import pytest
 from rich.style import Style
 from textual.pilot import Pilot
 
+from svc.flows.apps.place import App, Apps
+from tests.llm.conftest import add
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
@@ -36,6 +38,7 @@ STOPS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "security": (("enter", "6"), "Protection rules", "Protection rules"),
     "insights": (("enter", "7"), "Dependents", "Dependents"),
     "inbox": (("i",), "nothing new", "nothing new"),
+    "machine": (("M",), "needs bob/pictures", "needs bob/pictures"),
 }
 BODY = "## Why\n\nIt **hangs**, `so` it does:\n\n- [x] one\n\n```\ncode\n```\n\nsee #2"
 VARIES = (
@@ -53,6 +56,11 @@ def world(project: str, alice: Svc) -> str:
     assert made.code == 0, made.err
     assert alice("repo", "run", "create", "lint", "--conclusion", "failure").code == 0
     assert alice("repo", "release", "create", "v1", "-n", "## Fixed\n\n- it").code == 0
+    add(Path(os.environ["SVC_LLM_HOME"]), "tiny", "say")
+    folder = Path.cwd().parent / "draw"
+    folder.mkdir()
+    (folder / ".svc.yaml").write_text("kind: app\nmodels: [bob/pictures]\nlaunch: {command: [draw]}\n")
+    Apps(Path(os.environ["SVC_HOME"])).record(App(id="draw", folder=str(folder)))
     return project
 
 

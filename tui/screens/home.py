@@ -15,6 +15,7 @@ from tui.text import Part, ago, brief, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
 
 SHOWN = 6  # rows of a section of the inbox; `i` shows the others
+EVERY = 5.0  # seconds between two looks at the models of this machine
 
 
 class Home(SplitScreen):
@@ -36,6 +37,7 @@ class Home(SplitScreen):
         self._repos: dict[str, Repo] | None = None
         self._inbox: list[InboxItem] = []
         self._states: dict[str, Part] = {}  # repository → how its default branch stands, as far as asked
+        self._machine = ""  # what goes on with models on this machine
 
     def titled(self) -> tuple[Part, ...]:
         return (("Home", "title"),)
@@ -66,6 +68,34 @@ class Home(SplitScreen):
     def on_mount(self) -> None:
         super().on_mount()
         self.do_refresh()
+        self.call_after_refresh(self._look_at_machine)
+        self.set_interval(EVERY, self._look_at_machine)
+
+    def on_screen_resume(self) -> None:
+        super().on_screen_resume()
+        self._look_at_machine()
+
+    def _look_at_machine(self) -> None:
+        """Read what goes on with models here, on a thread."""
+        machine, app = self.svc.machine, self.svc
+        if machine is None or not self.is_current:
+            return
+        folder = app.place.folder or Path.cwd()
+
+        def look() -> None:
+            words = ""
+            if machine.has_models:
+                from tui.screens.machine.reading import brief  # where there are none, none of it is imported
+
+                words = brief(machine.root, machine.environment, folder)
+            app.later(lambda: self._show_machine(words))
+
+        app.run_worker(look, thread=True, group="machine", exclusive=True, exit_on_error=False)
+
+    def _show_machine(self, words: str) -> None:
+        if self.is_attached and words != self._machine:
+            self._machine = words
+            self.paint()
 
     def do_refresh(self) -> None:
         self.svc.load(self.svc.repos, self._paint_repos, self._not_answered)
@@ -103,6 +133,9 @@ class Home(SplitScreen):
         ordered = sorted(self._repos.values(), key=lambda repo: repo.updated_at, reverse=True)
         ordered.sort(key=lambda repo: repo.id != place.repo_id)
         items: list[Item] = []
+        if self._machine:
+            right: Part = (f"{self._key_of('machine')} ", "dim")
+            items.append(Item(None, ((self._machine, "accent"),), (right,)))
         if self.svc.client.account:
             space = Space(self.narrow, self.two_lines)
             items += sections(self._inbox, now, space, SHOWN)
@@ -152,8 +185,12 @@ class Home(SplitScreen):
     def do_leave(self) -> None:
         """Say how to quit where nothing is left: esc is pressed several times to leave what is open."""
         if not self.leave_filter() and not self.leave_preview():
-            keys = next(action.keys for action in self.svc.actions() if action.id == "back")
-            self.say(f"{spoken(keys[0] if keys else 'ctrl+c')} quits", "dim")
+            self.say(f"{self._key_of('back') or 'ctrl+c'} quits", "dim")
+
+    def _key_of(self, id: str) -> str:
+        """The first key of an action, as people write it; "" for one without keys."""
+        keys = next(action.keys for action in self.svc.actions() if action.id == id)
+        return spoken(keys[0]) if keys else ""
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         from tui.screens.repo import RepoScreen

@@ -17,6 +17,7 @@ from tui.screens.lists.new_release import NewRelease
 from tui.screens.lists.releases import Releases, ReleaseScreen
 from tui.screens.lists.runs import RunScreen, Workflows
 from tui.screens.lists.security import Security
+from tui.screens.machine.machine import MachineScreen
 from tui.screens.proposal.files import Files
 from tui.screens.proposal.merge import Merge
 from tui.screens.proposal.screen import ProposalScreen
@@ -54,6 +55,7 @@ PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
     "rule": (RuleScreen.ACTIONS, EVERYWHERE),
     "account": (Account.ACTIONS, EVERYWHERE),
     "sync": (Sync.ACTIONS, EVERYWHERE),
+    "machine": (MachineScreen.ACTIONS, EVERYWHERE),
 }
 
 

@@ -78,20 +78,35 @@ def available() -> int | None:
     return min(limits) if limits else None
 
 
-def _system() -> int | None:
+def total() -> int | None:
+    """Bytes of memory of this machine, or of the control group of this process if that may have less. None
+    if the system does not tell."""
+    limits = [limit for limit in (_system("MemTotal"), _group_limit()) if limit is not None]
+    return min(limits) if limits else None
+
+
+def _system(line: str = "MemAvailable") -> int | None:
     with suppress(OSError):
-        match = re.search(
-            r"(?m)^MemAvailable:\s+(\d+) kB$", Path("/proc/meminfo").read_text("ascii", "replace")
-        )
+        match = re.search(rf"(?m)^{line}:\s+(\d+) kB$", Path("/proc/meminfo").read_text("ascii", "replace"))
         if match:
             return int(match[1]) * 1024
     return None
 
 
+def _group_folder() -> Path:
+    own = Path("/proc/self/cgroup").read_text("ascii").strip().rpartition(":")[2]
+    return Path("/sys/fs/cgroup") / own.lstrip("/")
+
+
+def _group_limit() -> int | None:
+    with suppress(OSError, ValueError):  # the latter: "max"
+        return int((_group_folder() / "memory.max").read_text())
+    return None
+
+
 def _group() -> int | None:
     with suppress(OSError, ValueError):
-        own = Path("/proc/self/cgroup").read_text("ascii").strip().rpartition(":")[2]
-        folder = Path("/sys/fs/cgroup") / own.lstrip("/")
+        folder = _group_folder()
         most = (folder / "memory.max").read_text().strip()
         if most != "max":
             statistics = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())

@@ -47,8 +47,8 @@ class Server:
     def __init__(self, port: int) -> None:
         self.port = port
 
-    def get(self, path: str) -> Any:
-        with self._request("GET", path) as answer:
+    def get(self, path: str, seconds: float = 30.0) -> Any:
+        with self._request("GET", path, seconds=seconds) as answer:
             return _decode_object(answer.read(_BODY))
 
     def post(self, path: str, body: dict[str, Any], seconds: float = LONG_SECONDS) -> Any:

@@ -20,7 +20,7 @@ from typing import Literal
 
 import msgspec
 
-from localstore.core.errors import SvcError
+from localstore.core.errors import SvcError, UsageError
 from localstore.folder.lock import LOOKED_SECONDS, AlreadyLocked, end_holder, hold_lock, living_holder
 from localstore.models import store
 from localstore.models.errors import ModelMissing
@@ -95,6 +95,35 @@ def state_of(home: Path, name: ModelName, models: Models) -> Download:
             return download
         download.state = "none"
     return download
+
+
+def downloads(home: Path, models: Models) -> list[Download]:
+    """The pulls of an SVC_HOME that go on, and those that failed and whose model has not come since."""
+    states = []
+    for file in sorted((home.absolute() / "downloads").glob(f"*/{STATE}")):
+        try:
+            name = parse(msgspec.json.decode(file.read_bytes(), type=Download).name)
+        except (OSError, msgspec.MsgspecError, UsageError):
+            continue
+        state = state_of(home, name, models)
+        if state.state == "pulling" or (state.state == "failed" and not _is_here(models, name)):
+            states.append(state)
+    return states
+
+
+def forget(home: Path, name: ModelName) -> None:
+    """Forget a pull that failed. One that goes on stays."""
+    folder = _folder(home, name)
+    if living_holder(folder / LOCK) is None:
+        (folder / STATE).unlink(missing_ok=True)
+
+
+def _is_here(models: Models, name: ModelName) -> bool:
+    try:
+        models.find(name)
+    except ModelMissing:
+        return False
+    return True
 
 
 def main() -> int:

@@ -71,13 +71,14 @@ class WrongBytes(Exception):
     """The received bytes do not have the digest."""
 
 
-def fetch_parts(models: Models, parts: list[Part], tell: Tell) -> list[str]:
-    """The SHA-256 of the blobs, in order; blobs that are not in the cache are fetched. Raises DiskError
-    before anything is fetched, and if the disk gets full; ServerMisbehaved for wrong bytes; BadModel."""
+def fetch_parts(models: Models, parts: list[Part], tell: Tell, name: str = "") -> list[str]:
+    """The SHA-256 of the blobs of the model `name`, in order; blobs that are not in the cache are fetched.
+    Raises DiskError before anything is fetched, and if the disk gets full; ServerMisbehaved for wrong bytes;
+    BadModel."""
     with translated_disk_errors(models.root, models.root):
         drop_old(models, {part.key for part in parts})
         require_room(models, parts)
-        return [_fetch_part(models, part, tell) for part in parts]
+        return [_fetch_part(models, part, tell, name) for part in parts]
 
 
 def _find(models: Models, part: Part) -> str | None:
@@ -101,14 +102,15 @@ def require_room(models: Models, parts: list[Part]) -> None:
         )
 
 
-def _fetch_part(models: Models, part: Part, tell: Tell) -> str:
+def _fetch_part(models: Models, part: Part, tell: Tell, name: str) -> str:
     status = f"pulling {part.digest.partition(':')[2][:12]}"
 
     def report(completed: int, total: int) -> None:
         tell(Step(status, part.digest, total or part.size, completed))
 
     report(0, part.size)
-    sha256 = pull_blob(models, part.key, partial(_find, models, part), partial(_work, models, part), report)
+    find, work = partial(_find, models, part), partial(_work, models, part)
+    sha256 = pull_blob(models, part.key, find, work, report, name)
     report(part.size, part.size)
     return sha256
 

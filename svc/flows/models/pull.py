@@ -42,7 +42,7 @@ def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell)
     _require_same_source(chosen, before, looked.record)
     parts = [*looked.files, *([looked.projector] if looked.projector else [])]
     with models.reserve(part.key for part in parts):
-        digests = fetch_parts(models, parts, tell)
+        digests = fetch_parts(models, parts, tell, chosen.short)
         tell(Step("verifying sha256 digest"))
         files = digests[: len(looked.files)]
         projector = digests[-1] if looked.projector is not None else None

@@ -58,6 +58,7 @@ class ProposalScreen(Reviewing, Talk):
         _action("comment", "c", "comment", "comment {n} -b TEXT", "comment.create", True),
         _action("write", "E", "comment in $EDITOR", "comment {n}", "comment.create"),
         *VERDICTS,
+        Action("machine", (), "this machine: models, apps", "svc llm status"),
         _action("merge", "M", "merge", "merge {n} --squash", "proposal.merge_prepare", True),
         Action("checkout", ("o",), "check out", "svc pr checkout {n}"),
         _action("close", "z", "close or reopen", "close {n}", "proposal.close"),

@@ -177,6 +177,29 @@ def test_two_pulls_share_one_download_and_both_see_it(models: Models) -> None:
     assert came == [len(DATA)]
 
 
+def test_others_see_which_model_comes_and_how_far_it_is(models: Models) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def slow(fd: int, seen: Callable[[bytes], object], report: Report) -> None:
+        report(len(DATA) // 2, len(DATA))
+        begun.set()
+        go.wait(60)
+        part().write(fd, seen, report)
+
+    assert pulls.under_way(models) == []
+    going = threading.Thread(
+        target=fetch_parts, args=(models, [part()._replace(write=slow)], told, "alice/x")
+    )
+    going.start()
+    begun.wait(60)
+    (download,) = pulls.under_way(models)
+    assert download.pid == os.getpid()
+    assert download.progress == pulls.Progress(len(DATA) // 2, len(DATA), "alice/x")
+    go.set()
+    going.join()
+    assert pulls.under_way(models) == []
+
+
 def test_a_puller_that_was_killed_is_replaced(models: Models) -> None:
     def dies(fd: int, seen: Callable[[bytes], object], report: Report) -> None:
         os.write(fd, DATA[: len(DATA) // 2])

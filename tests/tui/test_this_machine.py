@@ -1,0 +1,261 @@
+"""The screen of this machine, with real models, pulls of other processes, a real server and real apps."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from localstore.models.names import parse
+from localstore.models.store import Models
+from scripts.bench.tui import Terminal
+from svc.flows.apps.place import Apps
+from svc.flows.apps.state import state_of
+from svc.flows.llm.talk import Server, probe
+from tests.llm import tiny
+from tests.llm.conftest import add, alive, free_port
+from tests.patience import PATIENCE, until
+from tests.svc.conftest import ROOT, Svc, clean_environment
+from tests.tui.conftest import shown
+from tests.tui.test_app import press, project, sees, settle
+from tui.app import SvcApp
+
+__all__ = ["project"]
+Open = Callable[..., SvcApp]
+PULLS = """
+import sys, time
+from pathlib import Path
+from localstore.models.pulls import pull_blob
+from localstore.models.store import Models
+
+def work(file, report):
+    report(40, 100)
+    print("pulling", flush=True)
+    time.sleep(600)
+
+pull_blob(Models(Path(sys.argv[1])), "b3-00", lambda: None, work, lambda *_: None, "bob/big:q4")
+"""
+STAY = "import time; print('up', flush=True); time.sleep(600)"
+
+
+@pytest.fixture
+def cache(alice: Svc) -> Path:
+    """SVC_LLM_HOME, with a model."""
+    home = Path(os.environ["SVC_LLM_HOME"])
+    add(home, "tiny", "say")
+    return home
+
+
+@pytest.fixture
+def port(alice: Svc, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """A port for a server, which is ended behind the test."""
+    number = free_port()
+    monkeypatch.setenv("SVC_LLM_PORT", str(number))
+    yield number
+    alice("llm", "stop")
+
+
+@contextmanager
+def other_pull(cache: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Another process that pulls bob/big:q4, and has 40 of 100 bytes."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", PULLS, str(cache)],
+        cwd=ROOT,
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"pulling\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def app_folder(name: str, *command: str, **manifest: object) -> Path:
+    folder = Path.cwd() / name
+    folder.mkdir()
+    words = command or (sys.executable, "-c", STAY)
+    launch = {"launch": {"command": list(words)}}
+    (folder / ".svc.yaml").write_text(json.dumps({"kind": "app", **manifest, **launch}))
+    return folder
+
+
+async def test_a_pull_of_another_process_is_seen_moving_and_ended(cache: Path, open_app: Open) -> None:
+    with other_pull(cache) as process:
+        async with open_app().run_test(size=(100, 24)) as pilot:
+            await sees(pilot, "pulling 40 %", "M ")
+            await press(pilot, "M")
+            screen = await sees(pilot, "bob/big:q4", "▒▒▒▒······  40 %")
+            assert "no server; S starts it" in screen
+            assert "tiny" in screen and "MiB  file" in screen
+            (cache / "models/pulls/b3-00.progress").write_bytes(
+                json.dumps({"completed": 90, "total": 100, "name": "bob/big:q4"}).encode()
+            )
+            await sees(pilot, "▒▒▒▒▒▒▒▒▒·  90 %")
+            await press(pilot, "G")
+            assert f"end the pull of bob/big:q4 (process {process.pid})" in await press(pilot, "x")
+            await press(pilot, "n")
+            assert process.poll() is None
+            await press(pilot, "x", "y")
+            await sees(pilot, "ended the pull of bob/big:q4")
+            assert process.wait(PATIENCE) != 0
+            assert "90 %" not in await settle(pilot)
+
+
+async def test_a_model_is_pulled_removed_and_what_fails_is_said(
+    project: str, cache: Path, alice: Svc, open_app: Open
+) -> None:
+    tiny.write(Path("say-f16.gguf"))
+    assert alice("push", "-m", "A model").code == 0
+    models = Models(cache)
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "M")
+        await sees(pilot, "tiny")
+        await press(pilot, "p", *project, "enter")
+        await sees(pilot, "/project ", "MiB  F16")
+        assert models.find(parse(project)).record.source is not None
+        await press(pilot, "g", "enter")
+        await sees(pilot, "svc llm show", "F16")
+        await press(pilot, "escape")
+        await press(pilot, "x", "y")
+        await sees(pilot, "Removed")
+        assert "  2.4 MiB  F16" not in await sees(pilot, "Models 1")
+        await press(pilot, "p", *f"{project}-not", "enter")
+        await sees(pilot, "✗ was not pulled", "or is hidden; check the name")
+        await press(pilot, "G", "x")
+        await sees(pilot, "Models 1")
+        while "✗" in shown(app_of(pilot.app)):
+            await pilot.pause(0.05)
+        await press(pilot, "p", "?", "enter")
+        await sees(pilot, "is not the name of a model")
+
+
+async def test_the_server_is_started_used_and_stopped(cache: Path, port: int, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "M")
+        await sees(pilot, "no server; S starts it")
+        assert "is not loaded" in await press(pilot, "g", "u")
+        await press(pilot, "S")
+        await sees(pilot, "Started the local LLM server", "embedded", "stays")
+        Server(port).post("/api/generate", {"model": "tiny", "prompt": "Hi", "stream": False})
+        await sees(pilot, "loaded  ctx 512  until ", "CPU only · 0.")
+        await press(pilot, "u")
+        await sees(pilot, "Unloaded tiny", "MiB  file")
+        await press(pilot, "l")
+        await sees(pilot, "svc llm logs", "loaded tiny:latest")
+        await press(pilot, "escape")
+        assert "stop the local LLM server?" in await press(pilot, "S")
+        await press(pilot, "y")
+        await sees(pilot, "Stopped the local LLM server", "no server; S starts it")
+    assert probe(port) == "free"
+
+
+async def test_what_an_app_would_run_is_shown_before_its_first_launch(
+    cache: Path, alice: Svc, open_app: Open
+) -> None:
+    folder = app_folder("notes")
+    try:
+        async with open_app().run_test(size=(100, 30)) as pilot:
+            await settle(pilot)
+            await press(pilot, "M")
+            await sees(pilot, "no apps here")
+            await press(pilot, "a", *"./notes", "enter")
+            screen = await sees(pilot, "It would run", "time.sleep(600)")
+            assert str(folder) in screen.replace("\n", "")
+            await press(pilot, "n")
+            assert "nothing was launched" in await sees(pilot, "no apps here")
+            await press(pilot, "a", *"./notes", "enter")
+            await sees(pilot, "It would run")
+            await press(pilot, "y")
+            await sees(pilot, "running just now", "notes runs")
+            apps = Apps(Path(os.environ["SVC_HOME"]))
+            pid = state_of(apps, apps.find("notes", folder)).pid
+            assert pid is not None
+            await press(pilot, "G")
+            assert "has no page" in await press(pilot, "o")
+            await press(pilot, "enter")
+            await sees(pilot, "svc app logs notes", "up")
+            await press(pilot, "escape")
+            assert "stop notes?" in await press(pilot, "x")
+            await press(pilot, "y")
+            await sees(pilot, "Stopped notes", "stopped")
+            until(lambda: not alive(pid), "the app ended")
+            await press(pilot, "a")
+            await sees(pilot, "running just now")
+            await press(pilot, "x", "y")
+            await sees(pilot, "Stopped notes")
+            text = (folder / ".svc.yaml").read_text()
+            (folder / ".svc.yaml").write_text(text.replace("'up'", "'changed'"))
+            await press(pilot, "a")
+            await sees(pilot, "It would run", "'changed'")
+            await press(pilot, "escape")
+            await sees(pilot, "nothing was launched")
+    finally:
+        alice("app", "stop", "notes")
+
+
+async def test_an_app_says_what_it_lacks_and_why_it_fails(cache: Path, alice: Svc, open_app: Open) -> None:
+    app_folder("draw", models=["bob/pictures"])
+    folder = app_folder("broken", "true")
+    assert alice("app", "launch", "./broken", "--yes", "--detach").code == 0
+    alice("app", "launch", "./draw", "--yes", "--detach")
+    (folder / ".svc.yaml").write_text("launch: 3\n")
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "M")
+        await sees(pilot, "needs bob/pictures", "broken")
+        screen = shown(app_of(pilot.app))
+        assert "launch" in next(line for line in screen.splitlines() if "broken" in line)
+        await press(pilot, "G")
+        assert "bob/pictures" in await press(pilot, "p")
+        await press(pilot, "escape")
+
+
+async def test_over_ssh_there_is_no_machine(alice: Svc, open_app: Open) -> None:
+    app = open_app()
+    app.machine = None
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert "machine" not in {action.id for action in app.actions()}
+        await press(pilot, "M")
+        assert len(app.screen_stack) == 2
+
+
+def test_a_chat_has_the_terminal_and_ctrl_c_ends_its_answer_alone(
+    project: str, cache: Path, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(cache, "loop", "loop", context=4096)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    terminal = Terminal([sys.executable, "-m", "svc"], Path.cwd(), 100, 30)
+    try:
+        assert terminal.shows(project, PATIENCE), terminal.text
+        terminal.keys("M")
+        assert terminal.shows("loop", PATIENCE), terminal.text
+        terminal.keys("g")
+        terminal.keys("c")
+        assert terminal.shows("chat with loop", PATIENCE), terminal.text
+        terminal.keys("Hi\r")
+        assert terminal.shows("tiny test model", PATIENCE), terminal.text
+        terminal.keys("\x03")
+        terminal.keys("/show\r")
+        assert terminal.shows("2 messages", PATIENCE), terminal.text
+        terminal.keys("\x04")
+        assert terminal.shows("loaded  ctx 4096", PATIENCE), terminal.text
+        assert terminal.shows("S server", PATIENCE), terminal.text
+    finally:
+        terminal.close()
+
+
+def app_of(app: object) -> SvcApp:
+    assert isinstance(app, SvcApp)
+    return app

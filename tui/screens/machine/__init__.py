@@ -1,0 +1,1 @@
+"""Models, apps and the local LLM server of this machine."""

@@ -1,0 +1,64 @@
+"""Asks before an app is launched for the first time, or after its `launch` has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual.app import ComposeResult
+
+from tui.screens.base import Over
+from tui.screens.machine.work import Offer
+from tui.text import Part, folded, safe
+from tui.widgets.lines import Item, Lines
+
+
+class Consent(Over):
+    """Shows what an app would run; calls `launch` if the user presses y."""
+
+    def __init__(self, offer: Offer, launch: Callable[[], None]) -> None:
+        super().__init__()
+        self._offer, self._launch = offer, launch
+
+    def content(self) -> ComposeResult:
+        yield Lines(marked=False, id="consent")
+
+    def title_parts(self) -> Sequence[Part]:
+        return ((f" Launch {safe(self._offer.app.id)}", "title"), ("  it can do what you can", "warn"))
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.paint()
+        self.open_prompt(self._ask)
+
+    def on_resize(self) -> None:
+        self.paint()
+
+    def paint(self) -> None:
+        offer, width = self._offer, max(20, self.app.size.width - 4)
+        facts: list[tuple[str, str]] = [("Folder", offer.app.folder), ("It would run", offer.command)]
+        facts += [(f"with {name}", value) for name, value in offer.launch.env]
+        rows: list[Item] = []
+        for name, value in facts:
+            rows.append(Item(len(rows), ((safe(name), "dim"),)))
+            for line in folded(((safe(value), "text"),), width):
+                rows.append(Item(len(rows), (("  ", "text"), *line)))
+            rows.append(Item(len(rows), (("", "text"),)))
+        self.query_one("#consent", Lines).show(rows)
+
+    def _ask(self) -> None:
+        lines = self.query_one("#consent", Lines)
+        self.ask(f"launch {self._offer.app.id}? y or n", self._answer, filtered=lines, one_key=True)
+
+    def _answer(self, typed: str) -> None:
+        below = self.below
+        self.app.pop_screen()
+        if typed.strip().lower() == "y":
+            self._launch()
+        else:
+            below.say("nothing was launched", "dim")
+
+    def do_back(self) -> None:
+        self._answer("")
+
+    def prompt_left(self) -> None:
+        self._answer("")

@@ -1,0 +1,360 @@
+"""The screen of this machine: the local LLM server, models, pulls and apps, read about every second."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from textual.app import ComposeResult
+
+from localstore.core.errors import SvcError, UsageError
+from localstore.models.names import parse
+from svc.flows.models.local import is_file
+from tui.actions import Action
+from tui.client import sentence
+from tui.machine import Machine
+from tui.screens.base import Base
+from tui.screens.machine import work
+from tui.screens.machine.reading import RUNNING, AppRow, Overview, Pull, Reading, engine_words
+from tui.screens.machine.rows import rows_of
+from tui.text import Part
+from tui.widgets.lines import Item, Lines
+
+EVERY = 1.0  # seconds between two readings, while this screen is shown
+SAMPLES = 5  # readings over which the rate of a pull is computed
+
+
+class _Sample(NamedTuple):
+    """Bytes of a pull that were here at a time of the monotonic clock."""
+
+    at: float
+    completed: int
+
+
+class MachineScreen(Base):
+    ACTIONS = (
+        Action("open", ("enter",), "show", "svc llm show {model}", footer=True),
+        Action("pull_model", ("p",), "pull", "svc llm pull {model}", footer=True),
+        Action("remove_here", ("x",), "end, remove", "svc llm rm {model}", footer=True),
+        Action("launch_app", ("a",), "launch", "svc app launch {app}", footer=True),
+        Action("open_page", ("o",), "its page", "svc app open {app}"),
+        Action("chat", ("c",), "chat", "svc llm run {model}", footer=True),
+        Action("unload", ("u",), "unload", "svc llm stop {model}"),
+        Action("toggle_server", ("S",), "server", "svc llm start", footer=True),
+        Action("server_log", ("l",), "log of the server", "svc llm logs"),
+    )
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__()
+        self._machine = machine
+        self._reading: Reading | None = None
+        self._overview: Overview | None = None
+        self._engine = ("", "")
+        self._rows: list[Item] = []
+        self._samples: dict[str, list[_Sample]] = {}
+        self._is_reading = threading.Event()
+
+    def content(self) -> ComposeResult:
+        yield Lines(waiting="reading what is here", id="machine")
+
+    def title_parts(self) -> Sequence[Part]:
+        return ((" This machine", "title"), ("  models and apps", "dim"))
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._look()
+        self._on_thread(self._ask_engine)
+        self.set_interval(EVERY, self._look)
+
+    def on_screen_resume(self) -> None:
+        super().on_screen_resume()
+        self._look()
+
+    def do_refresh(self) -> None:
+        """Read again; also what the engine can use."""
+        self._look()
+        self._on_thread(self._ask_engine)
+
+    def news(self) -> None:
+        """Does nothing: events of the server change nothing on this screen."""
+
+    # --- reading
+
+    def _on_thread(self, ask: Callable[[], None]) -> None:
+        self.svc.run_worker(ask, thread=True, exit_on_error=False)
+
+    def _look(self) -> None:
+        """Read on a thread, unless a reading goes on, or another screen is in front."""
+        if not self.is_current or self._is_reading.is_set():
+            return
+        self._is_reading.set()
+        app, folder = self.svc, self._folder
+
+        def read() -> None:
+            try:
+                if self._reading is None:
+                    self._reading = Reading(self._machine.root, self._machine.environment, folder)
+                overview = self._reading.read()
+                app.later(lambda: self._arrived(overview))
+            except (OSError, SvcError) as error:
+                words = sentence(error)
+                app.later(lambda: self._failed(words))
+            finally:
+                self._is_reading.clear()
+
+        self._on_thread(read)
+
+    def _ask_engine(self) -> None:
+        app, engine = self.svc, engine_words(self._machine.environment)
+        app.later(lambda: self._learn(engine))
+
+    def _learn(self, engine: tuple[str, str]) -> None:
+        self._engine = engine
+        self.paint()
+
+    def _failed(self, words: str) -> None:
+        if self.is_attached:
+            self.say(words, "bad")
+
+    def _arrived(self, overview: Overview) -> None:
+        self._overview = overview
+        now = time.monotonic()
+        self._samples = {
+            pull.name: [*self._samples.get(pull.name, ())[-SAMPLES:], _Sample(now, pull.completed)]
+            for pull in overview.pulls
+            if pull.total and not pull.failure
+        }
+        self.paint()
+
+    def paint(self) -> None:
+        if self._overview is None or not self.is_attached:
+            return
+        rates = {name: _rate(samples) for name, samples in self._samples.items()}
+        rows = rows_of(self._overview, rates, self._engine, self.svc.clock(), self.app.size.width)
+        if rows != self._rows:
+            self._rows = rows
+            self.query_one("#machine", Lines).show(rows)
+
+    def on_resize(self) -> None:
+        self.paint()
+
+    # --- what is under the cursor
+
+    @property
+    def _folder(self) -> Path:
+        return self.svc.place.folder or Path.cwd()
+
+    def _under_cursor(self, kind: str) -> str:
+        """The name of the model or app under the cursor; "" for another row. `kind`: model or app."""
+        key = self.query_one("#machine", Lines).key
+        return str(key[1]) if isinstance(key, tuple) and key[0] == kind else ""
+
+    def facts(self) -> dict[str, str]:
+        model = self._under_cursor("model")
+        return {"model": model} if model else {}
+
+    @property
+    def _pull(self) -> Pull | None:
+        """The pull under the cursor."""
+        name = self._under_cursor("model")
+        pulls = self._overview.pulls if self._overview is not None else []
+        return next((pull for pull in pulls if pull.name == name), None)
+
+    @property
+    def _app_row(self) -> AppRow | None:
+        """The app under the cursor."""
+        name = self._under_cursor("app")
+        rows = self._overview.apps if self._overview is not None else []
+        return next((row for row in rows if row.state.id == name), None)
+
+    def _is_here(self, name: str) -> bool:
+        models = self._overview.models if self._overview is not None else []
+        return any(model.name.short == name for model in models)
+
+    def _model_here(self) -> str:
+        """The model under the cursor that is on this machine; "" and a message if there is none."""
+        name = self._under_cursor("model")
+        if self._is_here(name):
+            return name
+        self.say("put the cursor on a model that is here", "warn")
+        return ""
+
+    # --- actions
+
+    def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        model, app = self._under_cursor("model"), self._under_cursor("app")
+        if app:
+            self.svc.run_words(["app", "logs", app])
+        elif self._is_here(model):
+            self.svc.run_words(["llm", "show", model])
+        else:
+            self.say(f"{model} is not here yet", "dim")
+
+    def do_server_log(self) -> None:
+        self.svc.run_words(["llm", "logs"])
+
+    def do_toggle_server(self) -> None:
+        """Start the server, or stop the one that svc keeps, after asking."""
+        if self._overview is None:
+            return
+        status = self._overview.status
+        match status.kind:
+            case "none":
+                self._carry_out(["llm", "start"], "starting the server")
+            case "adopted":
+                self.say("svc did not start this server, so it is not ended here", "warn")
+            case "held":
+                self.say(f"port {status.port} is held by {status.holder or 'another program'}", "warn")
+            case _:
+                count = len(status.leases)
+                users = f"; {count} use it" if count > 1 else "; 1 uses it" if count else ""
+                question = f"stop the local LLM server{users}?"
+                self.confirm(question, lambda: self._carry_out(["llm", "stop"], "stopping the server"))
+
+    def do_unload(self) -> None:
+        name = self._model_here()
+        if name and self._overview is not None:
+            if str(parse(name)) in self._overview.loaded:
+                self._carry_out(["llm", "stop", name], f"unloading {name}, once it has answered")
+            else:
+                self.say(f"{name} is not loaded", "dim")
+
+    def do_remove_here(self) -> None:
+        """End a pull, remove a model, or stop an app, after asking."""
+        pull, row, name = self._pull, self._app_row, self._under_cursor("model")
+        if pull is not None and pull.failure:
+            work.forget(self._machine, pull)
+            self._look()
+        elif pull is not None:
+            who = f" (process {pull.pid})" if pull.pid else ""
+            question = f"end the pull of {pull.name}{who}? what came is kept;"
+            self.confirm(question, lambda: self._run(lambda: work.cancel(self._machine, pull)))
+        elif name:
+            question = f"remove {name} from this machine?"
+            self.confirm(question, lambda: self._carry_out(["llm", "rm", name, "--yes"], f"removing {name}"))
+        elif row is not None and row.state.state in RUNNING:
+            stop = ["app", "stop", row.state.id]
+            self.confirm(f"stop {row.state.id}?", lambda: self._carry_out(stop, f"stopping {stop[-1]}"))
+        elif row is not None:
+            self.say(f"{row.state.id} does not run", "dim")
+        else:
+            self.say("put the cursor on a model or an app", "warn")
+
+    def do_pull_model(self) -> None:
+        """Ask for the model to pull. What an app under the cursor lacks stands there already, and so does a
+        model with an owner."""
+        row, pull, name = self._app_row, self._pull, self._under_cursor("model")
+        value = row.missing[0] if row is not None and row.missing else ""
+        if pull is not None or "/" in name:
+            value = name
+        self.ask("OWNER/NAME[:TAG] of a server or registry, or a GGUF file", self._pull_typed, value=value)
+
+    def _pull_typed(self, typed: str) -> None:
+        typed = typed.strip()
+        if not typed:
+            return
+        if is_file(typed):
+            file = (self._folder / Path(typed).expanduser()).absolute()
+            self._carry_out(["llm", "pull", str(file)], f"taking in {file.name}")
+            return
+        try:
+            name = parse(typed)
+        except UsageError as error:
+            self.say(error.detail, "warn")
+            return
+        self.say(f"pulling {name.short}", "dim")
+        self._run(lambda: work.pull(self._machine, name, self.svc.client.origin))
+
+    def do_chat(self) -> None:
+        name = self._model_here()
+        if name:
+            self.svc.run_in_terminal(["llm", "run", name])
+            self._look()
+
+    def do_open_page(self) -> None:
+        row = self._app_row
+        if row is None:
+            self.say("put the cursor on an app", "warn")
+        elif row.state.state != "running":
+            self.say(f"{row.state.id} does not run; a launches it", "warn")
+        elif not row.state.page:
+            self.say(f"{row.state.id} has no page: ready: in its launch: names none", "warn")
+        else:
+            self._carry_out(["app", "open", row.state.id], f"opening {row.state.page}")
+
+    def do_launch_app(self) -> None:
+        """Launch the app under the cursor, or one that is typed."""
+        name = self._under_cursor("app")
+        if name:
+            self._launch(name)
+        else:
+            self.ask("folder of an app, or its name", self._launch)
+
+    def _launch(self, typed: str) -> None:
+        """Launch an app. What it runs is shown first, unless the user has allowed it before."""
+        if not typed.strip():
+            return
+        app, folder = self.svc, self._folder
+
+        def prepare() -> None:
+            try:
+                offer = work.prepare(self._machine, typed.strip(), folder)
+            except (OSError, SvcError) as error:
+                words = sentence(error)
+                app.later(lambda: self._failed(words))
+                return
+            app.later(lambda: self._offered(offer))
+
+        self._on_thread(prepare)
+
+    def _offered(self, offer: work.Offer) -> None:
+        from tui.screens.machine.consent import Consent
+
+        if not self.is_current:
+            return
+        if offer.allowed:
+            self._start(offer)
+        else:
+            self.app.push_screen(Consent(offer, lambda: self._start(offer)))
+
+    def _start(self, offer: work.Offer) -> None:
+        app = self.svc
+        self.say(f"launching {offer.app.id}", "dim")
+        self._run(lambda: work.launch(self._machine, offer, lambda: not app.is_running))
+
+    # --- work on threads
+
+    def _run(self, act: Callable[[], str]) -> None:
+        """Do something that takes time, say what it returns, and read again."""
+        app = self.svc
+
+        def run() -> None:
+            try:
+                words, role = act(), "text"
+            except (OSError, SvcError) as error:
+                words, role = sentence(error), "bad"
+            app.later(lambda: self._done(words, role))
+
+        self._on_thread(run)
+
+    def _carry_out(self, words: list[str], doing: str) -> None:
+        """Run a command of svc, and say how it ended."""
+        self.say(doing, "dim")
+        self.svc.run_behind(words, self._done)
+
+    def _done(self, words: str, role: str) -> None:
+        if not self.is_attached:
+            return
+        if words:
+            self.say(words, role)
+        self._look()
+
+
+def _rate(samples: Sequence[_Sample]) -> float:
+    """Bytes a second between the first and the last sample."""
+    first, last = samples[0], samples[-1]
+    seconds = last.at - first.at
+    return max(0.0, (last.completed - first.completed) / seconds) if seconds > 0 else 0.0

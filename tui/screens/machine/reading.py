@@ -1,0 +1,260 @@
+"""Reads what this machine has: the local LLM server, models, pulls and apps. All of it blocks.
+
+    reading = Reading(machine.root, machine.environment, folder)
+    overview = reading.read()
+
+The server is asked for what it has loaded and nothing else: that counts as no use, so a server that nobody
+needs ends although somebody looks.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from localstore.core.errors import SvcError
+from localstore.core.names import MANIFEST
+from localstore.models import leases, pulls, server
+from localstore.models.errors import ServerFailed
+from localstore.models.names import ModelName
+from localstore.models.place import llm_home
+from localstore.models.store import Installed, Models
+from svc.flows.apps.needs import needs_of
+from svc.flows.apps.place import App, Apps, launch_of, manifest_of
+from svc.flows.apps.state import AppState, state_of
+from svc.flows.llm import hardware, memory
+from svc.flows.llm.port import port_of
+from svc.flows.llm.server import folder_of
+from svc.flows.llm.server import status as status_of
+from svc.flows.llm.status import Status
+from svc.flows.llm.talk import Server
+from svc.flows.models import background
+
+ANSWER_SECONDS = 3.0  # that the server has to answer
+HELD_SECONDS = 10.0  # between two looks at a program that has the port and is no LLM server
+RUNNING = ("starting", "pulling", "running")  # states of an app whose supervisor lives
+
+
+class Loaded(NamedTuple):
+    """A model that the server has in memory. `size`: bytes that it takes; `until`: an RFC 3339 time."""
+
+    size: int
+    context: int
+    until: str
+
+
+class Pull(NamedTuple):
+    """A pull that goes on, by the process `pid`; or one of this SVC_HOME that failed, as `failure` says.
+    `lock`: held by the process; None if it is a pull in the background, which `background` ends."""
+
+    name: str
+    completed: int = 0
+    total: int = 0
+    pid: int = 0
+    lock: Path | None = None
+    failure: str = ""
+
+
+class Model(NamedTuple):
+    """A model that is here. `need`: the fewest bytes of memory with which it can be loaded; `kind`: its
+    quantisation, or `file` if it was taken in from a file."""
+
+    name: ModelName
+    size: int
+    need: int
+    kind: str
+
+
+class AppRow(NamedTuple):
+    """An app. `missing`: names of models that it needs and that are not here; `need`: bytes of memory for
+    one that does not fit, 0 if all do; `problem`: why it cannot be launched."""
+
+    state: AppState
+    missing: tuple[str, ...] = ()
+    need: int = 0
+    problem: str = ""
+
+
+class Overview(NamedTuple):
+    """All of it. `loaded` by the full name of the model; `total` and `free`: bytes of memory, None if the
+    system does not tell."""
+
+    status: Status
+    loaded: dict[str, Loaded]
+    models: list[Model]
+    pulls: list[Pull]
+    apps: list[AppRow]
+    total: int | None
+    free: int | None
+
+
+class Reading:
+    """Reads one overview after the other. `folder`: whose `.svc.yaml` may name the server's port."""
+
+    def __init__(self, home: Path, environment: Mapping[str, str], folder: Path) -> None:
+        self._home, self._environment = home, environment
+        self.models = Models(llm_home(environment))
+        self.apps = Apps(home)
+        self.port = port_of(None, folder, environment)
+        self._held: tuple[float, Status] | None = None
+        self._manifests: dict[str, tuple[object, tuple[ModelName, ...], str]] = {}
+
+    def read(self) -> Overview:
+        """Read all of it. Raises OSError, SvcError."""
+        status, loaded = self._server()
+        installed = self.models.all()
+        free = memory.available()
+        by_name = {model.name: model for model in installed}
+        return Overview(
+            status,
+            loaded,
+            [_model(model) for model in installed],
+            pulls_of(self._home, self.models),
+            [self._app(app, by_name, loaded, free) for app in self.apps.all()],
+            memory.total(),
+            free,
+        )
+
+    def _server(self) -> tuple[Status, dict[str, Loaded]]:
+        """The server of the port, and what it has loaded."""
+        folder = folder_of(self.port, self._environment)
+        keeper = server.running(folder)
+        if keeper is None:
+            status = self._not_kept()
+            return status, loaded_by(self.port) or {} if status.kind == "adopted" else {}
+        status = Status(port=self.port, url=f"http://127.0.0.1:{self.port}", kind=keeper.kind, pid=keeper.pid)
+        status.leases, status.stays = leases.held(folder), leases.stays(folder)
+        loaded = loaded_by(self.port)
+        if loaded is None:
+            status.kind = "hung"
+        return status, loaded or {}
+
+    def _not_kept(self) -> Status:
+        """The status of a server that svc does not keep. A program that is none is not asked each time."""
+        if self._held is not None and time.monotonic() - self._held[0] < HELD_SECONDS:
+            return self._held[1]
+        status = status_of(self.port, self._environment, ANSWER_SECONDS)
+        self._held = (time.monotonic(), status) if status.kind == "held" else None
+        return status
+
+    def _app(
+        self,
+        app: App,
+        installed: Mapping[ModelName, Installed],
+        loaded: Mapping[str, Loaded],
+        free: int | None,
+    ) -> AppRow:
+        state = state_of(self.apps, app)
+        needs, problem = self._needs(app)
+        if state.state in RUNNING:
+            return AppRow(state)
+        unloaded = [installed[name] for name in needs if name in installed and str(name) not in loaded]
+        need = max(map(memory.smallest_need, unloaded), default=0)
+        missing = tuple(name.short for name in needs if name not in installed)
+        return AppRow(state, missing, need if free is not None and need > free else 0, problem)
+
+    def _needs(self, app: App) -> tuple[tuple[ModelName, ...], str]:
+        """The models that an app needs, and why it cannot be launched. Its manifest is read again when it
+        has changed."""
+        try:
+            info = (Path(app.folder) / MANIFEST).stat()
+            version: object = (info.st_ino, info.st_mtime_ns, info.st_size)
+        except OSError:
+            version = None
+        before = self._manifests.get(app.id)
+        if before is not None and before[0] == version:
+            return before[1], before[2]
+        names: tuple[ModelName, ...] = ()
+        problem = ""
+        try:
+            manifest = manifest_of(app)
+            names = tuple(needs_of(manifest).models)
+            launch_of(app, manifest)
+        except SvcError as error:
+            problem = error.detail
+        self._manifests[app.id] = version, names, problem
+        return names, problem
+
+
+def loaded_by(port: int) -> dict[str, Loaded] | None:
+    """The models that the server of a port has loaded, by name; None if it does not answer."""
+    try:
+        rows = Server(port).get("/api/ps", ANSWER_SECONDS).get("models")
+    except ServerFailed:
+        return None
+    named = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    return {
+        str(row.get("name")): Loaded(
+            _number(row.get("size")), _number(row.get("context_length")), str(row.get("expires_at") or "")
+        )
+        for row in named
+    }
+
+
+def pulls_of(home: Path, models: Models) -> list[Pull]:
+    """The pulls of all processes of the user, and those of this SVC_HOME that failed."""
+    by_name: dict[str, Pull] = {}
+    for download in pulls.under_way(models):
+        progress = download.progress
+        name = progress.name or download.lock.stem[:16]
+        by_name[name] = Pull(name, progress.completed, progress.total, download.pid, download.lock)
+    for state in background.downloads(home, models):
+        before = by_name.get(state.name)
+        if state.pid is None and before is None:
+            by_name[state.name] = Pull(state.name, failure=state.detail or "it failed")
+        elif state.pid is not None:
+            # Its own word for one file is older than what is beside the blob.
+            completed, total = (
+                (before.completed, before.total) if before is not None else (state.completed, state.total)
+            )
+            by_name[state.name] = Pull(state.name, completed, total, state.pid)
+    return list(by_name.values())
+
+
+def percent(parts: Iterable[Pull]) -> int | None:
+    """How far pulls are, in hundredths; None if none says its size."""
+    going = [pull for pull in parts if pull.total]
+    whole = sum(pull.total for pull in going)
+    return 100 * sum(pull.completed for pull in going) // whole if whole else None
+
+
+def engine_words(environment: Mapping[str, str]) -> tuple[str, str]:
+    """(what models are computed on, why nothing here can generate). The engine is loaded for it, in a process
+    of its own, which takes a second or two."""
+    engine = hardware.engine()
+    if engine.works:
+        names = [str(device.get("name") or "GPU") for device in engine.devices]
+        return names[0] if names else "CPU only", ""
+    if shutil.which("ollama", path=environment.get("PATH")):
+        return "", ""
+    return "", engine.why
+
+
+def brief(home: Path, environment: Mapping[str, str], folder: Path) -> str:
+    """One line for Home: `LLM 11434 · 1 loaded · pulling 41 %`; "" if svc keeps no server here and nothing is
+    pulled."""
+    words = []
+    with suppress(OSError, SvcError):
+        port = port_of(None, folder, environment)
+        if server.running(folder_of(port, environment)) is not None:
+            loaded = loaded_by(port)
+            words = [f"LLM {port}", "does not answer" if loaded is None else f"{len(loaded)} loaded"]
+        going = [pull for pull in pulls_of(home, Models(llm_home(environment))) if not pull.failure]
+        if going:
+            share = percent(going)
+            words += ["pulling" if share is None else f"pulling {share} %"]
+    return " · ".join(words)
+
+
+def _model(installed: Installed) -> Model:
+    is_file = installed.about.how in ("reflink", "link", "copy") and installed.record.source is None
+    kind = "file" if is_file else installed.about.header.quantisation
+    return Model(installed.name, installed.size, memory.smallest_need(installed), kind)
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

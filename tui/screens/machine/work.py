@@ -1,0 +1,112 @@
+"""What the screen of this machine does to models and apps. All of it blocks; it returns sentences."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from localstore.core.errors import ClientError
+from localstore.core.launch import Launch
+from localstore.core.paths import terminal_safe
+from localstore.folder.lock import end_holder
+from localstore.models.errors import AppFailed
+from localstore.models.names import ModelName, parse
+from localstore.models.place import llm_home
+from localstore.models.store import Models
+from svc.flows.apps import control
+from svc.flows.apps.needs import needs_of
+from svc.flows.apps.place import App, Apps, is_own, launch_of, manifest_of
+from svc.flows.apps.state import AppState, state_of
+from svc.flows.models import background
+from tui.machine import Machine
+from tui.screens.machine.reading import RUNNING, Pull
+from tui.web import DRIVER_VARIABLE
+
+END_SECONDS = 20.0
+
+
+class Offer(NamedTuple):
+    """An app that could be launched, as its manifest says now. `allowed`: the user has allowed just this."""
+
+    app: App
+    launch: Launch
+    allowed: bool
+
+    @property
+    def command(self) -> str:
+        """Its command on one line, as a person would type it."""
+        return terminal_safe(shlex.join(self.launch.command))
+
+
+def pull(machine: Machine, name: ModelName, server: str) -> str:
+    """Begin to pull a model, in a process that goes on without the app."""
+    download = background.start(machine.root, name, _environment(machine), server)
+    if download.state == "failed":
+        return f"{name.short} was not pulled: {download.detail}"
+    return ""
+
+
+def cancel(machine: Machine, going: Pull) -> str:
+    """End the process of a pull. Raises ClientError if it does not end."""
+    if going.lock is None:
+        state = background.cancel(machine.root, parse(going.name), _models(machine))
+        ended = state.state != "pulling"
+    else:
+        ended = end_holder(going.lock, signal.SIGTERM, END_SECONDS)
+    if not ended:
+        raise ClientError(f"the pull of {going.name} does not end; end it: kill -9 {going.pid}")
+    return f"ended the pull of {going.name}; p goes on where it was"
+
+
+def forget(machine: Machine, failed: Pull) -> None:
+    """Show a pull that failed no longer."""
+    background.forget(machine.root, parse(failed.name))
+
+
+def prepare(machine: Machine, typed: str, base: Path) -> Offer:
+    """Look at an app before it is launched. Raises AppMissing, UsageError, and what is wrong with its
+    manifest."""
+    apps = Apps(machine.root)
+    app = apps.find(typed, base)
+    manifest = manifest_of(app)
+    launch_now = launch_of(app, manifest)
+    needs_of(manifest)
+    return Offer(app, launch_now, apps.is_allowed(app, launch_now) and is_own(app))
+
+
+def launch(machine: Machine, offer: Offer, leaving: Callable[[], bool]) -> str:
+    """Allow and launch an app, and wait until it is ready, has ended or failed, or `leaving()`. Raises
+    AppFailed."""
+    apps, app = Apps(machine.root), offer.app
+    if not offer.allowed:
+        apps.allow(app, offer.launch)
+    if state_of(apps, app).supervisor is not None:
+        return f"{app.id} runs already"
+    process = control.start(apps, app, _environment(machine))
+
+    def over(state: AppState) -> bool:
+        return state.state not in ("starting", "pulling") or leaving()
+
+    state = control.wait(apps, app, process, over)
+    if state.state in ("failed", "stopped"):
+        raise AppFailed(state.detail or f"{app.id} was stopped while it started")
+    if state.state == "ended":
+        if state.code:
+            raise AppFailed(f"{app.id} ended with {state.code}; enter shows its log")
+        return f"{app.id} has ended"
+    if state.state not in RUNNING:
+        return ""
+    notes = "; ".join(state.notes)
+    return f"{app.id} runs" + (f", at {state.page}" if state.page else "") + (f"; {notes}" if notes else "")
+
+
+def _models(machine: Machine) -> Models:
+    return Models(llm_home(machine.environment))
+
+
+def _environment(machine: Machine) -> dict[str, str]:
+    """The environment of what the app starts: its own, without what leads its drawing to a page."""
+    return {name: value for name, value in machine.environment.items() if name != DRIVER_VARIABLE}
