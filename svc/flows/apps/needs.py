@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from localstore.core.errors import NotFound, SvcError, UsageError
@@ -107,7 +108,10 @@ class Bringing:
         except a registry of models."""
         if not name.host or registry.origin_of(name, self._where.environment) is not None:
             return
-        if parse_origin(name.host) != self._where.server:
+        own = None
+        with suppress(UsageError):  # nobody has signed in: each server is another one
+            own = self._where.server
+        if parse_origin(name.host) != own:
             raise UsageError(
                 f"the app needs {terminal_safe(name.short)}, a model of another server; if you trust that "
                 "server, pull it first by this name"

@@ -20,6 +20,7 @@ import pytest
 from localstore.models import leases, server
 from localstore.models.names import parse
 from localstore.models.store import Models
+from svc.flows.llm.talk import Server
 from tests.llm import tiny
 from tests.llm.conftest import add, alive, free_port
 from tests.patience import until
@@ -118,6 +119,48 @@ def test_two_apps_share_one_server_whose_address_they_get(desk: Desk) -> None:
     assert desk.keeper() == keeper
     assert len(leases.held(desk.cache / str(desk.port))) == 2
     assert desk.state("three")["model"] == "tiny"
+
+
+def test_three_apps_of_three_homes_share_the_servers_of_two_ports(desk: Desk) -> None:
+    other = free_port()
+    ports = {"one": desk.port, "two": desk.port, "three": other}
+    homes = {name: str(desk.base / f"home of {name}") for name in ports}
+    folders = {port: desk.cache / str(port) for port in (desk.port, other)}
+    for name, port in ports.items():
+        desk.app(name, STAY, "{llm.url}", models=["tiny"], ollama_port_override=port)
+    try:
+        launches = [
+            desk.begin("app", "launch", name, "--detach", "--yes", SVC_HOME=home)
+            for name, home in homes.items()
+        ]
+        for launch in launches:
+            _, err = launch.communicate(timeout=180)
+            assert launch.returncode == 0, err
+        assert [len(leases.held(folder)) for folder in folders.values()] == [2, 1]
+        keepers = [server.running(folder) for folder in folders.values()]
+        assert len({keeper.pid for keeper in keepers if keeper is not None}) == 2
+        states = {
+            name: json.loads(desk.ok("app", "status", name, "--json", SVC_HOME=home))
+            for name, home in homes.items()
+        }
+        assert {name: state["llm"] for name, state in states.items()} == {
+            name: f"http://127.0.0.1:{port}" for name, port in ports.items()
+        }
+        for name, home in homes.items():
+            assert json.loads(desk.ok("app", "list", "--json", "id", SVC_HOME=home)) == [{"id": name}]
+
+        os.kill(states["one"]["supervisor"], signal.SIGKILL)
+        until(lambda: len(leases.held(folders[desk.port])) == 1, "the lease of the killed app ended")
+        body = {"model": "tiny", "prompt": "Hi", "stream": False}
+        for port in folders:
+            assert Server(port).post("/api/generate", body)["response"] == "".join(tiny.SENTENCE)
+    finally:
+        for name, home in homes.items():
+            desk.run("app", "stop", name, SVC_HOME=home)
+        last = server.running(folders[other])
+        desk.run("llm", "stop", "--port", str(other))
+        until(lambda: last is None or not alive(last.pid), "the keeper of the other port ended")
+    assert [leases.held(folder) for folder in folders.values()] == [[], []]
 
 
 def test_an_app_without_models_starts_no_server(desk: Desk) -> None:
@@ -364,8 +407,9 @@ def test_the_preferred_variant_is_used_if_it_is_there_and_else_the_default(desk:
 
 def test_a_manifest_chooses_no_server(desk: Desk) -> None:
     desk.app("far", SHOW, models=["other.example/bob/model"])
-    code, _, err = desk.run("app", "launch", "far", "--yes", SVC_SERVER="http://127.0.0.1:1")
-    assert (code, "a model of another server" in err) == (2, True), err
+    for signed_in in ({"SVC_SERVER": "http://127.0.0.1:1"}, {}):
+        code, _, err = desk.run("app", "launch", "far", "--yes", **signed_in)
+        assert (code, "a model of another server" in err) == (2, True), err
     assert not [model for model in Models(desk.cache).all() if model.name.host]
     assert Models(desk.cache).find(parse("tiny"))
 
