@@ -78,8 +78,8 @@ def offer(
     device = api.send(endpoints.COMPLETE, complete, user_id=user_id)
     if device.public_key != scanned.public_key:
         raise ServerMisbehaved(
-            f"{api.origin} added another key than the one whose digits were compared; revoke it: "
-            f"svc auth device revoke {device.id[:12]}"
+            f"{api.origin} added the key {device.id[:12]}, and not the one whose digits were compared; "
+            "do not use this server"
         )
     return device
 
