@@ -83,7 +83,7 @@ async def draw_code(caller: Caller, request: Request) -> Reply:
     media=HTML,
     forms=True,
     others=(303,),
-    errors=(409, 410),
+    errors=(404, 409, 410),
 )
 async def pair_device(caller: Caller, request: Request, body: PairForm) -> Reply:
     """Show the digits of a pairing, or confirm or refuse them"""
