@@ -123,7 +123,7 @@ async def process(caller: Caller, user_id: str, body: PairingProcess) -> Pairing
         raise Invalid("say which device scanned the code", pointer="/device")
     if body.opening is not None:
         if caller.principal is None:
-            raise Unauthorized("only the account opens its pairing; run: svc login")
+            raise Unauthorized("sign in first; only the account opens its pairing: svc login")
         pairing = await _open(caller, pairing, text, body.opening)
     async with caller.read() as tx:
         return await _to_step(tx, text, pairing)

@@ -55,4 +55,4 @@ def _require_may_pair(caller: Caller) -> None:
     if caller.principal is not None:
         admit(PAIR, caller)
         if PAIR.needs not in caller.me.caps:
-            raise Forbidden(f"this token lacks the right {PAIR.needs!r}; run: svc login")
+            raise Forbidden(f"this session does not include {PAIR.needs!r}; run: svc login")

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from localstore.core.encoding import b64u, unb64u
+from localstore.core.identity.bearer import parse_script_token
 from localstore.core.identity.keys import sign_registration
 from localstore.core.identity.pairing import PairingText, Transcript, parse
 from localstore.core.model.auth import GUEST_LOGIN
-from tests.relay.auth.people import Device
+from tests.relay.auth.people import Device, Terminal
 from tests.relay.histories import ok
 
 HERE, PAIR = "/settings/devices", "/settings/devices/pair"
@@ -99,3 +100,16 @@ def test_only_our_own_page_and_only_an_account(browser, name) -> None:
     guest = browser()
     assert guest.post(GUEST_LOGIN.path).status_code == 201
     assert guest.post(HERE).status_code == 403
+
+
+@pytest.mark.parametrize("step", ["generate", "process", "complete"])
+def test_a_token_that_may_not_change_the_account_pairs_nothing(step: str, browser, device, name) -> None:
+    owner, machine = browser().sign_up(name()), device()
+    text = _code(owner.post(HERE).text)
+    made = ok(owner.post("/api/v1/auth/tokens", json={"label": "job", "access": "write"}))
+    _, raw, key = parse_script_token(made["token"])
+    scan = {"qr": str(text), "device": {"name": "x", "public_key": b64u(machine.key.public)}}
+    body = {"generate": {}, "process": scan, "complete": {"pairing_id": text.pairing_id}}[step]
+    answer = Terminal(machine.url, key, raw).send("POST", f"/api/v1/devices/{text.account}/pair/{step}", body)
+    assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+    assert "No device has scanned it yet." in owner.post(PAIR, data={"qr": str(text)}).text

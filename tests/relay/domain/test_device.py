@@ -22,6 +22,7 @@ from relay.config import Config
 from relay.db.identity import device_key as device_keys
 from relay.db.schema.account import pairing as pairings
 from relay.domain.upkeep import upkeep
+from tests.databases import new_url
 from tests.relay.auth.people import Device
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import ok
@@ -345,7 +346,8 @@ def test_a_revoked_device_loses_access_and_leaves_the_list(
 def test_steps_survive_a_restart(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Whatever was answered is in the database; a relay that died between two steps goes on."""
     folder = tmp_path_factory.mktemp("restarted")
-    first = Relay(folder, {})
+    variables = {"DATABASE_URL": new_url(folder)}
+    first = Relay(folder, variables)
     first.start()
     try:
         owner = first.account("mira")
@@ -354,7 +356,7 @@ def test_steps_survive_a_restart(tmp_path_factory: pytest.TempPathFactory) -> No
         ok(first.client().post(url_of(owner, "process"), json=new.scan(code["qr"])))
     finally:
         first.stop()
-    second = AtPort(folder, {})
+    second = AtPort(folder, variables)
     second.port = int(url.rpartition(":")[2])
     second.start()
     try:
