@@ -52,8 +52,6 @@ from relay.http.limiter import Attempts
 _CREATED = Attempts("pairing_qr.account", 20, 600)
 _WRONG = Attempts("pairing_qr.wrong", 30, 600)  # of one network; a code has 128 random bits
 
-AGAIN = "start again: svc auth device pair"
-
 
 async def generate(caller: Caller, user_id: str, body: PairingCreate) -> Pairing:
     """Make the QR code with which another device joins the caller's account"""
@@ -139,7 +137,7 @@ async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Devic
         pairing = await _find(tx, caller, user_id, body.pairing_id)
     _require_running(pairing)
     if pairing.ended_at is not None:
-        raise PairingEnded(f"this pairing code was used; {AGAIN}")
+        raise PairingEnded("this pairing code was used; start again: svc auth device pair")
     if pairing.ed25519 is None or pairing.x25519 is None:
         raise OutOfOrder("no device has scanned this code yet; scan it first")
     if not body.sas_confirmed:
@@ -201,11 +199,11 @@ async def _find_running(tx: Tx, pairing_id: str) -> PairingRow:
     """The pairing as it is behind its lock. Raises PairingEnded."""
     row = await tx.one(rows.ONE, of_pairing=pairing_id)
     if row is None:
-        raise PairingEnded(f"this pairing code is older than ten minutes; {AGAIN}")
+        raise PairingEnded("this pairing code is older than ten minutes; start again: svc auth device pair")
     pairing = pairing_row(row)
     _require_running(pairing)
     if pairing.ended_at is not None:
-        raise PairingEnded(f"this pairing code was used; {AGAIN}")
+        raise PairingEnded("this pairing code was used; start again: svc auth device pair")
     return pairing
 
 
@@ -219,9 +217,9 @@ def _refuse(caller: Caller) -> NoReturn:
 
 def _require_running(pairing: PairingRow) -> None:
     if pairing.refused:
-        raise PairingEnded(f"this pairing was refused: the digits differed, or somebody said no; {AGAIN}")
+        raise PairingEnded("this pairing was refused by one of its ends; start again: svc auth device pair")
     if pairing.expires_at <= now_ms():
-        raise PairingEnded(f"this pairing code is older than ten minutes; {AGAIN}")
+        raise PairingEnded("this pairing code is older than ten minutes; start again: svc auth device pair")
 
 
 def _require_whole(caller: Caller) -> None:
@@ -266,7 +264,7 @@ async def _scan(caller: Caller, pairing: PairingRow, scanned: NewDevice) -> Pair
         row = await tx.one(rows.ONE, of_pairing=pairing.id)
         now_stands = pairing_row(row) if row else pairing
         if not changed and not _is_same(now_stands, ed25519, x25519, nonce):
-            raise PairingEnded(f"another device used this pairing code; {AGAIN}")
+            raise PairingEnded("another device used this pairing code; start again: svc auth device pair")
         if changed:
             await audit.record(
                 tx, pairing.account_id, "pairing.scan", key_id(ed25519), name=name, address=caller.address
