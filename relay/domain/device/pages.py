@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-import segno
 from sanic.request import Request
 
 from localstore.core.errors import SvcError
@@ -147,8 +146,15 @@ async def _show(
         problem=(error.detail or "this account has no such code") if error else "",
         note=note,
         qr=qr,
-        picture=segno.make(qr, error="l", micro=False).svg_inline(scale=5, light="#fff") if qr else "",
+        picture=_draw(qr) if qr else "",
         step=step,
         devices=listed.items,
         next_cursor=listed.next_cursor,
     )
+
+
+def _draw(text: str) -> str:
+    """The QR code of a text as SVG, dark on light, with a quiet zone."""
+    import segno  # for whoever pairs a device, and at no start of the relay
+
+    return segno.make(text, error="l", micro=False).svg_inline(scale=5, light="#fff")
