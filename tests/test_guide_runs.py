@@ -153,14 +153,22 @@ def script_token(host: Host, at: str) -> str:
 
 def test_sign_in(hosts: tuple[Host, Host, str]) -> None:
     first, second, address = hosts
-    scripts, keys, signed_in = (console(text) for _, text in blocks("sign-in"))
+    (drawing, joining), scripts, keys, signed_in = (console(text) for _, text in blocks("sign-in"))
     with served(first, address) as at:
         token = script_token(first, at)
         (first.folder / "project").mkdir()
         play(second, ".", scripts[0]._replace(typed=scripts[0].typed.replace("svct2_…", token)))
         second.shell([ACTIVATE, f"svc login --server {at} --device-key --handle bob"])
-        code = second.shell([ACTIVATE, "svc auth device add --jq .code 2>/dev/null"]).strip()
-        first.shell([ACTIVATE, f"svc login --server {at} --device-key --handle bob --pair {code}"])
+        code = second.shell(
+            [
+                ACTIVATE,
+                f"({drawing.typed} --yes > added 2> code &)",
+                "until grep -q Waiting code 2>/dev/null; do sleep 0.1; done; grep -o 'svc-pair:.*' code",
+            ]
+        ).strip()
+        assert joining.typed.startswith("svc login --qr svc-pair:1:")
+        first.shell([ACTIVATE, f"svc login --qr {code} --yes"])
+        second.shell(["until [ -s added ]; do sleep 0.1; done"])
         for line in keys:
             listed = json.loads(second.shell([ACTIVATE, "svc auth key list --json id"]))
             ask = " --yes" if "revoke" in line.typed else ""
@@ -321,7 +329,7 @@ def test_no_block_of_these_pages_is_left_out() -> None:
     assert counted == {
         "two-devices": ["console"] * 4,
         "relay": ["console", "sh", "sh", "sh", "json", "sh", "nginx", "console", "console", "sh", "sh"],
-        "sign-in": ["console"] * 3,
+        "sign-in": ["console"] * 4,
         "scripting": ["console", "console", "console", "console", "yaml", "console"],
         "git": ["console", "console", "yaml", "sh"],
     }

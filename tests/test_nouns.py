@@ -27,6 +27,8 @@ UNCALLED = {
     "auth.GUEST_LOGIN": "other programs",
     "auth.LOGOUT_BY_REFRESH": "a browser",
     "auth.REFRESH": "a browser",
+    "device.LIST": "other programs; ours lists the same keys as device keys",
+    "device.REVOKE": "other programs; ours revokes the same keys as device keys",
     "history.ARCHIVE": "other programs",
     "history.LOG": "other programs",
     "listing.SOCIAL": "pages, to come",

@@ -135,6 +135,7 @@ DEVICE_CODE = 600
 DEVICE_CODE_INTERVAL = 5
 CHALLENGE = 300
 PAIRING_CODE = 600
+OPEN_PAIRINGS = 5  # QR codes of an account that nobody has used yet
 AUTO_MERGE_DAYS = 30  # for which a signed merge waits
 PREPARE = 900
 PURGE_WINDOW = 30 * 24 * 3600

@@ -15,6 +15,7 @@ from relay.http.routing import TABLE, Route
 
 TITLES = {
     200: "Already exists",
+    202: "Recorded, and not complete yet",
     206: "Partial content",
     301: "Moved Permanently",
     303: "See other",

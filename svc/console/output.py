@@ -233,7 +233,7 @@ class Out:
     def _print_to_stderr(self, sentence: str) -> None:
         with suppress(OSError):  # nobody reads it, or the disk is full: no reason for the command to fail
             self.meter.clear()
-            print(terminal_safe(sentence, keep=PROSE), file=self._stderr)
+            print(terminal_safe(sentence, keep=PROSE), file=self._stderr, flush=True)
 
     def ask(self, question: str) -> bool:
         """Ask a yes-or-no question. Call only if `interactive`."""

@@ -18,6 +18,7 @@ from nacl.bindings import (
     crypto_scalarmult,
     crypto_scalarmult_base,
     crypto_sign,
+    crypto_sign_ed25519_pk_to_curve25519,
     crypto_sign_open,
     crypto_sign_seed_keypair,
     randombytes,
@@ -56,6 +57,13 @@ def check_x25519(public: bytes) -> None:
         crypto_scalarmult(b"\x40" * KEY_BYTES, public)  # any scalar: a low-order point gives zero, refused
     except CryptoError:
         raise Invalid("the X25519 key has low order; make a new transport key") from None
+
+
+def transport_of(ed25519: bytes) -> bytes:
+    """The X25519 key that belongs to an Ed25519 public key, for devices that have no transport key of their
+    own. Raises Invalid for a key that `check_ed25519` refuses."""
+    check_ed25519(ed25519)
+    return crypto_sign_ed25519_pk_to_curve25519(ed25519)
 
 
 def verify(public: bytes, message: bytes, signature: bytes) -> bool:

@@ -92,6 +92,7 @@ OPERATIONS: tuple[Operation, ...] = (
     signed_in("checkpoint.frontiers", "read", guest=True),
     signed_in("device.list", "read"),
     signed_in("device.pair", "admin"),
+    open_to_all("device.join"),  # a new device is not signed in yet; it shows the secret of the code
     signed_in("device.revoke", "admin"),
     signed_in("file.list", "read"),
     signed_in("file.delete"),

@@ -85,6 +85,25 @@ pairing_code = Table(
     at("used_at", True),
 )
 
+# A pairing by QR code. The new device's columns are empty until it scanned the code.
+pairing = Table(
+    "pairing",
+    metadata,
+    Column("id", String, primary_key=True),  # of the code's secret, which is not stored
+    Column("account_id", ForeignKey("account.id"), nullable=False, index=True),
+    Column("name", String, nullable=False),  # what the new device will be called
+    Column("commitment", LargeBinary, nullable=False),
+    Column("opening", LargeBinary),
+    Column("ed25519", LargeBinary),
+    Column("x25519", LargeBinary),
+    Column("nonce", LargeBinary),
+    Column("registration", LargeBinary),  # self-signed statement: the new device confirmed the digits
+    at("ended_at", True),  # when the key was registered, or an end refused
+    Column("refused", Boolean, nullable=False, default=False),
+    at("created_at"),
+    at("expires_at"),
+)
+
 # Networks from which an account was signed in: guesses from there are counted by themselves.
 known_address = Table(
     "known_address",

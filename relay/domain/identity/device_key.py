@@ -73,7 +73,7 @@ async def register(caller: Caller, proof: DeviceKeyProof) -> DeviceKey:
     challenge_row, challenge = await _take_challenge(caller, Purpose.REGISTER, proof)
     if (challenge_row.account, challenge_row.session_id) != (me.account_id, me.session_id):
         raise _no_challenge()
-    challenge.check(_decode_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
+    challenge.check(decode_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
     async with caller.write() as tx:
         return to_wire(await _store_key(tx, caller, me.account_id, challenge_row, proof, lasting_caps(me)))
 
@@ -119,7 +119,7 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
     _require_allowed(caller)
     pair = pairing.hash_of(proof.pair)
     challenge_row, challenge = await _take_challenge(caller, Purpose.LOGIN, proof)
-    challenge.check(_decode_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
+    challenge.check(decode_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
     async with caller.read() as tx:
         account, key = await _find_account_and_key(tx, challenge_row)
         known_network = await is_known(tx, caller, challenge_row.account)
@@ -194,8 +194,8 @@ def label(text: str) -> str:
 def public_keys(ed25519: str, x25519: str, names: tuple[str, str]) -> tuple[bytes, bytes]:
     """(Ed25519 key, X25519 key) of a device, validated; `names`: their members in the body, for error
     pointers."""
-    signing = _decode_bytes(ed25519, KEY_BYTES, f"/{names[0]}")
-    transport = _decode_bytes(x25519, KEY_BYTES, f"/{names[1]}")
+    signing = decode_bytes(ed25519, KEY_BYTES, f"/{names[0]}")
+    transport = decode_bytes(x25519, KEY_BYTES, f"/{names[1]}")
     check_ed25519(signing)
     check_x25519(transport)
     return signing, transport
@@ -249,7 +249,7 @@ async def _take_challenge(
     caller: Caller, purpose: Purpose, proof: DeviceKeyProof
 ) -> tuple[ChallengeRow, device_grant.Challenge]:
     """Delete the challenge. Returns (its row, the opened challenge). Raises Gone if it does not exist."""
-    challenge_id = _decode_bytes(proof.challenge_id, CHALLENGE_ID_BYTES, "/challenge_id")
+    challenge_id = decode_bytes(proof.challenge_id, CHALLENGE_ID_BYTES, "/challenge_id")
     async with caller.write(effect=False) as tx:
         row = await tx.one(rows.TAKE_CHALLENGE, id=b64u(challenge_id), purpose=purpose.name.lower())
     if row is None:
@@ -268,23 +268,27 @@ async def _take_challenge(
     )
 
 
-async def _store_key(
+async def store(
     tx: Tx,
     caller: Caller,
     account_id: str,
-    challenge_row: ChallengeRow,
-    proof: DeviceKeyProof,
+    *,
+    ed25519: bytes,
+    x25519: bytes,
+    name: str,
+    registration: bytes,
     caps: Iterable[str],
 ) -> DeviceKeyRow:
-    registration = _decode_bytes(proof.registration, SIGNATURE_BYTES, "/registration")
-    verify_registration(caller.node.config.public_url, account_id, challenge_row.ed25519, registration)
+    """Register a key with its self-signed statement. `caps`: its rights without a session. Raises
+    SignatureInvalid, DeviceKeyExists."""
+    verify_registration(caller.node.config.public_url, account_id, ed25519, registration)
     now = now_ms()
     key = DeviceKeyRow(
-        id=key_id(challenge_row.ed25519),
+        id=key_id(ed25519),
         account_id=account_id,
-        ed25519=challenge_row.ed25519,
-        x25519=challenge_row.x25519,
-        name=challenge_row.name,
+        ed25519=ed25519,
+        x25519=x25519,
+        name=name,
         registration=registration,
         caps=" ".join(sorted(caps)),
         created_at=now,
@@ -299,6 +303,26 @@ async def _store_key(
         ) from None
     await audit.record(tx, account_id, "device_key.register", key.id, name=key.name, address=caller.address)
     return key
+
+
+async def _store_key(
+    tx: Tx,
+    caller: Caller,
+    account_id: str,
+    challenge_row: ChallengeRow,
+    proof: DeviceKeyProof,
+    caps: Iterable[str],
+) -> DeviceKeyRow:
+    return await store(
+        tx,
+        caller,
+        account_id,
+        ed25519=challenge_row.ed25519,
+        x25519=challenge_row.x25519,
+        name=challenge_row.name,
+        registration=decode_bytes(proof.registration, SIGNATURE_BYTES, "/registration"),
+        caps=caps,
+    )
 
 
 async def _find_account_and_key(
@@ -332,7 +356,8 @@ def _require_sign_up(caller: Caller) -> None:
         raise SignUpClosed(f"this node does not offer sign-up by device key; {account_rules.ASK}")
 
 
-def _decode_bytes(text: str, size: int, pointer: str) -> bytes:
+def decode_bytes(text: str, size: int, pointer: str) -> bytes:
+    """`size` bytes in base64url. Raises Invalid, with the pointer of the member."""
     try:
         return unb64u(text, size)
     except Invalid as error:

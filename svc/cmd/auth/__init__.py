@@ -18,6 +18,7 @@ COMMANDS: dict[str, Registration] = {
     "auth device add": Registration(
         "auth.device:add", "Make a one-time code with which another device joins"
     ),
+    "auth device pair": Registration("auth.pairing:pair", "Add another device by a QR code and six digits"),
     "auth device ssh": Registration("auth.device:ssh", "Register a key of your ssh-agent as a device key"),
     "auth device list": Registration("auth.device:list_devices", "List the device keys of your account"),
     "auth device rename": Registration("auth.device:rename", "Rename a device"),

@@ -9,6 +9,7 @@ import typer
 
 from localstore import known
 from localstore.core.errors import NotFound, ServerUnreachable, Unauthorized, UsageError
+from localstore.core.identity.pairing import PairingText
 from localstore.core.limits import LABEL_CHARS
 from localstore.core.model import auth
 from localstore.core.model.auth import HandleTaken
@@ -38,6 +39,10 @@ def login(
         str,
         typer.Option("--pair", metavar="CODE", help="Join an account with a code from svc auth device add"),
     ] = "",
+    qr: Annotated[
+        str,
+        typer.Option("--qr", metavar="TEXT", help="Join an account by the code of svc auth device pair"),
+    ] = "",
     name: Annotated[
         str, typer.Option("--name", metavar="NAME", help="The name of this machine; else user@host")
     ] = "",
@@ -58,12 +63,15 @@ def login(
     code, and waits. Compare the fingerprint on the page with the one printed here.
 
     With --device-key this machine proves its own key. The first key claims a free handle. A further machine
-    joins with a one-time code: run `svc auth device add` where you are signed in.
+    joins with a one-time code: run `svc auth device add` where you are signed in. Or run
+    `svc auth device pair` there and give the text of its QR code to --qr here: both machines show six digits
+    to compare.
 
     Examples:
     svc login --server https://node.example
     svc login --server node.example --device-key --handle alice
     svc login --device-key --handle alice --pair BCDF-GHJK-LMNP --name laptop
+    svc login --qr svc-pair:1:ASNFZ4mrTe-BI0Vni…
     svc login --new-key
     svc login --git-credential
     """
@@ -71,9 +79,12 @@ def login(
         raise UsageError("--handle and --pair belong to --device-key; add it")
     if device_key and not handle:
         raise UsageError("--device-key needs the account's name; add --handle NAME")
+    if qr and device_key:
+        raise UsageError("--qr and --device-key are two ways to sign in; use one of them")
     chosen = device_name(name) if name else ""
     run = ctx.obj
-    origin = run.sign_in_server
+    scanned = _read_code(ctx, qr) if qr else None
+    origin = scanned.origin if scanned else run.sign_in_server
     if git_credential:
         from svc.flows.git import settings
 
@@ -86,7 +97,11 @@ def login(
     if new_key:
         ctx.confirm("Replacing this machine's device key signs it out of every server")
         run.sessions.renew_identity()
-    if device_key:
+    if scanned:
+        from svc.cmd.auth.pairing import join
+
+        session = join(ctx, scanned, chosen)
+    elif device_key:
         try:
             session = by_device_key(origin, run.sessions, handle, pair or None, chosen)
         except HandleTaken:
@@ -117,6 +132,12 @@ def device_name(typed: str) -> str:
     if not name or len(name) > LABEL_CHARS or not name.isprintable():
         raise UsageError(f"a device's name is one line of 1 to {LABEL_CHARS} characters")
     return name
+
+
+def _read_code(ctx: Ctx, qr: str) -> PairingText:
+    from svc.cmd.auth.pairing import read_code
+
+    return read_code(ctx, qr)
 
 
 def _not_known(handle: str, pair: str) -> str:

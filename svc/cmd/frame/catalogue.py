@@ -15,7 +15,8 @@ from svc.cmd.frame.table import COMMANDS
 from svc.http.remote import link
 from tui.commands import Commands, Field
 
-NOT_INSIDE = ("tui", "invoke", "completions", "llm serve", "llm run")  # which make no sense inside the app
+# Commands that make no sense inside the app: among them one that shows a code and asks of it later.
+NOT_INSIDE = ("tui", "invoke", "completions", "llm serve", "llm run", "auth device pair")
 
 
 def catalogue(run: Run) -> Commands:

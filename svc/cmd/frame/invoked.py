@@ -37,7 +37,8 @@ NEVER_ENDS = {
     "app launch": ("detach", True),
 }
 """Command → the flag that it needs to end by itself."""
-NOT_OFFERED = ("invoke", "llm serve")  # itself, and what becomes a server in the foreground
+# Itself, what becomes a server in the foreground, and what shows a person a code while it runs.
+NOT_OFFERED = ("invoke", "llm serve", "auth device pair")
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):

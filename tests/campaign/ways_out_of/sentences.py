@@ -23,6 +23,13 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "runs and did not answer": "a server that hangs is ended as one that runs",
         "runs and does not answer": "the same, asked which models are loaded",
     },
+    ("pairing_ended", "auth device pair"): {
+        "is older than ten minutes": ROW,
+        "this pairing code was used": "a code that ended, as in the row",
+        "another device used": "a code that ended, as in the row",
+        "this pairing was refused": "another code is drawn, as in the row, and its digits compared",
+        "did not answer in time": "the client gives up as the relay does in the row",
+    },
     ("api_key_ended", "auth key create"): {
         "is revoked; make another": ROW,
         "has expired; make another": "a key that ended, as in the row",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +14,7 @@ import httpx
 from localstore.core.encoding import b64u
 from tests.campaign.conftest import Place
 from tests.campaign.ways_out import SAID, first_push, refused, row, signed_in, wait_for_a_code
-from tests.campaign.world import Machine
+from tests.campaign.world import Machine, Running
 
 
 @row("sign_in_required", "login", "auth status")
@@ -131,6 +132,31 @@ def _a_sign_in_nobody_approved_in_time(place: Place) -> None:
     ended = login.wait(30)
     assert (ended.code, "svc login" in ended.err) == (1, True), ended.err
     signed_in(place, bob)
+
+
+@row("pairing_ended", "auth device pair")
+def _a_pairing_code_that_is_too_old(place: Place) -> None:
+    bob = Machine(place.base, "bob", place.node)
+    drawing = place.ann.begin("auth", "device", "pair", "--yes")
+    code = _drawn(place, drawing)
+    place.node.rows("UPDATE pairing SET expires_at=0")
+    refused(bob, "login", "--qr", code, "--yes", says="auth device pair")
+    ended = drawing.wait()
+    assert (ended.code, "svc auth device pair" in ended.err) == (1, True), ended.err
+    drawing = place.ann.begin("auth", "device", "pair", "--yes")
+    bob.ok("login", "--qr", _drawn(place, drawing), "--yes")
+    assert drawing.wait().code == 0
+
+
+def _drawn(place: Place, drawing: Running) -> str:
+    """The text of the code, once the machine has printed it and waits."""
+    for _ in range(400):
+        lines = (place.ann.output / "err").read_text().splitlines()
+        if lines and lines[-1].startswith("Waiting"):
+            return lines[-2].removeprefix("  svc login --qr ")
+        assert not drawing.over(), drawing.wait().err
+        time.sleep(0.025)
+    raise AssertionError("no code was drawn")
 
 
 @contextmanager

@@ -1,0 +1,120 @@
+"""Devices of an account, and how another one is paired by a QR code (docs/design/005).
+
+A device is a device key in another shape.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from localstore.core.endpoint import Endpoint
+from localstore.core.errors import Conflict, Gone
+from localstore.core.identity.pairing import CODE_CHARS
+from localstore.core.limits import LABEL_CHARS
+from localstore.core.model.base import Model, Page, PageQuery, Sent
+
+PairingStatus = Literal["open", "scanned", "opened", "confirmed", "done"]
+Key = Annotated[str, msgspec.Meta(min_length=43, max_length=43)]
+Label = Annotated[str, msgspec.Meta(max_length=LABEL_CHARS)]
+
+
+class OutOfOrder(Conflict):
+    """A step of pairing came before the step that it builds on."""
+
+    code = "out_of_order"
+
+
+class PairingEnded(Gone):
+    """The pairing code is used, refused or older than ten minutes."""
+
+    code = "pairing_ended"
+
+
+class Device(Model, frozen=True):
+    """`id` is that of its device key. `paired_at` None: both ends have not confirmed yet."""
+
+    id: str
+    name: str
+    public_key: str
+    paired_at: str | None
+    last_seen_at: str | None
+
+
+class PairingCreate(Sent, frozen=True):
+    """`name`: what the new device will be called; else it says so itself. `commitment`: to the opening that
+    the caller will send; without one the relay draws the number, and the digits say nothing about the
+    relay."""
+
+    name: Label = ""
+    commitment: Key | None = None
+
+
+class Pairing(Model, frozen=True):
+    """`qr`: the text of the QR code, `svc-pair:1:…`."""
+
+    pairing_id: str
+    qr: str
+    expires_at: str
+
+
+class NewDevice(Sent, frozen=True):
+    """The device that scanned the code. `public_key`: Ed25519; `x25519`: its transport key, else derived from
+    it; `nonce`: 32 random bytes of its own, else drawn by the relay."""
+
+    public_key: Key
+    name: Label = ""
+    x25519: Key | None = None
+    nonce: Key | None = None
+
+
+class PairingProcess(Sent, frozen=True):
+    """`device`: from the end that scanned; the same again asks how it stands. `opening`: from the end that
+    drew the code, once it has seen the device. Neither: ask how it stands."""
+
+    qr: Annotated[str, msgspec.Meta(max_length=CODE_CHARS)] = ""
+    device: NewDevice | None = None
+    opening: Key | None = None
+
+
+class ScannedBy(Model, frozen=True):
+    """The device that scanned the code, as the relay has it."""
+
+    id: str
+    name: str
+    public_key: str
+    x25519: str
+    nonce: str
+
+
+class PairingStep(Model, frozen=True):
+    """How a pairing stands. `sas`: the six digits, known once the commitment is opened. Each end computes
+    them itself from `device` and `opening`."""
+
+    pairing_id: str
+    sas: str | None
+    status: PairingStatus
+    expires_at: str
+    handle: str | None = None
+    device: ScannedBy | None = None
+    opening: str | None = None
+
+
+class PairingComplete(Sent, frozen=True):
+    """`sas_confirmed` false ends the pairing. `signature`: the registration statement, signed by the new
+    device; the end that drew the code needs none."""
+
+    pairing_id: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    sas_confirmed: bool = False
+    signature: Annotated[str, msgspec.Meta(max_length=86)] = ""
+
+
+DEVICES = "/api/v1/devices/{user_id}"
+GENERATE = Endpoint("POST", f"{DEVICES}/pair/generate", body=PairingCreate, returns=Pairing, status=201)
+PROCESS = Endpoint("POST", f"{DEVICES}/pair/process", body=PairingProcess, returns=PairingStep, keyed=False)
+COMPLETE = Endpoint(
+    "POST", f"{DEVICES}/pair/complete", body=PairingComplete, returns=Device, status=201, keyed=False
+)
+LIST = Endpoint("GET", DEVICES, query=PageQuery, returns=Page[Device])
+REVOKE: Endpoint[None] = Endpoint("DELETE", f"{DEVICES}/{{device_id}}", status=204)

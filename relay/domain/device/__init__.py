@@ -1,0 +1,1 @@
+"""Devices of an account: listed, revoked, and paired by a QR code."""

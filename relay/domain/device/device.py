@@ -1,0 +1,47 @@
+"""Devices of an account: its device keys that are not revoked."""
+
+from __future__ import annotations
+
+from localstore.core.encoding import b64u
+from localstore.core.errors import NotFound
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.device import Device
+from relay.base.clock import rfc3339, rfc3339_or_none
+from relay.caller import Caller
+from relay.db import paging
+from relay.db.identity import device_key as device_keys
+from relay.db.identity.device_key import DeviceKeyRow
+from relay.domain.device.rows import pairing as rows
+from relay.domain.identity import device_key
+
+
+async def page(caller: Caller, user_id: str, query: PageQuery) -> Page[Device]:
+    """The caller's devices, newest first; revoked ones are not among them"""
+    account = require_own(caller, user_id)
+    async with caller.read() as tx:
+        return await paging.page(
+            tx, rows.DEVICES, query, lambda row: to_wire(device_keys.row(row)), account=account
+        )
+
+
+async def revoke(caller: Caller, user_id: str, device_id: str) -> None:
+    """Revoke a device: its key signs nothing from now on, and its sessions and sockets end"""
+    require_own(caller, user_id)
+    await device_key.revoke(caller, device_id)
+
+
+def require_own(caller: Caller, user_id: str) -> str:
+    """The caller's account id. Raises NotFound if `user_id` is another one."""
+    if user_id != caller.me.account_id:
+        raise NotFound
+    return user_id
+
+
+def to_wire(key: DeviceKeyRow) -> Device:
+    return Device(
+        id=key.id,
+        name=key.name,
+        public_key=b64u(key.ed25519),
+        paired_at=rfc3339(key.created_at),
+        last_seen_at=rfc3339_or_none(key.last_used_at),
+    )

@@ -1,0 +1,345 @@
+"""Rules of pairing by QR code (docs/design/005).
+
+The signed-in device draws a code, the new device scans it, the first opens its commitment, both ends confirm
+the digits: first the new device, whose signature is its registration, then the signed-in device, in whose
+request the key is registered. So nobody's right to add a device is older than the request that uses it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import NoReturn
+
+from localstore.core import limits
+from localstore.core.encoding import b64u
+from localstore.core.errors import Conflict, Forbidden, Invalid, NotFound, Unauthorized
+from localstore.core.identity import pairing as protocol
+from localstore.core.identity.keys import (
+    KEY_BYTES,
+    SIGNATURE_BYTES,
+    check_ed25519,
+    check_x25519,
+    key_id,
+    transport_of,
+    verify_registration,
+)
+from localstore.core.identity.pairing import PairingText, Transcript
+from localstore.core.model.auth import DeviceKeyExists
+from localstore.core.model.device import (
+    Device,
+    NewDevice,
+    OutOfOrder,
+    Pairing,
+    PairingComplete,
+    PairingCreate,
+    PairingEnded,
+    PairingProcess,
+    PairingStatus,
+    PairingStep,
+    ScannedBy,
+)
+from relay.base.clock import now_ms, rfc3339
+from relay.caller import Caller
+from relay.db.engine.database import Tx
+from relay.db.identity import device_key as device_keys
+from relay.domain.device import device
+from relay.domain.device.rows import pairing as rows
+from relay.domain.device.rows.pairing import PairingRow, pairing_row
+from relay.domain.identity import audit, device_key
+from relay.domain.identity.rows import account as accounts
+from relay.http.limiter import Attempts
+
+_CREATED = Attempts("pairing_qr.account", 20, 600)
+_WRONG = Attempts("pairing_qr.wrong", 30, 600)  # of one network; a code has 128 random bits
+
+
+async def generate(caller: Caller, user_id: str, body: PairingCreate) -> Pairing:
+    """Make the QR code with which another device joins the caller's account"""
+    me, now = caller.me, now_ms()
+    device.require_own(caller, user_id)
+    if me.handle is None:
+        raise Forbidden("choose a handle first; the new device signs in by it")
+    _require_whole(caller)
+    _CREATED.count(caller.node.limiter, me.account_id)
+    opening = None if body.commitment else secrets.token_bytes(protocol.OPENING_BYTES)
+    if opening is None:
+        commitment = device_key.decode_bytes(body.commitment or "", protocol.COMMITMENT_BYTES, "/commitment")
+    else:
+        commitment = protocol.commit(opening)
+    text = PairingText(
+        origin=caller.node.config.public_url,
+        account=me.account_id,
+        secret=secrets.token_bytes(protocol.SECRET_BYTES),
+        commitment=commitment,
+    )
+    expires_at = now + limits.PAIRING_CODE * 1000
+    name = device_key.label(body.name)
+    async with caller.write() as tx:
+        if await tx.value(rows.COUNT_OPEN, of_account=me.account_id, now=now) >= limits.OPEN_PAIRINGS:
+            raise Conflict(
+                f"{limits.OPEN_PAIRINGS} pairing codes of yours are open, and no account has more; "
+                "use one, or wait ten minutes"
+            )
+        await tx.run(
+            rows.INSERT,
+            id=text.pairing_id,
+            account_id=me.account_id,
+            name=name,
+            commitment=commitment,
+            opening=opening,
+            ed25519=None,
+            x25519=None,
+            nonce=None,
+            registration=None,
+            ended_at=None,
+            refused=False,
+            created_at=now,
+            expires_at=expires_at,
+        )
+        await audit.record(tx, me.account_id, "pairing.create", text.pairing_id, address=caller.address)
+    return Pairing(pairing_id=text.pairing_id, qr=str(text), expires_at=rfc3339(expires_at))
+
+
+async def process(caller: Caller, user_id: str, body: PairingProcess) -> PairingStep:
+    """Take the device that scanned a code, or the opening of the device that drew it; say how the pairing
+    stands
+
+    A device that is not signed in shows the code itself.
+    """
+    if caller.principal is not None:
+        device.require_own(caller, user_id)
+    text = _read_code(caller, user_id, body.qr)
+    async with caller.read() as tx:
+        pairing = await _find(tx, caller, user_id, text.pairing_id if text else "")
+    if text is None or text.commitment != pairing.commitment:
+        _refuse(caller)
+    _require_running(pairing)
+    if body.device is not None:
+        _require_device_sign_in(caller)
+        pairing = await _scan(caller, pairing, body.device)
+    elif caller.principal is None:
+        raise Invalid("say which device scanned the code", pointer="/device")
+    if body.opening is not None:
+        if caller.principal is None:
+            raise Unauthorized("sign in first; only the account opens its pairing: svc login")
+        pairing = await _open(caller, pairing, text, body.opening)
+    async with caller.read() as tx:
+        return await _to_step(tx, text, pairing)
+
+
+async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Device:
+    """Confirm the digits, or refuse them; the account's confirmation registers the device
+
+    The new device confirms first, by signing its registration. Until the account confirmed too, and after a
+    refusal, the answer is 202 with a device that is not paired.
+    """
+    async with caller.read() as tx:
+        pairing = await _find(tx, caller, user_id, body.pairing_id)
+    _require_running(pairing)
+    if pairing.ended_at is not None:
+        raise PairingEnded("this pairing code was used; start again: svc auth device pair")
+    if pairing.ed25519 is None or pairing.x25519 is None:
+        raise OutOfOrder("no device has scanned this code yet; scan it first")
+    if not body.sas_confirmed:
+        return await _end_refused(caller, pairing, pairing.ed25519)
+    if pairing.opening is None:
+        raise OutOfOrder("the digits are not known yet; the device that drew the code opens it first")
+    statement = None
+    if body.signature or caller.principal is None:
+        statement = device_key.decode_bytes(body.signature, SIGNATURE_BYTES, "/signature")
+        verify_registration(caller.node.config.public_url, pairing.account_id, pairing.ed25519, statement)
+    async with caller.write(_lock(pairing.id)) as tx:
+        pairing = await _find_running(tx, pairing.id)
+        if statement is not None:
+            await tx.run(rows.CONFIRM, of_pairing=pairing.id, signed=statement)
+        if caller.principal is None:
+            return _unpaired(pairing)
+        _require_whole(caller)
+        registration = statement or pairing.registration
+        if registration is None:
+            raise OutOfOrder("the new device has not confirmed the digits yet; confirm them there first")
+        key = await device_key.store(
+            tx,
+            caller,
+            pairing.account_id,
+            ed25519=pairing.ed25519 or b"",
+            x25519=pairing.x25519 or b"",
+            name=pairing.name,
+            registration=registration,
+            caps=device_key.lasting_caps(caller.me),
+        )
+        await tx.run(rows.END, of_pairing=pairing.id, now=now_ms(), was_refused=False)
+        return device.to_wire(key)
+
+
+def _read_code(caller: Caller, user_id: str, qr: str) -> PairingText | None:
+    """The content of a code for this account; None for one of another account. Raises Unauthorized where a
+    caller without a session shows no code."""
+    try:
+        text = protocol.parse(qr)
+    except Invalid:
+        if caller.principal is None:
+            _refuse(caller)
+        raise
+    return text if text.account == user_id else None
+
+
+async def _find(tx: Tx, caller: Caller, user_id: str, pairing_id: str) -> PairingRow:
+    """The pairing, if it is of this account and, for a signed-in caller, of their own."""
+    if caller.principal is not None:
+        device.require_own(caller, user_id)
+    row = await tx.one(rows.ONE, of_pairing=pairing_id)
+    pairing = pairing_row(row) if row else None
+    if pairing is None or pairing.account_id != user_id:
+        _refuse(caller)
+    return pairing
+
+
+async def _find_running(tx: Tx, pairing_id: str) -> PairingRow:
+    """The pairing as it is behind its lock. Raises PairingEnded."""
+    row = await tx.one(rows.ONE, of_pairing=pairing_id)
+    if row is None:
+        raise PairingEnded("this pairing code is older than ten minutes; start again: svc auth device pair")
+    pairing = pairing_row(row)
+    _require_running(pairing)
+    if pairing.ended_at is not None:
+        raise PairingEnded("this pairing code was used; start again: svc auth device pair")
+    return pairing
+
+
+def _refuse(caller: Caller) -> NoReturn:
+    """Refuse a code that opens nothing. Raises RateLimited after too many from one network."""
+    _WRONG.count(caller.node.limiter, caller.network)
+    if caller.principal is None:
+        raise Unauthorized("sign in first, or show a pairing code of this account: svc login --qr TEXT")
+    raise NotFound
+
+
+def _require_running(pairing: PairingRow) -> None:
+    if pairing.refused:
+        raise PairingEnded("this pairing was refused by one of its ends; start again: svc auth device pair")
+    if pairing.expires_at <= now_ms():
+        raise PairingEnded("this pairing code is older than ten minutes; start again: svc auth device pair")
+
+
+def _require_whole(caller: Caller) -> None:
+    """A device joins for good; a narrowed token must not add one."""
+    if caller.me.narrowed:
+        raise Forbidden("a device joins for good, and this token has limits; run: svc login, then try again")
+
+
+def _require_device_sign_in(caller: Caller) -> None:
+    if caller.principal is None and not caller.node.config.device_key_sign_in:
+        raise Forbidden("this node does not sign people in by device key; run: svc login")
+
+
+async def _scan(caller: Caller, pairing: PairingRow, scanned: NewDevice) -> PairingRow:
+    """Record the device that scanned the code; the same device again changes nothing. Raises PairingEnded for
+    another."""
+    ed25519 = device_key.decode_bytes(scanned.public_key, KEY_BYTES, "/device/public_key")
+    check_ed25519(ed25519)
+    if scanned.x25519 is None:
+        x25519 = transport_of(ed25519)
+    else:
+        x25519 = device_key.decode_bytes(scanned.x25519, KEY_BYTES, "/device/x25519")
+        check_x25519(x25519)
+    if scanned.nonce is None:
+        nonce = None
+    else:
+        nonce = device_key.decode_bytes(scanned.nonce, protocol.NONCE_BYTES, "/device/nonce")
+    if _is_same(pairing, ed25519, x25519, nonce):
+        return pairing
+    name = pairing.name or device_key.label(scanned.name)
+    async with caller.write(_lock(pairing.id), effect=False) as tx:
+        if await tx.one(device_keys.ONE, id=key_id(ed25519)) is not None:
+            raise DeviceKeyExists("this device key is registered already, or was revoked; make a new one")
+        changed = await tx.run(
+            rows.SCAN,
+            of_pairing=pairing.id,
+            new_ed25519=ed25519,
+            new_x25519=x25519,
+            new_nonce=nonce or secrets.token_bytes(protocol.NONCE_BYTES),
+            new_name=name,
+        )
+        row = await tx.one(rows.ONE, of_pairing=pairing.id)
+        now_stands = pairing_row(row) if row else pairing
+        if not changed and not _is_same(now_stands, ed25519, x25519, nonce):
+            raise PairingEnded("another device used this pairing code; start again: svc auth device pair")
+        if changed:
+            await audit.record(
+                tx, pairing.account_id, "pairing.scan", key_id(ed25519), name=name, address=caller.address
+            )
+        return now_stands
+
+
+def _is_same(pairing: PairingRow, ed25519: bytes, x25519: bytes, nonce: bytes | None) -> bool:
+    """Whether this device scanned the code already."""
+    same_keys = (pairing.ed25519, pairing.x25519) == (ed25519, x25519)
+    return same_keys and (nonce is None or nonce == pairing.nonce)
+
+
+async def _open(caller: Caller, pairing: PairingRow, text: PairingText, opening: str) -> PairingRow:
+    """Record the opening of the commitment. Raises OutOfOrder before a device has scanned the code, Invalid
+    for an opening of something else."""
+    revealed = device_key.decode_bytes(opening, protocol.OPENING_BYTES, "/opening")
+    if pairing.ed25519 is None:
+        raise OutOfOrder("no device has scanned this code yet; scan it before the commitment is opened")
+    if protocol.commit(revealed) != text.commitment:
+        raise Invalid("this opening does not belong to the commitment in the code", pointer="/opening")
+    async with caller.write(_lock(pairing.id), effect=False) as tx:
+        await tx.run(rows.OPEN, of_pairing=pairing.id, revealed=revealed)
+        return await _find_running(tx, pairing.id)
+
+
+async def _end_refused(caller: Caller, pairing: PairingRow, ed25519: bytes) -> Device:
+    async with caller.write(_lock(pairing.id)) as tx:
+        await tx.run(rows.END, of_pairing=pairing.id, now=now_ms(), was_refused=True)
+        await audit.record(tx, pairing.account_id, "pairing.refuse", key_id(ed25519), address=caller.address)
+    return _unpaired(pairing)
+
+
+async def _to_step(tx: Tx, text: PairingText, pairing: PairingRow) -> PairingStep:
+    account = await tx.one(accounts.BY_ID, id=pairing.account_id)
+    scanned_by, sas = None, None
+    if pairing.ed25519 is not None and pairing.x25519 is not None and pairing.nonce is not None:
+        scanned_by = ScannedBy(
+            id=key_id(pairing.ed25519),
+            name=pairing.name,
+            public_key=b64u(pairing.ed25519),
+            x25519=b64u(pairing.x25519),
+            nonce=b64u(pairing.nonce),
+        )
+        if pairing.opening is not None:
+            transcript = Transcript(text, pairing.opening, pairing.ed25519, pairing.x25519, pairing.nonce)
+            sas = transcript.digits()
+    return PairingStep(
+        pairing_id=pairing.id,
+        sas=sas,
+        status=_status(pairing),
+        expires_at=rfc3339(pairing.expires_at),
+        handle=accounts.row(account).handle if account else None,
+        device=scanned_by,
+        opening=b64u(pairing.opening) if sas is not None and pairing.opening is not None else None,
+    )
+
+
+def _status(pairing: PairingRow) -> PairingStatus:
+    if pairing.ended_at is not None:
+        return "done"
+    if pairing.ed25519 is None:
+        return "open"
+    if pairing.opening is None:
+        return "scanned"
+    return "opened" if pairing.registration is None else "confirmed"
+
+
+def _unpaired(pairing: PairingRow) -> Device:
+    """The device of a pairing, while it is not one of the account."""
+    public = pairing.ed25519 or b""
+    return Device(
+        id=key_id(public), name=pairing.name, public_key=b64u(public), paired_at=None, last_seen_at=None
+    )
+
+
+def _lock(pairing_id: str) -> str:
+    return f"pairing {pairing_id}"

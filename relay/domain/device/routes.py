@@ -1,0 +1,58 @@
+"""Routes of devices. `user_id` is the caller's own; others are answered as if they had no devices.
+
+A new device has no session: to `PROCESS` and `COMPLETE` the code it scanned, and then the signature of its
+key, are its credential.
+"""
+
+from __future__ import annotations
+
+from localstore.core.errors import Forbidden
+from localstore.core.model import device as endpoints
+from localstore.core.model.device import Device, PairingComplete, PairingProcess, PairingStep
+from localstore.core.rights import OPERATIONS
+from relay.caller import Caller
+from relay.domain.device import device, pairing
+from relay.gate.gate import admit
+from relay.http.routing import Reply, serves
+
+PAIR = OPERATIONS["device.pair"]
+
+serves(endpoints.LIST, operation="device.list", errors=(404,))(device.page)
+serves(endpoints.REVOKE, operation="device.revoke", errors=(404,))(device.revoke)
+serves(endpoints.GENERATE, operation="device.pair", errors=(403, 404, 409, 429))(pairing.generate)
+
+
+@serves(
+    endpoints.PROCESS,
+    operation="device.join",
+    name="device.process",
+    errors=(401, 403, 404, 409, 410, 422, 429),
+    per_minute=600,
+)
+async def process(caller: Caller, user_id: str, body: PairingProcess) -> PairingStep:
+    """Scan a pairing code, open it, or ask how the pairing stands"""
+    _require_may_pair(caller)
+    return await pairing.process(caller, user_id, body)
+
+
+@serves(
+    endpoints.COMPLETE,
+    operation="device.join",
+    name="device.complete",
+    others=(202,),
+    errors=(401, 403, 404, 409, 410, 422, 429),
+    per_minute=120,
+)
+async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Reply:
+    """Confirm or refuse the digits of a pairing; 202 until both ends have confirmed"""
+    _require_may_pair(caller)
+    answer: Device = await pairing.complete(caller, user_id, body)
+    return Reply(answer, status=202 if answer.paired_at is None else 201)
+
+
+def _require_may_pair(caller: Caller) -> None:
+    """A signed-in caller needs the rights of `device.pair`, as the gate would ask."""
+    if caller.principal is not None:
+        admit(PAIR, caller)
+        if PAIR.needs not in caller.me.caps:
+            raise Forbidden(f"this session does not include {PAIR.needs!r}; run: svc login")

@@ -1,0 +1,206 @@
+"""Pairing by QR code: the end that draws the code, and the end that scans it.
+
+Each end computes the six digits itself, from its own secrets and what the server passes on. The end that
+draws the code opens its commitment only after it has the new device's keys, and then stays with these keys;
+the other compares the opening with the commitment in the code, which it read from a screen and not from the
+server. So a server that swaps keys shows different digits.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from typing import NoReturn
+
+from localstore.core.encoding import b64u, unb64u
+from localstore.core.errors import Invalid, ServerMisbehaved
+from localstore.core.identity import pairing as protocol
+from localstore.core.identity.keys import KEY_BYTES, sign_registration
+from localstore.core.identity.pairing import PairingText, Transcript
+from localstore.core.limits import PAIRING_CODE
+from localstore.core.model import device as endpoints
+from localstore.core.model.device import (
+    Device,
+    NewDevice,
+    PairingComplete,
+    PairingCreate,
+    PairingEnded,
+    PairingProcess,
+    PairingStep,
+    ScannedBy,
+)
+from svc.api import Api
+from svc.flows.sign_in.login import by_device_key, machine_name
+from svc.http.checked import argument
+from svc.http.client import Http
+from svc.http.origin import same_server
+from svc.http.session import Session, Sessions
+
+INTERVAL = 1.0  # seconds between questions how the pairing stands
+Confirm = Callable[[str, str], bool]  # (digits, name of the other end) → whether a person saw them on both
+
+
+def offer(
+    api: Api,
+    user_id: str,
+    name: str,
+    show: Callable[[str], None],
+    confirm: Confirm,
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Device:
+    """Draw a code with `show`, wait for the device that scans it, and add it once both ends confirmed the
+    digits.
+
+    `user_id`: the signed-in account. Raises PairingEnded, ServerMisbehaved.
+    """
+    opening = secrets.token_bytes(protocol.OPENING_BYTES)
+    commitment = protocol.commit(opening)
+    create = PairingCreate(name=name, commitment=b64u(commitment))
+    pairing = api.send(endpoints.GENERATE, create, user_id=user_id)
+    text = _read_own_code(api.origin, pairing.qr, user_id, commitment)
+    show(str(text))
+
+    def ask(opened: bytes | None = None) -> PairingStep:
+        body = PairingProcess(qr=str(text), opening=b64u(opened) if opened else None)
+        return api.send(endpoints.PROCESS, body, user_id=user_id)
+
+    scanned = _wait(ask, lambda step: step.device is not None, sleep).device
+    if scanned is None:
+        raise ServerMisbehaved(f"{api.origin} says that a device scanned the code, and not which; try again")
+    digits = _digits(api.origin, text, opening, scanned)
+    ask(opening)
+    if not confirm(digits, scanned.name):
+        _refuse(api, text)
+    _wait(ask, lambda step: step.status == "confirmed", sleep)
+    complete = PairingComplete(pairing_id=text.pairing_id, sas_confirmed=True)
+    device = api.send(endpoints.COMPLETE, complete, user_id=user_id)
+    if device.public_key != scanned.public_key:
+        raise ServerMisbehaved(
+            f"{api.origin} added the key {device.id[:12]}, and not the one whose digits were compared; "
+            "do not use this server"
+        )
+    return device
+
+
+def join(
+    text: PairingText,
+    sessions: Sessions,
+    name: str,
+    confirm: Confirm,
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Session:
+    """Join the account of a scanned code with this machine's key, sign in, and store the session.
+
+    Raises PairingEnded, DeviceKeyExists, ServerMisbehaved.
+    """
+    api, identity = Api(Http(text.origin)), sessions.identity
+    nonce = secrets.token_bytes(protocol.NONCE_BYTES)
+    device = NewDevice(
+        public_key=b64u(identity.device.public),
+        x25519=b64u(identity.transport.public),
+        nonce=b64u(nonce),
+        name=name or machine_name(),
+    )
+
+    def ask() -> PairingStep:
+        return api.send(endpoints.PROCESS, PairingProcess(qr=str(text), device=device), user_id=text.account)
+
+    step = _wait(ask, lambda step: step.opening is not None, sleep)
+    transcript = Transcript(
+        text,
+        _bytes(text.origin, step.opening or "", protocol.OPENING_BYTES),
+        identity.device.public,
+        identity.transport.public,
+        nonce,
+    )
+    handle = step.handle or ""
+    try:
+        digits = transcript.digits()
+    except Invalid:
+        raise ServerMisbehaved(
+            f"{text.origin} passed on an opening that the code does not commit to; do not pair through it"
+        ) from None
+    if not confirm(digits, handle):
+        _refuse(api, text)
+    statement = b64u(sign_registration(identity.device, text.origin, text.account))
+    complete = PairingComplete(pairing_id=text.pairing_id, sas_confirmed=True, signature=statement)
+    api.send(endpoints.COMPLETE, complete, user_id=text.account)
+    _wait(ask, lambda step: step.status == "done", sleep)
+    session = by_device_key(text.origin, sessions, handle)
+    if session.user_id != text.account:
+        sessions.forget(text.origin)
+        raise ServerMisbehaved(f"{text.origin} signed in to another account than the code is of")
+    return session
+
+
+def read_code(text: str) -> PairingText:
+    """The content of a code that a person typed. Raises UsageError."""
+    return argument(protocol.parse, text)
+
+
+def draw(text: str) -> list[str]:
+    """The QR code of a text as lines of half blocks, light on dark, with a quiet zone around it."""
+    import segno
+
+    code = segno.make(text, error="l", micro=False, boost_error=False)
+    rows = [bytes(row) for row in code.matrix_iter(border=2)]
+    if len(rows) % 2:
+        rows.append(bytes(len(rows[0])))
+    blocks = {(0, 0): "█", (0, 1): "▀", (1, 0): "▄", (1, 1): " "}
+    return [
+        "".join(blocks[upper, lower] for upper, lower in zip(*pair, strict=True))
+        for pair in zip(rows[::2], rows[1::2], strict=True)
+    ]
+
+
+def _read_own_code(origin: str, qr: str, user_id: str, commitment: bytes) -> PairingText:
+    """The code that the server made. Raises ServerMisbehaved unless it leads to this account on this server
+    and commits to our opening."""
+    try:
+        text = protocol.parse(qr)
+    except Invalid as error:
+        raise ServerMisbehaved(f"{origin} made a code that cannot be read ({error.detail})") from None
+    if not same_server(origin, text.origin) or (text.account, text.commitment) != (user_id, commitment):
+        raise ServerMisbehaved(f"{origin} made a code that leads elsewhere; do not pair through it")
+    return text
+
+
+def _digits(origin: str, text: PairingText, opening: bytes, scanned: ScannedBy) -> str:
+    return Transcript(
+        text,
+        opening,
+        _bytes(origin, scanned.public_key, KEY_BYTES),
+        _bytes(origin, scanned.x25519, KEY_BYTES),
+        _bytes(origin, scanned.nonce, protocol.NONCE_BYTES),
+    ).digits()
+
+
+def _bytes(origin: str, text: str, size: int) -> bytes:
+    try:
+        return unb64u(text, size)
+    except Invalid as error:
+        raise ServerMisbehaved(f"{origin} passed on something that cannot be read ({error.detail})") from None
+
+
+def _wait(
+    ask: Callable[[], PairingStep], reached: Callable[[PairingStep], bool], sleep: Callable[[float], None]
+) -> PairingStep:
+    """The first step that is `reached`. Raises PairingEnded, at the latest when the code is too old."""
+    for _ in range(int(PAIRING_CODE / INTERVAL) + 60):
+        step = ask()
+        if reached(step):
+            return step
+        sleep(INTERVAL)
+    raise PairingEnded("the other device did not answer in time; start again: svc auth device pair")
+
+
+def _refuse(api: Api, text: PairingText) -> NoReturn:
+    """End the pairing, and raise PairingEnded."""
+    api.send(endpoints.COMPLETE, PairingComplete(pairing_id=text.pairing_id), user_id=text.account)
+    raise PairingEnded(
+        "the pairing was refused and no device was added; if the digits differed, somebody stands "
+        "between the two devices: try another network"
+    )
