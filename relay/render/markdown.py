@@ -2,14 +2,15 @@
 
 The text is parsed with its raw HTML, and the result passes an allow-list, which rewrites addresses: relative
 links lead to pages of the same seal, `/x` starts at the root of the repository, and images come from this
-node. Images of other sites become links, so that a reader's address is not sent to strangers."""
+node. Images of other sites become links that name the site, so that no address of a reader is sent there
+unless the reader wants it."""
 
 from __future__ import annotations
 
 import posixpath
 import re
 from functools import partial
-from html import escape
+from html import escape, unescape
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -42,8 +43,15 @@ ATTRIBUTES = {
     "h5": {"id"},
     "h6": {"id"},
 }
+# What may be wider than its column scrolls by keys too, once the focus is there.
+SCROLLED = {"pre": {"tabindex": "0"}, "table": {"tabindex": "0"}}
 CLASSES = {"span": {"c", "k", "s", "m", "n", "t", "del", "ins", "task", "checked"}}
 SCHEMES = {"http", "https", "mailto"}
+REL = "nofollow noopener"
+_ELSEWHERE = re.compile(r"(https?:)?//", re.IGNORECASE)
+# A tag as nh3 writes it: in small letters, each value within double quotes.
+_TAG = re.compile(r'<(/?)(a|img)((?: [a-z-]+="[^"]*")*)>')
+_ATTRIBUTE = re.compile(r' ([a-z-]+)="([^"]*)"')
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _NUMBER = re.compile(r"(?<![\w/#&])#([0-9]{1,9})(?!\w)")
 _TASK = re.compile(r"\[([ xX])\] ")
@@ -56,16 +64,18 @@ def to_html(text: str, links: Links) -> str:
     environment: dict[str, Any] = {}
     tokens = parser.parse(text, environment)
     _Rewriting(links).rewrite(tokens)
-    return nh3.clean(
+    html = nh3.clean(
         parser.renderer.render(tokens, parser.options, environment),
         tags=TAGS,
         clean_content_tags={"script", "style", "title", "textarea", "svg", "math"},
         attributes=ATTRIBUTES,
         attribute_filter=partial(_attribute, links),
         allowed_classes=CLASSES,
+        set_tag_attribute_values=SCROLLED,
         url_schemes=SCHEMES,
-        link_rel="nofollow noopener",
+        link_rel=REL,
     )
+    return _name_images(html) if "<img" in html else html
 
 
 def _attribute(links: Links, tag: str, name: str, value: str) -> str | None:
@@ -73,10 +83,43 @@ def _attribute(links: Links, tag: str, name: str, value: str) -> str | None:
     if (tag, name) == ("a", "href"):
         return link(value, links)
     if (tag, name) == ("img", "src"):
-        return image(value, links)
+        return image(value, links) or (value if _ELSEWHERE.match(value) else None)
     if name == "id":
         return value if value.startswith(ANCHOR) else f"{ANCHOR}{value}"
     return value
+
+
+def _name_images(html: str) -> str:
+    """The cleaned HTML with names in the place of images that are not loaded: a link if they are of another
+    site, unless the name stands in a link already."""
+    within = 0
+
+    def replace_tag(match: re.Match[str]) -> str:
+        nonlocal within
+        closes, tag, attributes = match.groups()
+        if tag == "a":
+            within += -1 if closes else 1
+            return match[0]
+        values = {name: unescape(value) for name, value in _ATTRIBUTE.findall(attributes)}
+        source = values.get("src", "")
+        if source and not _ELSEWHERE.match(source):
+            return match[0]
+        name = values.get("alt", "").strip()
+        if not source:
+            return escape(f"image: {name}") if name else ""
+        host = _host(source)
+        words = escape(f"image: {name} ({host})" if name else f"image ({host})")
+        return words if within else f'<a href="{escape(source)}" rel="{REL}">{words}</a>'
+
+    return _TAG.sub(replace_tag, html)
+
+
+def _host(address: str) -> str:
+    """The name of the site that an address leads to."""
+    try:
+        return urlsplit(address).hostname or "elsewhere"
+    except ValueError:
+        return "elsewhere"
 
 
 def _parser() -> MarkdownIt:
@@ -87,7 +130,7 @@ def _parser() -> MarkdownIt:
 
 
 class _Rewriting:
-    """Changes links, images, headings, tasks and numbers of issues on the tokens of one text."""
+    """Changes headings, tasks and numbers of issues on the tokens of one text."""
 
     def __init__(self, links: Links) -> None:
         self._links = links
@@ -109,24 +152,11 @@ class _Rewriting:
         for place, token in enumerate(children):
             if token.type in ("link_open", "link_close"):
                 within += token.nesting
-            elif token.type == "image":
-                rewritten += self._image(token, within > 0)
-                continue
             elif token.type == "text":
                 rewritten += self._text(token, of_item and place == 0, within > 0)
                 continue
             rewritten.append(token)
         return rewritten
-
-    def _image(self, token: Token, within: bool) -> list[Token]:
-        """The image, if it is in the repository; else its text, with a link to it."""
-        source, label = str(token.attrGet("src") or ""), token.content
-        if image(source, self._links) is not None:
-            return [token]
-        words = escape(f"▣ {label or source}")
-        if within or not _SCHEME.match(source):
-            return [_html(words)]
-        return [_html(f'<a href="{escape(source)}">{words}</a>')]
 
     def _text(self, token: Token, opens_item: bool, within: bool) -> list[Token]:
         before: list[Token] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from html import escape
 from typing import Literal
 from urllib.parse import quote
 
@@ -68,16 +69,6 @@ class File:
         return numbered(self.lines, self.marked)
 
 
-@dataclass(slots=True)
-class Row:
-    """An entry of a folder as its page lists it."""
-
-    name: str
-    address: str
-    is_folder: bool
-    size: str
-
-
 async def position(place: Place, at: str | None, path: str) -> Position | None:
     """The position that the address names; None for a repository or branch without seals. Raises NotFound."""
     name = at or place.repo.default_branch
@@ -98,16 +89,19 @@ async def folder(position: Position) -> list[TreeFile]:
     return sorted(tree.entries, key=lambda entry: (entry.kind != "dir", entry.path))
 
 
-def describe_entries(position: Position, entries: list[TreeFile]) -> list[Row]:
-    """The rows of a folder. The address is put together once, since a folder may have thousands."""
+def folder_rows(position: Position, entries: list[TreeFile]) -> str:
+    """The rows of a folder as HTML. Written here and not by a template, since a folder may have thousands."""
     above = f"{position.path}/" if position.path else ""
-    start = position.place.code(position.at, "x")[:-1] + quote(above)
+    start = escape(position.place.code(position.at, "x")[:-1] + quote(above))
     rows = []
     for entry in entries:
         name = entry.path.rpartition("/")[2]
-        is_folder = entry.kind == "dir"
-        rows.append(Row(name, start + quote(name), is_folder, "" if is_folder else size_of(entry.size)))
-    return rows
+        sign, end, size = ("▸", "/", "") if entry.kind == "dir" else ("·", "", size_of(entry.size))
+        rows.append(
+            f'<tr><td><span class="sign" aria-hidden="true">{sign}</span> <a href="{start}{quote(name)}">'
+            f'{escape(name)}{end}</a></td><td class="size">{size}</td></tr>\n'
+        )
+    return "".join(rows)
 
 
 async def readme(position: Position, entries: list[TreeFile]) -> File | None:
@@ -155,12 +149,14 @@ def marked(lines: str, count: int) -> range:
     return range(max(first, 1), min(last, count) + 1)
 
 
-async def seals(position: Position, cursor: str | None) -> tuple[list[SealSummary], str | None]:
+async def seals(
+    position: Position, cursor: str | None, limit: int = SEALS
+) -> tuple[list[SealSummary], str | None]:
     """(seals, cursor): a page of the seals that changed the path, newest first, and the cursor of the next
     page."""
     try:
         page = await history.commits(
-            position.place.view, None, position.seal, position.path or None, cursor, SEALS
+            position.place.view, None, position.seal, position.path or None, cursor, limit
         )
     except PathInvalid:
         raise NotFound from None

@@ -191,7 +191,7 @@ async def _overview(place: Place, template: Literal["public", "overview"], note:
     position = await code.position(place, None, "")
     entries = await code.folder(position) if position else []
     readme = await code.readme(position, entries) if position else None
-    latest = (await code.seals(position, None))[0][:1] if position and template == "overview" else []
+    latest = (await code.seals(position, None, limit=1))[0] if position and template == "overview" else []
     newest = (await releases.page(place.view, PageQuery(limit=1))).items
     return _show(
         place,
@@ -229,9 +229,8 @@ async def _files(place: Place, query: DevQuery) -> Reply:
         return _show(place, "file", "code", here=position, file=file, plain=query.plain)
     entries = await code.folder(position)
     readme = await code.readme(position, entries)
-    return _show(
-        place, "folder", "code", here=position, rows=code.describe_entries(position, entries), readme=readme
-    )
+    rows = code.folder_rows(position, entries)
+    return _show(place, "folder", "code", here=position, rows=rows, readme=readme)
 
 
 async def _is_folder(position: Position) -> bool:

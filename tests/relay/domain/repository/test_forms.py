@@ -161,8 +161,8 @@ def test_labels_and_people_are_put_on_and_taken_off(relay: Relay, mine: Reposito
     ok(mine.http.post(f"{mine.url}/labels", json={"name": "good first"}))
     ok(mine.http.post(f"{mine.url}/issues", json={"title": "first"}))
     here = tab(mine, n=1)
-    assert "● good first" in followed(one, one.submit(here, "issue.label", labels="good first"))
-    assert "● good first" not in followed(one, one.submit(here, "issue.label good first"))
+    assert "</svg> good first" in followed(one, one.submit(here, "issue.label", labels="good first"))
+    assert "</svg> good first" not in followed(one, one.submit(here, "issue.label good first"))
     assert f"× {me}" in followed(one, one.submit(here, "issue.assign", handle="@me"))
     assert f"× {me}" not in followed(one, one.submit(here, f"issue.assign {me}"))
 

@@ -1,0 +1,82 @@
+"""Every kind of page in Chromium: axe finds nothing at three widths, light and dark, and nothing is wider
+than the window. With SVC_SCREENSHOTS, a folder, pictures of all are kept there."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.patience import PATIENCE
+from tests.relay.auth import test_browser
+from tests.relay.conftest import Relay
+from tests.relay.rich import Rich, build
+from tests.relay.world import name
+
+pytestmark = test_browser.pytestmark
+chromium = test_browser.chromium
+AXE = gzip.decompress((Path(__file__).parents[2] / "axe" / "axe.min.js.gz").read_bytes()).decode()
+SIZES = ((360, "light"), (768, "dark"), (1280, "light"))
+SHOTS = os.environ.get("SVC_SCREENSHOTS")
+RUN = "async () => (await axe.run()).violations.map(rule => [rule.id, rule.nodes.map(node => node.html)])"
+TOO_WIDE = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"
+
+
+@pytest.fixture(scope="module")
+def rich(relay: Relay) -> Iterator[Rich]:
+    rich = build(relay, name())
+    yield rich
+    rich.close()
+
+
+@pytest.fixture
+def tab(chromium: Any, rich: Rich) -> Iterator[Any]:
+    """A tab of the owner's browser."""
+    context = chromium.new_context()
+    for cookie in rich.owner.cookies.jar:
+        context.add_cookies(
+            [{"name": cookie.name, "value": cookie.value, "domain": "127.0.0.1", "path": cookie.path}]
+        )
+    tab = context.new_page()
+    tab.set_default_timeout(PATIENCE * 1000)
+    yield tab
+    context.close()
+
+
+def findings(tab: Any, address: str, picture: str) -> list[Any]:
+    """What is wrong with the page at an address, at each size."""
+    faults = []
+    tab.goto(address)
+    tab.evaluate(AXE)
+    for width, scheme in SIZES:
+        tab.set_viewport_size({"width": width, "height": 800})
+        tab.emulate_media(color_scheme=scheme)
+        if SHOTS:
+            tab.screenshot(path=str(Path(SHOTS) / f"{picture}-{width}-{scheme}.png"), full_page=True)
+        faults += [(picture, width, scheme, *fault) for fault in tab.evaluate(RUN)]
+        if tab.evaluate(TOO_WIDE):
+            faults.append((picture, width, scheme, "wider than the window"))
+    return faults
+
+
+def test_axe_finds_nothing_on_any_page(rich: Rich, tab: Any) -> None:
+    faults = []
+    for picture, path in rich.pages().items():
+        faults += findings(tab, f"{rich.relay.url}{path}", picture)
+    assert not faults, "\n".join(map(str, faults))
+
+
+def test_axe_finds_nothing_on_pages_of_strangers(rich: Rich, tab: Any) -> None:
+    tab.context.clear_cookies()
+    pages = rich.pages()
+    seen = ("public", "overview", "blame", "compare", "issue", "issue-new", "proposal", "proposal-new")
+    faults = []
+    for picture in seen:
+        faults += findings(tab, f"{rich.relay.url}{pages[picture]}", f"stranger-{picture}")
+    for picture in ("login", "sign-up"):
+        faults += findings(tab, f"{rich.relay.url}/auth/{picture}", picture)
+    assert not faults, "\n".join(map(str, faults))
