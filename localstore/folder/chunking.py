@@ -38,12 +38,10 @@ class FileChanged(Exception):
 
 
 class Packed(NamedTuple):
-    """The result of one step of packing. `packs`: the full packs. `number` of the `wanted` chunks have been
-    read; `left`: bytes of the chunks that have not."""
+    """The result of one step of packing. `packs`: the full packs. `left`: bytes of the chunks that have not
+    been read."""
 
     packs: list[Pack]
-    number: int
-    wanted: int
     left: int
 
 
@@ -116,13 +114,13 @@ def packed(file: FileIO, listed: ChunkList, missing: Collection[bytes], most: in
     first = {chunk.digest: chunk for chunk in listed}
     chunks = sorted((first[digest] for digest in set(missing) if digest in first), key=attrgetter("offset"))
     remaining, writer = sum(chunk.size for chunk in chunks), PackWriter(most)
-    for count, chunk in enumerate(chunks, 1):
+    for chunk in chunks:
         data = os.pread(file.fileno(), chunk.size, chunk.offset)
         if blake3_digest(data) != chunk.digest:
             raise FileChanged
         remaining -= chunk.size
-        yield Packed(list(writer.add(chunk.digest, data, text=False)), count, len(chunks), remaining)
-    yield Packed(list(writer.finish()), len(chunks), len(chunks), 0)
+        yield Packed(list(writer.add(chunk.digest, data, text=False)), remaining)
+    yield Packed(list(writer.finish()), 0)
 
 
 class ChunkLists:

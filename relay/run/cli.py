@@ -156,7 +156,9 @@ def _serve(options: argparse.Namespace) -> int:
             ) from None
         config = config.at(bound.getsockname()[1])
         address = f"{_scheme(config)}://{_host(config.host)}:{config.port}"
-        line = f"relay: listening on {address}" + (_NEXT.format(address=address) if config.dev else "")
+        line = f"relay: listening on {address}" + (
+            _NEXT.format(address=config.public_url) if config.dev else ""
+        )
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(server.serve(config, bound, lambda: print(line, flush=True)))
     return 0

@@ -94,8 +94,6 @@ def resolve(
     """
     if mine + theirs + bool(tool) > 1:
         raise UsageError("--mine, --theirs and --tool are three ways; use one of them")
-    if not (mine or theirs or tool) and not ctx.out.interactive:
-        raise UsageError(f"there is no terminal for an editor; {INSTEAD}")
     repo_path = ctx.path_in_repo(path)
     with _folder(ctx) as copy:
         conflict = flow.open_conflict(copy, repo_path)
@@ -108,6 +106,8 @@ def resolve(
         if mine:
             _report(ctx, flow.resolve(copy, conflict, "mine"))
             return
+        if not tool and not ctx.out.interactive:
+            raise UsageError(f"there is no terminal for an editor; {INSTEAD}")
         texts = flow.texts(copy, conflict)
     _by_hand(ctx, conflict, texts, tool)
 

@@ -11,6 +11,7 @@ from svc.console.table import size
 
 TICK = 0.1  # seconds between two paintings
 BAR_CELLS = 20
+FIRST_ESTIMATE = 1.0  # seconds after which the time left is worth telling
 
 
 class Meter:
@@ -46,7 +47,7 @@ class Meter:
             parts.append(str(done))
         if bytes:
             parts += [size(bytes)] + ([f"{size(bytes / spent)}/s"] if spent >= TICK else [])
-        if total and 0 < done < total:
+        if total and 0 < done < total and spent >= FIRST_ESTIMATE:
             parts.append(f"{spent * (total - done) / done:.0f} s left")
         return "  ".join(parts)
 

@@ -78,9 +78,9 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
     new = verified_head(copy, head)
     given_up = edits_in_the_way(copy, scan) if mode == "force" else []
     trash = discard(copy, given_up)
+    deleted = _deleted_here(copy, scan)  # before files that the branch renamed count as this folder's
     if mode == "merge":
         follow_renames(copy, scan)
-    deleted = _deleted_here(copy, scan)
     capture(copy, edited(copy, copy.db.may_need_update(), scan), scan)
     with marking(copy, new is not None):
         changed = reconcile(copy, scan)

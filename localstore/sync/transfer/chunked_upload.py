@@ -14,6 +14,7 @@ from localstore.core import limits
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage import chunks
 from localstore.folder.chunking import ChunkList, FileChanged, chunks_of, packed
+from localstore.sync.transfer.pack_uploads import PackUploads
 from localstore.sync.working_copy import WorkingCopy
 
 PACK = 16 * limits.MIB  # of chunks in one request: they are in memory until it is sent
@@ -58,14 +59,11 @@ def _send(copy: WorkingCopy, path: str, listed: ChunkList) -> int | None:
     missing: list[bytes] = []
     for start in range(0, len(digests), limits.HAVE_DIGESTS):
         missing += copy.transport.have(digests[start : start + limits.HAVE_DIGESTS])
-    sent = 0
+    uploads = PackUploads(copy, len(missing))
     try:
         with os.fdopen(copy.files.open(path), "rb", buffering=0) as file:
             for step in packed(file, listed, missing, PACK):
-                for pack in step.packs:
-                    copy.transport.upload_pack(pack)
-                    sent += pack.size
-                copy.progress("upload", step.number, step.wanted, sent)
+                uploads.send(step.packs)
     except (OSError, FileChanged):
         return None
-    return sent
+    return uploads.sent

@@ -34,6 +34,7 @@ from localstore.record.typed import is_typed, put_typed
 from localstore.sync.remote import state_bytes
 from localstore.sync.transfer.chunked_upload import upload
 from localstore.sync.transfer.lane_states import lane_states
+from localstore.sync.transfer.pack_uploads import PackUploads
 from localstore.sync.working_copy import REUSED, WorkingCopy
 
 NEW_FILES = ("create_text", "set_blob")  # kinds of update that begin a lane
@@ -157,24 +158,24 @@ def upload_bytes(copy: WorkingCopy, updates: list[LiveUpdate]) -> int:
     for start in range(0, len(digests), limits.HAVE_DIGESTS):
         missing += copy.transport.have(digests[start : start + limits.HAVE_DIGESTS])
     missing += _stored_whole(copy, [sources[digest] for digest in sources.keys() - missing])
-    writer, sent = PackWriter(), 0
+    writer, uploads, large_bytes = PackWriter(), PackUploads(copy, len(missing)), 0
 
-    def ship(packs: list[Pack]) -> int:
+    def ship(packs: list[Pack]) -> None:
         for pack in packs:
             copy.objects.add_frames(frame for frame in pack.frames if _all_text(frame, sources))
-            copy.transport.upload_pack(pack)
-        return sum(pack.size for pack in packs)
+        uploads.send(packs)
 
-    for count, digest in enumerate(missing):
+    for digest in missing:
         update = sources.get(digest)
         if update is not None and _is_large(copy, update):
-            sent += upload(copy, update.path, digest)
+            large_bytes += upload(copy, update.path, digest)
+            uploads.stored += 1
             continue
         data = None if update is None else _bytes_of(copy, update.path, digest)
         if data is not None:
-            sent += ship(writer.add(digest, data, update is not None and update.kind == "create_text"))
-            copy.progress("upload", count + 1, len(missing), sent)
-    return sent + ship(writer.finish())
+            ship(writer.add(digest, data, update is not None and update.kind == "create_text"))
+    ship(writer.finish())
+    return uploads.sent + large_bytes
 
 
 def _stored_whole(copy: WorkingCopy, updates: list[LiveUpdate]) -> list[bytes]:

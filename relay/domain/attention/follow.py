@@ -38,6 +38,8 @@ async def follow(tx: Tx, events: Sequence[Logged]) -> None:
             if rule.tells is not None and data.get("told"):
                 answer = {**about, **_event_values(event), "who": str(data["told"])}
                 await tx.run(rows.TO_ACCOUNT, **answer, reason=rule.tells)
+            if rule.answers is not None:
+                await tx.run(rows.CLEAR, **about, who=event.actor, reason=rule.answers)
             if rule.check:
                 await _notify_authors(tx, repo_id, event)
             await _notify_mentioned(tx, rule, about, event, bodies)

@@ -15,7 +15,8 @@ class Rule(NamedTuple):
     account's row with this reason instead. `named`: notify the handles that an edit added, `mentions` of the
     data. `check`: the event is of a run; if it failed, notify the authors of open proposals of its seal.
     `asked`: if `asked` of the data is true, the account learns that it got what it asked for. `tells`: the
-    reason for the account named by `told` of the data, which learns of an answer."""
+    reason for the account named by `told` of the data, which learns of an answer. `answers`: remove the row
+    with this reason of the event's author, who has done what it asked for."""
 
     watchers: bool = False
     parts: bool = False
@@ -27,6 +28,7 @@ class Rule(NamedTuple):
     check: bool = False
     asked: bool = False
     tells: Reason | None = None
+    answers: Reason | None = None
 
 
 _NEW = Rule(watchers=True, text="subject")
@@ -61,7 +63,7 @@ RULES: Final[dict[str, Rule]] = {
     "proposal.unassign": _UNASSIGNED,
     "review.request": Rule(to="review_requested"),
     "review.unrequest": Rule(to="review_requested", clears=True),
-    "review.create": Rule(watchers=True, parts=True, text="review"),
+    "review.create": Rule(watchers=True, parts=True, text="review", answers="review_requested"),
     "run.create": _RUN,
     "run.update": _RUN,
     "invite.create": Rule(to="invited", outside=True),

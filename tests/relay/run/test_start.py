@@ -180,6 +180,12 @@ def test_a_dev_start_on_a_terminal_shows_no_log(tmp_path):
     assert len(said.decode().splitlines()) == 4, said
 
 
+def test_dev_start_names_the_address_at_which_people_sign_in(tmp_path):
+    with served(tmp_path / "data", "--dev", TR_PUBLIC_URL="http://192.0.2.7:8080") as one:
+        assert one.process.stdout.readline() == "Next, in another terminal:\n"
+        assert "--server http://192.0.2.7:8080 " in one.process.stdout.readline()
+
+
 def test_dev_start_says_what_comes_next_keeps_its_secrets_and_leaves_nothing(tmp_path):
     data = tmp_path / "data"
     with served(data, "--dev") as one:

@@ -272,6 +272,17 @@ def test_the_rate_is_of_the_whole_phase_and_none_in_its_first_moment() -> None:
     assert "8.0 MiB  2.0 MiB/s" in last
 
 
+def test_the_time_left_is_not_guessed_in_the_first_moment() -> None:
+    times = iter([0.0, 0.01, 0.01, 4.0, 4.0])
+    out = io.StringIO()
+    meter = Meter(out, live=True, clock=lambda: next(times))
+    meter("write", 0, 102)
+    meter("write", 2, 102)
+    meter("write", 51, 102)
+    assert out.getvalue().count("s left") == 1
+    assert "51 of 102  4 s left" in out.getvalue()
+
+
 def test_colours_only_where_they_are_wanted() -> None:
     def tinted(**environment: str) -> str:
         return Out(environment, Terminal(), io.StringIO()).tint("x", "red")

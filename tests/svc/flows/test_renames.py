@@ -70,7 +70,7 @@ def test_edited_here_and_renamed_there(ann: Place, bob: Place, relay: ModelRelay
     pulled = bob.pull("merge")
     whole = MINE if theirs == TEXT else BOTH
     assert (bob.files()["src/b.txt"], "a.txt" in bob.files()) == (whole.encode(), False)
-    assert ("src/b.txt" in pulled.merged, pulled.conflicts) == (True, [])
+    assert ("src/b.txt" in pulled.merged, pulled.conflicts, pulled.returned) == (True, [], {})
     bob.push("Three")
     ann.pull()
     assert ann.files() == bob.files()

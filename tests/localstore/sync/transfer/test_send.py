@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from localstore.sync.compose import compose
 from localstore.sync.transfer.send import send
 from localstore.sync.transfer.transport import Transport
 from svc.flows.common import begin
+from svc.flows.push import push
 from tests.localstore.model_relay import ModelRelay, ModelTransport
 from tests.localstore.place import Place
 
@@ -240,3 +242,21 @@ def test_edits_of_long_texts_go_in_several_batches(
         ann.write(f"{number}.txt", f"{number}\n" + "a line\n" * 100)
     ann.push()
     assert sent[:3] == [2, 2, 1]
+
+
+def test_the_bytes_of_a_pack_are_reported_while_it_is_sent(relay: ModelRelay, tmp_path: Path) -> None:
+    ann, size = Place(tmp_path, relay, "ann"), 3 * limits.MIB
+    ann.write("a.bin", random.Random(1).randbytes(size))
+    reports: list[tuple[int, int | None, int]] = []
+
+    def progress(phase: str, done: int, total: int | None, bytes: int = 0) -> None:
+        if phase == "upload":
+            reports.append((done, total, bytes))
+
+    with ann.device() as device:
+        device.progress = progress
+        push(device, "One")
+    done, total, sent = reports[-1]
+    assert (done, sent >= size) == (total, True)
+    assert len({bytes for _, _, bytes in reports}) > size / (128 * limits.KIB)
+    assert all(bytes == sent for done, _, bytes in reports if done == total)

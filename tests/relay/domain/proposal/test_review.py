@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import delete
 
 from relay.db.schema import tables
+from relay.domain.attention import follow
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import ok
 from tests.relay.proposing import LONG, Proposing, code, lines, proposing
@@ -106,6 +107,23 @@ def test_a_verdict_goes_stale_with_the_change_and_survives_a_rebase(world: Propo
     found = world.get()
     assert (found["version"], found["reviews"][0]["stale"]) == (3, True)
     assert found["reviewers"][0]["stale"] is True
+
+
+@pytest.mark.parametrize("verdict", ["approve", "request_changes", "comment"])
+def test_a_review_takes_the_request_for_it_out_of_the_inbox(world: Proposing, verdict: str) -> None:
+    who, writer = world.member("write")
+
+    def reasons() -> list[str]:
+        while world.relay.run(world.relay.node.followers.turn(follow.NAME)):
+            pass
+        return [row["reason"] for row in ok(writer.get("/api/v1/inbox"))["items"]]
+
+    ok(world.patch(add_reviewers=[who.handle]))
+    assert reasons() == ["review_requested"]
+    ok(say(world, writer, verdict, "text"))
+    assert reasons() == []
+    ok(world.patch(add_reviewers=[who.handle]))
+    assert reasons() == ["review_requested"]
 
 
 def test_reviewers_are_asked_and_asked_again(world: Proposing) -> None:

@@ -1,0 +1,44 @@
+"""Uploads packs and reports the bytes while they are sent: on a slow line one pack takes minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from localstore.core.limits import KIB
+from localstore.core.storage.pack import Pack
+from localstore.sync.working_copy import WorkingCopy
+
+REPORTED_BYTES = 64 * KIB  # sent between two reports
+
+
+class ReportedPack(Pack, frozen=True):
+    """A pack that reports how many bytes of it were taken. `parts` begins at 0 again for each attempt."""
+
+    report: Callable[[int], None]
+
+    def parts(self) -> Iterator[bytes]:
+        taken = 0
+        for part in Pack.parts(self):
+            for start in range(0, len(part), REPORTED_BYTES):
+                piece = part[start : start + REPORTED_BYTES]
+                yield piece
+                taken += len(piece)
+                self.report(taken)
+
+
+class PackUploads:
+    """Uploads the packs of `total` objects. `sent`: bytes so far; `stored`: objects that the relay has."""
+
+    def __init__(self, copy: WorkingCopy, total: int) -> None:
+        self._copy, self._total = copy, total
+        self.sent = self.stored = 0
+
+    def send(self, packs: Iterable[Pack]) -> None:
+        for pack in packs:
+            self._copy.transport.upload_pack(ReportedPack(pack.toc, pack.frames, self._report))
+            self.sent += pack.size
+            self.stored += sum(len(frame.row.objects) for frame in pack.frames)
+            self._report(0)
+
+    def _report(self, taken: int) -> None:
+        self._copy.progress("upload", self.stored, self._total, self.sent + taken)
