@@ -1,4 +1,5 @@
-"""Measures how the relay is cut: `python -m scripts.figures`. docs/design/012-wiring.md says what for.
+"""Measures how the relay is cut and what share imports have: `python -m scripts.figures`.
+docs/design/012-wiring.md says what for.
 
 Lines are those of files; a subject is a folder of `relay/domain`; a noun is a module of
 `localstore/core/model` that declares endpoints.
@@ -19,6 +20,7 @@ from tests.endpoints import endpoints
 
 ROOT = Path(__file__).resolve().parent.parent
 DOMAIN = ROOT / "relay" / "domain"
+ROOMS = ("svc", "tui", "relay", "localstore", "llm")
 
 
 def main() -> None:
@@ -31,6 +33,7 @@ def main() -> None:
     functions = [function for file in relay for function in functions_of(file)]
     forwarding = [route.name for route in TABLE if forwards(route)]
     rules = {module for module in graph.modules if is_rule(module)}
+    code = [file for room in ROOMS for file in (ROOT / room).rglob("*.py")]
     figures = {
         "subjects": len(above),
         "subjects in one ball": len(ball(above)),
@@ -52,6 +55,8 @@ def main() -> None:
         "files of the relay": len(relay),
         "functions of the relay": len(functions),
         "functions of the relay that bind found": sum(map(binds_found, functions)),
+        "lines of all rooms": sum(map(lines, code)),
+        "lines of imports in all rooms": sum(import_lines(file.read_text("utf-8")) for file in code),
     }
     for name, figure in figures.items():
         print(f"{figure:7,}  {name}")
@@ -153,6 +158,15 @@ def binds_found(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == "found")
         or (isinstance(node, ast.arg) and node.arg == "found")
         for node in ast.walk(function)
+    )
+
+
+def import_lines(text: str) -> int:
+    """How many lines of a module's text belong to imports, wherever they stand."""
+    return sum(
+        (node.end_lineno or node.lineno) - node.lineno + 1
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Import | ast.ImportFrom)
     )
 
 

@@ -8,20 +8,32 @@ import typer
 
 from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import NotFound, SvcError, UsageError
+from localstore.core.limits import NOTES_BYTES
 from localstore.core.model import release as releases
 from localstore.core.model.release import Release, ReleaseCreate, ReleaseEdit
 from localstore.core.model.repo import Repo
 from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
+from svc.cmd.frame.text_options import text_of
 from svc.cmd.frame.working_copy import count
-from svc.cmd.release.notes import Notes, NotesFile, notes_of
 from svc.console import Column, answers
 from svc.console.table import size
 from svc.flows.place.refs import abbreviated, explained_not_found, is_relative, seal_of
 from svc.http.checked import checked
 
 LIST = "svc repo release list"
+Notes = Annotated[str | None, typer.Option("-n", "--notes", metavar="TEXT", help="The notes")]
+NotesFile = Annotated[
+    str | None,
+    typer.Option("-F", "--notes-file", metavar="FILE", help="The file that holds them; - is standard input"),
+]
+
+
+def notes_of(text: str | None, file: str | None) -> str | None:
+    """The notes from `--notes` or `--notes-file`; None if neither is given. Raises UsageError if both are
+    given, if the file cannot be read, and for notes that are too long."""
+    return text_of(text, file, ("--notes", "--notes-file"), "the text of the notes", NOTES_BYTES)
 
 
 def author(record: dict[str, Any]) -> str:
