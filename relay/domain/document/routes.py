@@ -24,8 +24,9 @@ async def get(caller: Caller, id: str) -> Document | Reply:
 async def put(caller: Caller, id: str, body: DocumentPut, request: Request) -> Document | Reply:
     """Change a document to the given content, by operations: what others changed elsewhere since `base`
     stays. If-Match: only if it is what this ETag names"""
-    conditions = request.headers.getall("if-match", None)
-    return _tagged(await document.put(caller, id, body, conditions and ",".join(conditions)))
+    conditions = request.headers.getall("if-match", ())
+    if_match = ",".join(conditions) if conditions else None
+    return _tagged(await document.put(caller, id, body, if_match))
 
 
 serves(endpoints.DELETE, operation="document.delete", errors=(404,))(document.delete)
