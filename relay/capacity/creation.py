@@ -20,6 +20,7 @@ DEFAULTS: Final[Mapping[str, int]] = {
     "refs": 50_000,  # a large import brings its tags
     "labels": 5_000,
     "organisations": 20,
+    "documents": 1_000,
     "invitations": 200,
     "releases": 1_000,
     "rules": 5_000,  # of protection, of paths, and checks that have to pass

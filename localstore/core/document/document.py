@@ -24,9 +24,9 @@ from localstore.core.diff.few_edits import few_edits
 from localstore.core.document import items
 from localstore.core.document.content import encode, is_text, normalized
 from localstore.core.document.pairs import pairs
-from localstore.core.errors import SvcError
 from localstore.core.lane.crdt import core
 from localstore.core.lane.update_format import decode_state_vector
+from localstore.core.model.document import DocumentDamaged
 
 ROOT, CONTENT = "document", "content"
 EMPTY = b"\0\0"  # an update without operations
@@ -35,12 +35,6 @@ CELLS = 4_000_000  # of lists that are compared exactly
 STEPS = 4_000_000  # items of lists that one write walks over: about 0.7 s
 ACCESSES = 3  # of a list, for each of its runs and edited items
 _NOTHING_SEEN = b"\0"
-
-
-class DocumentDamaged(SvcError):
-    """The stored operations of a document cannot be read."""
-
-    code = "document_damaged"
 
 
 class Document:

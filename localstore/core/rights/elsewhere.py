@@ -85,6 +85,7 @@ OPERATIONS: tuple[Operation, ...] = (
     signed_in("document.delete", guest=True),
     signed_in("document.archive", guest=True),
     signed_in("document.unarchive", guest=True),
+    signed_in("document.history", "read", guest=True),
     signed_in("checkpoint.list", "read", guest=True),
     signed_in("checkpoint.create", guest=True),
     signed_in("checkpoint.travel", guest=True),

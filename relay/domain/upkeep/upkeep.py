@@ -86,13 +86,15 @@ def register(node: Node, collect: Callable[[], None]) -> None:
 
 async def sweep(node: Node) -> int:
     """Delete expired nonces, keys, challenges, codes, tokens, prepares, aliases, events, frames and webhook
-    deliveries, ended sessions, guests without a session, and old jobs. Returns how many rows were deleted;
-    beyond SWEPT of one kind the rest is left for the next time."""
+    deliveries, ended sessions, guests without a session and their documents, and old jobs. Returns how many
+    rows were deleted; beyond SWEPT of one kind the rest is left for the next time."""
     now = now_ms()
     gone = 0
     for statement in rows.EXPIRED:
         gone += await _sweep_lots(node, statement, now=now)
     gone += await _sweep_lots(node, rows.SESSIONS, before=now - SESSIONS_KEPT)
+    for statement in rows.GUEST_DOCUMENTS:
+        gone += await _sweep_lots(node, statement, before=now - SESSIONS_KEPT)
     gone += await _sweep_lots(node, rows.GUESTS, before=now - SESSIONS_KEPT)
     gone += await _sweep_lots(node, rows.OF_NO_REPO, before=now - node.config.audit_days * DAY)
     gone += await _sweep_lots(node, rows.FRAMES, before=now - limits.LIVE_FRAMES_KEPT * SECOND)

@@ -234,6 +234,16 @@ def _a_repository_that_is_shared_and_given_away(place: Place) -> None:
     place.ann.ok("repo", "transfer-cancel")
 
 
+@row("document_archived", "doc unarchive")
+def _an_archived_document(place: Place) -> None:
+    place.ann.ok("doc", "create", "Plan", "--local")
+    document = place.ann.ok("doc", "list", "--local", "--jq", ".[0].id").out.strip()
+    place.ann.ok("doc", "archive", document)
+    refused(place.ann, "doc", "edit", document, "--title", "Other", says="doc unarchive")
+    place.ann.ok("doc", "unarchive", document)
+    place.ann.ok("doc", "edit", document, "--title", "Other")
+
+
 @row("not_found", "auth key list")
 @row("api_key_ended", "auth key create")
 @row("conflict", "auth key list")

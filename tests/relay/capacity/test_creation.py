@@ -34,7 +34,7 @@ OTHERWISE = {
     "invite.create": "invitations in a day",
     "access.request": "requests in a day",
     "checkpoint.create": "not in this version",
-    "document.create": "not in this version",
+    "document.create": "counted by its service: documents",
     "api_key.create": "not in this version",
     "token.create": "a decision in a browser",
     "device_key.register": "a device with its key",

@@ -158,6 +158,8 @@ async def test_ended_sessions_lost_guests_and_old_audit_lines_go_a_lot_at_a_time
             for number in range(5):
                 await _guest(tx, f"old{number}", old)
             await _guest(tx, "fresh", now)
+            for guest in ("old0", "old1", "fresh"):
+                await _document(tx, guest, now)
             for name, parent, ended, revoked in (
                 ("parent", None, old, None),
                 ("child", "parent", now + DAY, None),
@@ -168,13 +170,15 @@ async def test_ended_sessions_lost_guests_and_old_audit_lines_go_a_lot_at_a_time
             for at in (now - 8 * DAY, now - 6 * DAY):
                 await tx.many(insert(tables["event"]), [_line(at)])
         node = Node(db, TR_AUDIT_DAYS="7")
-        assert await upkeep.sweep(node) == 5 + 5 + 1 + 1
+        assert await upkeep.sweep(node) == 5 + 5 + 1 + 1 + 2 * 2
         assert await upkeep.sweep(node) == 0
         async with db.read() as tx:
             accounts = {row[0] for row in await tx.all(select(tables["account"].c.id))}
             sessions = {row[0] for row in await tx.all(select(tables["session"].c.id))}
             lines = await tx.all(select(tables["event"].c.created_at))
+            documents = {row[0] for row in await tx.all(select(tables["document_update"].c.document_id))}
         assert accounts == {ann, "fresh"}
+        assert documents == {"document of fresh"}
         assert sessions >= {"parent", "child", "lately", "session of fresh"}
         assert not sessions & {"revoked", "session of old0"}
         assert [now - at for (at,) in lines] == [6 * DAY]
@@ -381,6 +385,14 @@ async def _guest(tx, name, created_at):
         **dict.fromkeys(("handle", "email", "name", "password_hash", "disabled_at")),
     )
     await _session(tx, f"session of {name}", name, created_at, None, None)
+
+
+async def _document(tx, owner, created_at):
+    times = {"created_at": created_at, "updated_at": created_at, "archived_at": None}
+    row = {"id": f"document of {owner}", "account_id": owner, "title": "x", "content": b"1"}
+    await tx.run(insert(tables["document"]), **row, head=1, size=1, **times)
+    update = {"document_id": row["id"], "number": 1, "first": 1, "base": 0, "operations": b"\0\0"}
+    await tx.run(insert(tables["document_update"]), **update, created_at=created_at)
 
 
 async def _session(tx, name, account_id, expires_at, revoked_at, parent_id):

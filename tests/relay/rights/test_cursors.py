@@ -13,6 +13,7 @@ from localstore.core.rights import CALLERS
 from relay.base.edition import EDITION
 from relay.http.routing import Route
 from tests.relay.conftest import Relay
+from tests.relay.histories import ok
 from tests.relay.nouns.organisation import founded
 from tests.relay.rights.test_matrix import ACCOUNTS, MISSING, OURS, Place, World, name, url_of
 
@@ -48,6 +49,8 @@ def place(relay: Relay) -> Iterator[tuple[World, Place]]:
     here = world.place("public")
     here.org = founded(world.clients["owner"])
     here.user = people["owner"].id
+    made = world.clients["owner"].post("/api/v1/documents", json={"title": "Plan"})
+    here.document = ok(made)["id"]
     yield world, here
     for client in world.clients.values():
         client.close()

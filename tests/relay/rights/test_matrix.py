@@ -79,6 +79,7 @@ class Place:
     hook: str = ""
     org: str = "nobody"
     user: str = ""
+    document: str = "none"
 
     @property
     def public(self) -> bool:
@@ -194,7 +195,7 @@ def expected(route: Route, who: Who, place: Place) -> tuple[int, str] | None:
 def url_of(route: Route, place: Place) -> str:
     """Its path, about what there is in a place."""
     values = {
-        "id": place.repo.id,
+        "id": place.document if "/documents/" in route.path else place.repo.id,
         "sha": place.seal,
         "seal_id": place.seal,
         "path": "a.txt",

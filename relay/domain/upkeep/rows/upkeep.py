@@ -21,6 +21,7 @@ from relay.db.schema.account import (
 )
 from relay.db.schema.collaboration.attention import star, watch
 from relay.db.schema.collaboration.webhook import webhook_delivery, webhook_message
+from relay.db.schema.document import document, document_update
 from relay.db.schema.event import event
 from relay.db.schema.idempotency import idempotency
 from relay.db.schema.live import (
@@ -74,6 +75,26 @@ SESSIONS = _delete_some(
         ~select(_child.c.id).where(_child.c.parent_id == session.c.id).exists(),
     ),
 )
+# Documents of guests without a session, which nobody can read again; first their operations.
+_LEFT = (
+    select(document.c.id)
+    .join(account, account.c.id == document.c.account_id)
+    .where(
+        account.c.kind == "guest",
+        account.c.created_at < bindparam("before"),
+        ~select(session.c.id).where(session.c.account_id == account.c.id).exists(),
+    )
+)
+GUEST_DOCUMENTS = (
+    _delete_some(document_update, document_update.c.document_id.in_(_LEFT)),
+    _delete_some(
+        document,
+        and_(
+            document.c.id.in_(_LEFT),
+            ~select(document_update.c.number).where(document_update.c.document_id == document.c.id).exists(),
+        ),
+    ),
+)
 # A guest without a session: nobody can be this guest again.
 GUESTS = _delete_some(
     account,
@@ -90,6 +111,7 @@ GUESTS = _delete_some(
                 replica,
                 seal,
                 account_usage,
+                document,
                 star,
                 watch,
             )

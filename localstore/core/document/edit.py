@@ -1,0 +1,79 @@
+"""Edits of a document that is kept as numbered updates: planned, and worked out without any I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from localstore.core.document.content import checked, encode
+from localstore.core.document.document import Document
+from localstore.core.errors import Invalid
+from localstore.core.limits import DOCUMENT_UPDATES
+from localstore.core.model.document import DocumentBaseGone
+
+HEAD_WRITER = 1  # the client that wrote all edits of a newest version
+
+
+class Kept(NamedTuple):
+    """A stored update, or a snapshot of all up to `number`."""
+
+    number: int
+    operations: bytes
+
+
+class Edit(NamedTuple):
+    """An edit to work out. `base`: the operations of the version that was edited, `later`: those after it.
+    `number`: of the update that it becomes. `joined`: how many of the first ones become one snapshot."""
+
+    content: Any
+    base: Sequence[bytes]
+    later: Sequence[bytes]
+    number: int
+    joined: int
+
+
+class Edited(NamedTuple):
+    """`operations`: the update. `content`: JSON of the document after it. `snapshot`: the joined operations,
+    None if none were to be joined."""
+
+    operations: bytes
+    content: bytes
+    snapshot: bytes | None
+
+
+def plan(content: Any, stored: Sequence[Kept], base: int, number: int) -> Edit:
+    """The edit of version `base` that becomes update `number`. `content`: as `content.checked` returned it.
+    Every DOCUMENT_UPDATES updates, those before the last as many are joined. Raises Invalid for a version
+    that there is not, DocumentBaseGone for one that is joined with others."""
+    if base >= number:
+        raise Invalid(f"the document has no version {base}; its newest is {number - 1}", pointer="/base")
+    if stored and base < stored[0].number:
+        raise DocumentBaseGone(
+            f"version {base} is too old: only the changes after version {stored[0].number} are kept one by "
+            "one; read the document again and repeat the edit"
+        )
+    begun = sum(update.number <= base for update in stored)
+    joined = 0
+    if number % DOCUMENT_UPDATES == 0:
+        joined = sum(update.number <= number - DOCUMENT_UPDATES for update in stored)
+    operations = [update.operations for update in stored]
+    return Edit(content, operations[:begun], operations[begun:], number, joined)
+
+
+def work_out(edit: Edit) -> Edited:
+    """Turn the content of an edit into operations on its base, and merge them with those that came later.
+    Raises TooLarge if both together exceed a bound, DocumentDamaged."""
+    # Each client counts its items. The one of the newest versions can go on only where it stopped; an edit of
+    # an earlier version gets a client of its own.
+    writer = HEAD_WRITER + edit.number if edit.later else HEAD_WRITER
+    document = Document(writer, edit.base)
+    operations = document.write(edit.content)
+    content = edit.content
+    if edit.later:
+        for update in edit.later:
+            document.apply(update)
+        content = checked(document.content())
+    snapshot = None
+    if edit.joined:
+        snapshot = Document(HEAD_WRITER, [*edit.base, *edit.later][: edit.joined]).state()
+    return Edited(operations, encode(content), snapshot)

@@ -1,0 +1,122 @@
+"""Documents of an account: a title and JSON content, which two people may change at the same time.
+
+A client sends the content that it wants, with `base`, the frontier of what it had read. The relay turns the
+difference between the two into operations, so that what others changed meanwhile stays.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from localstore.core.endpoint import Endpoint
+from localstore.core.errors import Conflict, Invalid, SvcError
+from localstore.core.limits import DOCUMENT_TITLE_CHARS
+from localstore.core.model.base import Model, Page, PageQuery, Sent, visible
+
+STORED = 2  # the mode of documents on a server
+LOCAL = 1  # the mode of documents of one device
+
+
+class DocumentMoved(SvcError):
+    """The document is no longer what If-Match names; read it again."""
+
+    code, status, title = "document_moved", 412, "Precondition Failed"
+
+
+class DocumentArchived(Conflict):
+    """The document is archived and takes no writes; unarchive it first."""
+
+    code = "document_archived"
+
+
+class DocumentBaseGone(Conflict):
+    """The version on which an edit is based is older than the operations that are kept one by one."""
+
+    code = "document_base_gone"
+
+
+class DocumentModeRefused(Invalid):
+    """A server keeps no documents of this mode."""
+
+    code = "document_mode"
+
+
+class DocumentDamaged(SvcError):
+    """The stored operations of a document cannot be read."""
+
+    code = "document_damaged"
+
+
+Title = Annotated[str, visible(DOCUMENT_TITLE_CHARS)]
+Frontier = Annotated[str, msgspec.Meta(pattern=r"^[1-9][0-9]{0,14}$", description="a frontier of a document")]
+
+
+class DocumentSummary(Model, frozen=True):
+    """A document in lists. `mode`: who keeps it, see `DocumentCreate`. `owner`: the account's id. `frontier`:
+    the version of title and content. `at_head`, `checkpoint_id`: which version is shown; the newest."""
+
+    id: str
+    title: str
+    mode: int
+    owner: str
+    archived: bool
+    frontier: str
+    at_head: bool
+    checkpoint_id: str | None
+    created_at: str
+    updated_at: str
+
+
+class Document(DocumentSummary, frozen=True):
+    """A document. Members of objects in `content` are sorted."""
+
+    content: Any
+
+
+class DocumentCreate(Sent, frozen=True):
+    """`mode`: 2, kept by the server. 1 never leaves the device; a server refuses it, and 3 to 5."""
+
+    title: Title
+    mode: Annotated[int, msgspec.Meta(ge=1, le=5)] = STORED
+    content: Any = None
+
+
+class DocumentPut(Sent, frozen=True):
+    """The title, unless it stays, and the content that the document should have. `base`: the frontier of the
+    content that was edited; absent: the newest one, so that everything else is undone."""
+
+    content: Any
+    title: Title | None = None
+    base: Frontier | None = None
+
+
+class DocumentQuery(PageQuery, frozen=True):
+    """`archived`: only those that are archived, or are not."""
+
+    archived: bool | None = None
+
+
+class DocumentUpdate(Model, frozen=True):
+    """A change of a document. `number`: the frontier after it. `first`: of the oldest change in it; smaller
+    than `number` for changes that were joined into one. `bytes`: of its operations. `base`: the frontier on
+    which the edit was based; before `first - 1` if others changed the document meanwhile."""
+
+    number: int
+    first: int
+    base: int
+    bytes: int
+    created_at: str
+
+
+DOCUMENTS = "/api/v1/documents"
+ONE = f"{DOCUMENTS}/{{id}}"
+LIST = Endpoint("GET", DOCUMENTS, query=DocumentQuery, returns=Page[DocumentSummary])
+CREATE = Endpoint("POST", DOCUMENTS, body=DocumentCreate, returns=Document, status=201)
+GET = Endpoint("GET", ONE, returns=Document)
+PUT = Endpoint("PUT", ONE, body=DocumentPut, returns=Document)
+DELETE: Endpoint[None] = Endpoint("DELETE", ONE, status=204)
+ARCHIVE = Endpoint("POST", f"{ONE}/archive", returns=Document)
+UNARCHIVE = Endpoint("POST", f"{ONE}/unarchive", returns=Document)
+HISTORY = Endpoint("GET", f"{ONE}/history", query=PageQuery, returns=Page[DocumentUpdate])

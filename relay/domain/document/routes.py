@@ -1,0 +1,39 @@
+"""Routes of documents. Those of other accounts are answered as if they were not there."""
+
+from __future__ import annotations
+
+from sanic.request import Request
+
+from localstore.core.model import document as endpoints
+from localstore.core.model.document import Document, DocumentPut
+from relay.caller import Caller
+from relay.domain.document import document
+from relay.http.routing import Reply, serves
+
+serves(endpoints.LIST, operation="document.list")(document.page)
+serves(endpoints.CREATE, operation="document.create", cost=8, errors=(409, 413, 503, 507))(document.create)
+
+
+@serves(endpoints.GET, operation="document.get", errors=(404,), others=(304,))
+async def get(caller: Caller, id: str) -> Document | Reply:
+    """One document of the caller, with ETag"""
+    return _tagged(await document.get(caller, id))
+
+
+@serves(endpoints.PUT, operation="document.put", cost=8, errors=(404, 409, 412, 413, 503, 507))
+async def put(caller: Caller, id: str, body: DocumentPut, request: Request) -> Document | Reply:
+    """Change a document to the given content, by operations: what others changed elsewhere since `base`
+    stays. If-Match: only if it is what this ETag names"""
+    conditions = request.headers.getall("if-match", ())
+    if_match = ",".join(conditions) if conditions else None
+    return _tagged(await document.put(caller, id, body, if_match))
+
+
+serves(endpoints.DELETE, operation="document.delete", errors=(404,))(document.delete)
+serves(endpoints.ARCHIVE, operation="document.archive", errors=(404,))(document.archive)
+serves(endpoints.UNARCHIVE, operation="document.unarchive", errors=(404,))(document.unarchive)
+serves(endpoints.HISTORY, operation="document.history", errors=(404,))(document.history)
+
+
+def _tagged(answer: Document) -> Reply:
+    return Reply(answer, etag=document.tag_of(answer))

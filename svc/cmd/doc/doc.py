@@ -1,0 +1,144 @@
+"""`svc doc create|list|view|history|archive|unarchive|delete`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core.document.content import checked as checked_content
+from localstore.core.model.document import Document, DocumentCreate, DocumentSummary, DocumentUpdate
+from svc.cmd.doc.words import ALL, COLUMNS, AsJson, File, Id, content_of, documents_of
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.console import Column, answers
+from svc.flows.document.place import OnDevice, OnServer, explained_missing, mode_of
+from svc.flows.document.text import written
+from svc.http.checked import checked
+
+CHANGES = (
+    Column("number"),
+    Column("base"),
+    Column("first", spare=1),
+    Column("bytes"),
+    Column("created_at", kind="time"),
+)
+Local = Annotated[bool, typer.Option("--local", help="On this device only; it is never sent")]
+
+
+@answers(ALL, Document)
+def create(
+    ctx: Ctx,
+    title: Annotated[str, typer.Argument(help="Its title")],
+    file: File = None,
+    as_json: AsJson = False,
+    local: Local = False,
+) -> None:
+    """Create a document
+
+    The content is a text, or JSON. With --local it stays on this device; else the server of your account
+    keeps it.
+
+    Examples:
+    svc doc create "Shopping" -F list.md
+    svc doc create settings -F settings.json --local
+    echo '{"open": 3}' | svc doc create counters -F - --as-json
+    """
+    content = checked_content(content_of(file, as_json))
+    body = checked(DocumentCreate(title=title, mode=mode_of(local), content=content))
+    place = OnDevice(ctx.obj.home) if local else OnServer(ctx.api)
+    document = place.create(body)
+    ctx.out.done(f"Created {title} ({document.id})", document, ALL, Document, value=document.id)
+
+
+@answers(COLUMNS, DocumentSummary)
+def list_documents(
+    ctx: Ctx,
+    local: Local = False,
+    archived: Annotated[bool, typer.Option("--archived", help="Only those that are archived")] = False,
+    limit: Limit = 30,
+) -> None:
+    """List your documents
+
+    Examples:
+    svc doc list
+    svc doc list --local --archived
+    """
+    place = OnDevice(ctx.obj.home) if local else OnServer(ctx.api)
+    rows = place.items(archived or None, limit)
+    create_one = "svc doc create TITLE --local" if local else "svc doc create TITLE"
+    ctx.out.rows(rows, COLUMNS, DocumentSummary, empty=f"no documents; make one: {create_one}")
+
+
+@answers(ALL, Document)
+def view(ctx: Ctx, id: Id) -> None:
+    """Show a document
+
+    On a terminal with its title; in a pipe its content alone: a text as it is, everything else as JSON.
+
+    Examples:
+    svc doc view 0198c0de
+    svc doc view 0198c0de > plan.json
+    """
+    with explained_missing(id):
+        document = documents_of(ctx, id).get(id)
+    if ctx.out.format.as_data:
+        ctx.out.record(document, ALL, Document)
+    elif ctx.out.terminal:
+        ctx.out.record(document, COLUMNS, Document, body=written(document.content))
+    else:
+        ctx.out.text(written(document.content))
+
+
+@answers(CHANGES, DocumentUpdate)
+def history(ctx: Ctx, id: Id, limit: Limit = 30) -> None:
+    """List the changes of a document
+
+    Newest first. `base` is the version that was edited: smaller than `number - 1` if others changed the
+    document meanwhile. Old changes are joined into one, which begins with `first`.
+
+    Examples:
+    svc doc history 0198c0de
+    """
+    with explained_missing(id):
+        changes = list(documents_of(ctx, id).history(id, limit))
+    ctx.out.rows(changes, CHANGES, DocumentUpdate, empty="no changes")
+
+
+@answers(COLUMNS, Document)
+def archive(ctx: Ctx, id: Id) -> None:
+    """Archive a document, so that it takes no changes
+
+    Examples:
+    svc doc archive 0198c0de
+    """
+    with explained_missing(id):
+        document = documents_of(ctx, id).archive(id, True)
+    ctx.out.done(f"Archived {document.title}", document, COLUMNS, Document, value=document.id)
+
+
+@answers(COLUMNS, Document)
+def unarchive(ctx: Ctx, id: Id) -> None:
+    """Let an archived document take changes again
+
+    Examples:
+    svc doc unarchive 0198c0de
+    """
+    with explained_missing(id):
+        document = documents_of(ctx, id).archive(id, False)
+    ctx.out.done(f"Unarchived {document.title}", document, COLUMNS, Document, value=document.id)
+
+
+@answers((Column("id"),))
+def delete(ctx: Ctx, id: Id) -> None:
+    """Delete a document with its history
+
+    Examples:
+    svc doc delete 0198c0de --yes
+    """
+    place = documents_of(ctx, id)
+    with explained_missing(id):
+        title = place.get(id).title
+        ctx.confirm(f"Deleting {title} removes its content and history for ever")
+        place.delete(id)
+    ctx.out.done(f"Deleted {title}", {"id": id}, (Column("id"),), value=id)

@@ -1,0 +1,1 @@
+"""Documents: those of the account on the server, and those of this device."""

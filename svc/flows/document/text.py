@@ -1,0 +1,32 @@
+"""A document's content as a file: texts as they are, everything else as JSON with indentation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from localstore.core.document.content import encode
+from localstore.core.errors import UsageError
+
+
+def is_json(content: Any) -> bool:
+    """Whether content is shown and edited as JSON."""
+    return not isinstance(content, str)
+
+
+def written(content: Any) -> str:
+    """The content as the text of a file."""
+    if not is_json(content):
+        return str(content)
+    return msgspec.json.format(encode(content), indent=2).decode() + "\n"
+
+
+def parsed(text: str, json: bool) -> Any:
+    """The content that the text of a file says. Raises UsageError for text that is not JSON and should be."""
+    if not json:
+        return text
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+        raise UsageError(f"this is not JSON: {error}") from None
