@@ -28,17 +28,18 @@ from localstore.sync.settle import writer
 from localstore.sync.working_copy import WorkingCopy
 
 
-def follow_renames(copy: WorkingCopy, scan: Scan) -> None:
+def follow_renames(copy: WorkingCopy, scan: Scan) -> dict[str, tuple[str, str]]:
     """Follow the renames of both sides since this folder and the branch were last equal. Part of a pull that
-    merges, before edits are captured."""
+    merges, before edits are captured. Returns what both renamed, each to a name of its own: the old path →
+    (the new one here, that of the branch); both files stay."""
     ours = _ours(copy, scan)
     if not ours:
-        return
+        return {}
     rows = copy.db.rows()
     theirs = _theirs(copy, rows)
     our_search, their_search = searches(ours, theirs)
     if not (our_search.came or our_search.exact or their_search.came or their_search.exact):
-        return
+        return {}
     moved_here, moved_there = _ways(copy, scan, rows, our_search), _ways(copy, scan, rows, their_search)
     for old, new in sorted(moved_here.items()):
         if old in theirs and old in rows and old not in moved_there and new not in theirs:
@@ -47,6 +48,11 @@ def follow_renames(copy: WorkingCopy, scan: Scan) -> None:
         edit = ours.get(old)
         if edit is not None and edit[1] is not None and edit[0] is not None and new not in ours:
             _move_edit(copy, old, rows[new], edit[0])
+    return {
+        old: (new, moved_there[old])
+        for old, new in sorted(moved_here.items())
+        if moved_there.get(old, new) != new
+    }
 
 
 def _ours(copy: WorkingCopy, scan: Scan) -> dict[str, Change]:

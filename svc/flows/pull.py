@@ -54,6 +54,8 @@ class Pulled(msgspec.Struct):
     replaced: bool = False  # the branch was deleted and made anew, and the folder is on the new one
     # Path deleted here that is back, because others edited it → new file with its former bytes, or None
     returned: dict[str, str | None] = msgspec.field(default_factory=dict)
+    # Path that both sides renamed → (new path here, new path of others); both files are there
+    renamed_twice: dict[str, tuple[str, str]] = msgspec.field(default_factory=dict)
 
 
 def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: bool = False) -> Pulled:
@@ -79,8 +81,7 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
     given_up = edits_in_the_way(copy, scan) if mode == "force" else []
     trash = discard(copy, given_up)
     deleted = _deleted_here(copy, scan)  # before files that the branch renamed count as this folder's
-    if mode == "merge":
-        follow_renames(copy, scan)
+    renamed_twice = follow_renames(copy, scan) if mode == "merge" else {}
     capture(copy, edited(copy, copy.db.may_need_update(), scan), scan)
     with marking(copy, new is not None):
         changed = reconcile(copy, scan)
@@ -102,6 +103,7 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
         given_up=given_up,
         replaced=replaced,
         returned={path: deleted[path] for path in changed if path in deleted and path in copy.entries},
+        renamed_twice=renamed_twice,
     )
 
 

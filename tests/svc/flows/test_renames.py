@@ -77,6 +77,20 @@ def test_edited_here_and_renamed_there(ann: Place, bob: Place, relay: ModelRelay
     assert sorted(relay.tree("main")) == ["b.bin", "other.txt", "src/b.txt"]
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_what_both_sides_rename_is_named_and_kept_twice(ann: Place, bob: Place, dry_run: bool) -> None:
+    _rename(ann, "a.txt", "of_ann.txt")
+    _rename(ann, "b.bin", "same.bin")
+    ann.push("Two")
+    _rename(bob, "a.txt", "of_bob.txt")
+    _rename(bob, "b.bin", "same.bin")
+    pulled = bob.pull("merge", dry_run=dry_run)
+    assert pulled.renamed_twice == {"a.txt": ("of_bob.txt", "of_ann.txt")}
+    assert pulled.returned == {}
+    if not dry_run:
+        assert bob.read("of_bob.txt") == bob.read("of_ann.txt") == TEXT.encode()
+
+
 def test_binaries_in_both_directions(ann: Place, bob: Place, relay: ModelRelay) -> None:
     ann.write("b.bin", b"\0theirs")
     ann.push("Two")
