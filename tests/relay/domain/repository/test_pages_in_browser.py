@@ -93,6 +93,20 @@ def test_axe_finds_nothing_on_pages_of_strangers(rich: Rich, tab: Any) -> None:
     assert not faults, "\n".join(map(str, faults))
 
 
+def test_a_thread_begins_at_the_number_of_a_line(rich: Rich, plain_tab: Any) -> None:
+    tab = plain_tab
+    tab.goto(f"{rich.relay.url}{rich.pages()['proposal-files']}")
+    tab.locator("table.diff").get_by_role("link", name="21", exact=True).click()
+    form = tab.locator("#new-thread")
+    assert form.get_by_label("Lines", exact=True).input_value() == "21"
+    form.get_by_label("to", exact=True).fill("22")
+    form.get_by_label("Comment, in Markdown").fill("Why the *middle* alone?")
+    form.get_by_role("button", name="Comment").click()
+    tab.wait_for_url("**#thread-*")
+    tab.locator("table.diff em", has_text="middle").wait_for()
+    assert tab.locator("#new-thread").count() == 0
+
+
 def test_a_page_that_waits_goes_on_by_itself(rich: Rich, plain_tab: Any) -> None:
     """The browser follows the header without scripts, and stays where the proposal is once that happened."""
     repo, tab = rich.repo, plain_tab
