@@ -14,6 +14,7 @@ import pytest
 from tests.patience import PATIENCE
 from tests.relay.auth import test_browser
 from tests.relay.conftest import Relay
+from tests.relay.histories import ok
 from tests.relay.rich import Rich, build
 from tests.relay.world import name
 
@@ -36,7 +37,17 @@ def rich(relay: Relay) -> Iterator[Rich]:
 @pytest.fixture
 def tab(chromium: Any, rich: Rich) -> Iterator[Any]:
     """A tab of the owner's browser."""
-    context = chromium.new_context()
+    yield from tab_of_owner(chromium, rich, scripts=True)
+
+
+@pytest.fixture
+def plain_tab(chromium: Any, rich: Rich) -> Iterator[Any]:
+    """A tab of the owner's browser that runs no scripts."""
+    yield from tab_of_owner(chromium, rich, scripts=False)
+
+
+def tab_of_owner(chromium: Any, rich: Rich, *, scripts: bool) -> Iterator[Any]:
+    context = chromium.new_context(java_script_enabled=scripts)
     for cookie in rich.owner.cookies.jar:
         context.add_cookies(
             [{"name": cookie.name, "value": cookie.value, "domain": "127.0.0.1", "path": cookie.path}]
@@ -80,3 +91,31 @@ def test_axe_finds_nothing_on_pages_of_strangers(rich: Rich, tab: Any) -> None:
     for picture in ("login", "sign-up"):
         faults += findings(tab, f"{rich.relay.url}/auth/{picture}", picture)
     assert not faults, "\n".join(map(str, faults))
+
+
+def test_a_thread_begins_at_the_number_of_a_line(rich: Rich, plain_tab: Any) -> None:
+    tab = plain_tab
+    tab.goto(f"{rich.relay.url}{rich.pages()['proposal-files']}")
+    tab.locator("table.diff").get_by_role("link", name="21", exact=True).click()
+    form = tab.locator("#new-thread")
+    assert form.get_by_label("Lines", exact=True).input_value() == "21"
+    form.get_by_label("to", exact=True).fill("22")
+    form.get_by_label("Comment, in Markdown").fill("Why the *middle* alone?")
+    form.get_by_role("button", name="Comment").click()
+    tab.wait_for_url("**#thread-*")
+    tab.locator("table.diff em", has_text="middle").wait_for()
+    assert tab.locator("#new-thread").count() == 0
+
+
+def test_a_page_that_waits_goes_on_by_itself(rich: Rich, plain_tab: Any) -> None:
+    """The browser follows the header without scripts, and stays where the proposal is once that happened."""
+    repo, tab = rich.repo, plain_tab
+    body = {"title": "Shift in winter", "head": "winter", "base": "main"}
+    number = ok(repo.http.post(f"{repo.url}/proposals", json=body))["number"]
+    proposal = f"{rich.relay.url}{rich.at}/dev?tab=issues&n={number}"
+    tab.goto(f"{proposal}&view=merge")
+    tab.get_by_role("link", name="Wait here until it is done").click()
+    tab.get_by_text("Look 1 of 60").wait_for()
+    ok(repo.http.patch(f"{repo.url}/proposals/{number}", json={"state": "closed"}))
+    tab.wait_for_url(proposal)
+    tab.locator(".chip", has_text="closed").wait_for()
