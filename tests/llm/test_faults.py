@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from llm import runners
+from llm.task import KEY_VARIABLE
 from localstore.models.errors import ServerFailed
 from localstore.models.names import parse
 from tests.depth import rounds
@@ -226,6 +227,31 @@ async def test_a_second_model_waits_for_memory_that_a_busy_one_has(
         await pool.close()
 
 
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("kill -ILL $$", r"ended with -4 \(this processor lacks AVX2, FMA or F16C, .*svc llm logs"),
+        ("exit 7", "its process ended with 7; the log says more: svc llm logs"),
+        ("echo a library prints; exec sleep 600", "it was not ready within 1 s"),
+        ('echo \'{"error": "no memory"}\'', "no memory"),
+    ],
+)
+async def test_a_runner_that_does_not_load_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, reason: str
+) -> None:
+    """The runner is another program here, which ends or hangs as an engine can."""
+    monkeypatch.setattr(runners, "LOAD_SECONDS", 1.0)
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\n{program}\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(runners.sys, "executable", str(python))
+    add(tmp_path, "tiny", "say")
+    pool = runners.Runners(runners.Models(tmp_path), lambda line: None)
+    with pytest.raises(runners.Refused, match=f"model 'tiny' cannot be loaded: .*{reason}"):
+        await _lent(pool, pool._models.find(parse("tiny")))
+    assert pool.loaded == []
+
+
 async def _lent(pool: runners.Runners, installed: runners.Installed) -> str:
     async with pool.lend(installed, None, 60.0) as runner:
         return runner.name
@@ -249,11 +275,17 @@ def test_a_runner_answers_nobody_without_its_key_and_offers_no_tools(alone: Kept
     try:
         status, _ = asked(alone, "POST", "/v1/chat/completions", {"messages": []})
         assert status == 401
-        for path in ("/tools", "/cors-proxy", "/slots", "/metrics", "/props"):
-            assert asked(alone, "GET", path)[0] in (401, 403, 404, 501)
+        environment = open(f"/proc/{runner}/environ").read()  # noqa: SIM115, PTH123
+        key = dict(word.partition("=")[::2] for word in environment.split("\0"))[KEY_VARIABLE]
+        authorized = {"Authorization": f"Bearer {key}"}
+        assert asked(alone, "GET", "/v1/models", **authorized)[0] == 200
+        for path in ("/tools", "/cors-proxy", "/mcp", "/slots", "/metrics"):
+            for method in ("GET", "POST"):
+                body = "{}" if method == "POST" else None
+                assert asked(alone, method, path, body, **authorized)[0] in (403, 404, 405, 501), path
+        assert asked(alone, "POST", "/props", "{}", **authorized)[0] in (403, 404, 405, 501)
     finally:
         alone.port = own
-    environment = open(f"/proc/{runner}/environ").read()  # noqa: SIM115, PTH123
     assert "SVC_" not in environment
 
 
