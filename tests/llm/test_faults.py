@@ -22,6 +22,7 @@ from llm import runners
 from llm.task import KEY_VARIABLE
 from localstore.models.errors import ServerFailed
 from localstore.models.names import parse
+from localstore.models.store import Models
 from tests.depth import rounds
 from tests.llm import tiny
 from tests.llm.conftest import Kept, add, alive, cpu_ticks
@@ -250,6 +251,23 @@ async def test_a_runner_that_does_not_load_says_why(
     with pytest.raises(runners.Refused, match=f"model 'tiny' cannot be loaded: .*{reason}"):
         await _lent(pool, pool._models.find(parse("tiny")))
     assert pool.loaded == []
+
+
+def test_a_file_that_is_no_whole_model_any_more_is_one_error(alone: Kept) -> None:
+    """The engine refuses it, or its size shows it; the server goes on."""
+    models = Models(alone.home)
+    data = models.blob(models.find(parse("tiny")).record.model)
+    whole, times = data.read_bytes(), (data.stat().st_atime_ns, data.stat().st_mtime_ns)
+    data.write_bytes(whole[:-1000])
+    with pytest.raises(ServerFailed, match="was changed in place"):
+        said(alone)
+    data.write_bytes(bytes(24) + whole[24:])
+    os.utime(data, ns=times)
+    with pytest.raises(ServerFailed, match="model 'tiny' cannot be loaded"):
+        said(alone)
+    data.write_bytes(whole)
+    os.utime(data, ns=times)
+    assert said(alone) == SENTENCE
 
 
 async def _lent(pool: runners.Runners, installed: runners.Installed) -> str:
