@@ -19,8 +19,10 @@ from pathlib import Path
 import pytest
 
 from llm import runners
+from llm.task import KEY_VARIABLE
 from localstore.models.errors import ServerFailed
 from localstore.models.names import parse
+from localstore.models.store import Models
 from tests.depth import rounds
 from tests.llm import tiny
 from tests.llm.conftest import Kept, add, alive, cpu_ticks
@@ -226,6 +228,48 @@ async def test_a_second_model_waits_for_memory_that_a_busy_one_has(
         await pool.close()
 
 
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("kill -ILL $$", r"ended with -4 \(this processor lacks AVX2, FMA or F16C, .*svc llm logs"),
+        ("exit 7", "its process ended with 7; the log says more: svc llm logs"),
+        ("echo a library prints; exec sleep 600", "it was not ready within 1 s"),
+        ('echo \'{"error": "no memory"}\'', "no memory"),
+    ],
+)
+async def test_a_runner_that_does_not_load_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, reason: str
+) -> None:
+    """The runner is another program here, which ends or hangs as an engine can."""
+    monkeypatch.setattr(runners, "LOAD_SECONDS", 1.0)
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\n{program}\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(runners.sys, "executable", str(python))
+    add(tmp_path, "tiny", "say")
+    pool = runners.Runners(runners.Models(tmp_path), lambda line: None)
+    with pytest.raises(runners.Refused, match=f"model 'tiny' cannot be loaded: .*{reason}"):
+        await _lent(pool, pool._models.find(parse("tiny")))
+    assert pool.loaded == []
+
+
+def test_a_file_that_is_no_whole_model_any_more_is_one_error(alone: Kept) -> None:
+    """The engine refuses it, or its size shows it; the server goes on."""
+    models = Models(alone.home)
+    data = models.blob(models.find(parse("tiny")).record.model)
+    whole, times = data.read_bytes(), (data.stat().st_atime_ns, data.stat().st_mtime_ns)
+    data.write_bytes(whole[:-1000])
+    with pytest.raises(ServerFailed, match="was changed in place"):
+        said(alone)
+    data.write_bytes(bytes(24) + whole[24:])
+    os.utime(data, ns=times)
+    with pytest.raises(ServerFailed, match="model 'tiny' cannot be loaded"):
+        said(alone)
+    data.write_bytes(whole)
+    os.utime(data, ns=times)
+    assert said(alone) == SENTENCE
+
+
 async def _lent(pool: runners.Runners, installed: runners.Installed) -> str:
     async with pool.lend(installed, None, 60.0) as runner:
         return runner.name
@@ -249,11 +293,17 @@ def test_a_runner_answers_nobody_without_its_key_and_offers_no_tools(alone: Kept
     try:
         status, _ = asked(alone, "POST", "/v1/chat/completions", {"messages": []})
         assert status == 401
-        for path in ("/tools", "/cors-proxy", "/slots", "/metrics", "/props"):
-            assert asked(alone, "GET", path)[0] in (401, 403, 404, 501)
+        environment = open(f"/proc/{runner}/environ").read()  # noqa: SIM115, PTH123
+        key = dict(word.partition("=")[::2] for word in environment.split("\0"))[KEY_VARIABLE]
+        authorized = {"Authorization": f"Bearer {key}"}
+        assert asked(alone, "GET", "/v1/models", **authorized)[0] == 200
+        for path in ("/tools", "/cors-proxy", "/mcp", "/slots", "/metrics"):
+            for method in ("GET", "POST"):
+                body = "{}" if method == "POST" else None
+                assert asked(alone, method, path, body, **authorized)[0] in (403, 404, 405, 501), path
+        assert asked(alone, "POST", "/props", "{}", **authorized)[0] in (403, 404, 405, 501)
     finally:
         alone.port = own
-    environment = open(f"/proc/{runner}/environ").read()  # noqa: SIM115, PTH123
     assert "SVC_" not in environment
 
 
