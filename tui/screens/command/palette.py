@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from textual.app import ComposeResult
 
 from tui.actions import Action, spoken
-from tui.screens.base import Over
+from tui.screens.card import Card
 from tui.text import Part, safe
 from tui.widgets.lines import Item, Lines, sequence
 
 
-class Help(Over):
+class Help(Card):
     """The keys of a screen. `refused`: returns why an action is not allowed here. Enter runs an action."""
 
     def __init__(self, actions: Sequence[Action], where: str, refused: Callable[[Action], str]) -> None:
@@ -20,6 +20,7 @@ class Help(Over):
         self._table = {action.id: action for action in actions if action.keys or self.all}
         self._where, self._refused = where, refused
 
+    WIDTH, SHARE = 96, 75
     all = False  # whether actions without a key are listed
 
     def content(self) -> ComposeResult:
@@ -30,7 +31,9 @@ class Help(Over):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.query_one("#actions", Lines).show(sequence(self.rows()))
+        rows = self.rows()
+        self.query_one("#actions", Lines).show(sequence(rows))
+        self.fit(len(rows))
 
     def rows(self) -> list[Item]:
         return [self._item(action) for action in self._table.values()]

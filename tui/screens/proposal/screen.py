@@ -310,21 +310,7 @@ class ProposalScreen(Reviewing, Talk):
             self.say(f"#{proposal.number} cannot be merged: {why}", "warn")
             return
         checks = self._checks if self._checks and self._checks.seal_id == proposal.head_seal else None
-        self.app.push_screen(Merge(proposal, checks, self._merge_by))
-
-    def _merge_by(self, way: str, deletes: bool) -> None:
-        from tui.screens.proposal.merge import REPLACING, lost_with
-
-        proposal, words = self.one, ["pr", "merge", str(self.number), *([way] if way else [])]
-        if not deletes or proposal is None:
-            self._run(*words)
-            return
-        words += ["--delete-branch", "--yes"]
-        if way in REPLACING and not proposal.cross_repository:
-            # the command would ask, and it has no terminal to ask on
-            self.confirm(lost_with(proposal), lambda: self._run(*words))
-        else:
-            self._run(*words)
+        self.app.push_screen(Merge(proposal, checks, self.repo))
 
     def do_checkout(self) -> None:
         if self.svc.place.repo_id != self.repo.id:

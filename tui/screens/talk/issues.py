@@ -51,6 +51,7 @@ def text(item: ListedIssue | ListedProposal) -> str:
 class Issues(Split):
     LIST = "issues"
     TWO_LINES = True
+    FACTS = True
     ACTIONS = (
         Action("open", ("enter",), "open", "svc issue view {n}", footer=True),
         Action("kind", ("p",), "issues or proposals", "svc pr list", footer=True),

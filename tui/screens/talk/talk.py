@@ -20,12 +20,11 @@ from localstore.core.model.collaboration.proposal import Proposal, ProposalPatch
 from localstore.core.model.repo import Repo
 from tui import contents
 from tui.drafts import named
-from tui.screens.base import THREE_PANES, Base
-from tui.screens.facts import FACTS, Facts, fact_rows
-from tui.screens.talk.previews import colours_of, first_left, label_parts
+from tui.screens.facts import WithFacts
+from tui.screens.talk.previews import colours_of, people_facts
 from tui.text import Part, ago, safe
 from tui.texts import Texts
-from tui.widgets.lines import Item, sequence
+from tui.widgets.lines import Item
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 _COUNTED = ("plus", "minus", "tada", "heart", "rocket", "eyes")
 
 
-class Talk(Base):
+class Talk(WithFacts):
     """A screen about issue or proposal `number`. Subclasses set `one` and say which endpoints change it."""
 
     UPDATE: ClassVar[Endpoint[Any]]
@@ -58,39 +57,14 @@ class Talk(Base):
 
     # --- rows
 
-    @property
-    def has_facts(self) -> bool:
-        """Whether there is a column of facts."""
-        return self.app.size.width >= THREE_PANES
-
-    def show_facts(self, items: Sequence[Item]) -> None:
-        """Show the column of facts, if there is room."""
-        facts = self.query_one("#facts", Facts)
-        facts.display = self.has_facts
-        facts.show(sequence(items if self.has_facts else ()))
-
     def people_rows(self, subject: Issue | Proposal) -> list[Item]:
         """Its author, labels, assignees, and the time of its last change."""
-        now = self.svc.clock()
         cached = self.svc.client.known(contents.labels(self.repo.id))
         colours = colours_of(cached[0]) if cached is not None else {}
-        labels = first_left(label_parts([label.name for label in subject.labels], colours))
-        people = "  ".join(f"@{safe(person.handle or '?')}" for person in subject.assignees)
-        opened: tuple[Part, ...] = (
-            (f"@{safe(subject.author.handle or '?')} ", "person"),
-            (ago(subject.created_at, now), "text"),
-        )
-        return [
-            *fact_rows("opened", opened),
-            *fact_rows("labels", labels),
-            *fact_rows("assigned", [(people, "person")]),
-            *fact_rows("comments", [(str(subject.comments or ""), "text")]),
-            *fact_rows("changed", [(ago(subject.updated_at, now), "text")]),
-        ]
+        return people_facts(subject, colours, self.svc.clock())
 
     def text_rows(self, text: str) -> Sequence[Row | tuple[Part, ...]]:
-        beside = FACTS + 1 if self.has_facts else 0
-        return self.texts.rows(text, max(20, self.size.width - 3 - beside))
+        return self.texts.rows(text, self.text_width)
 
     def paint(self) -> None:
         """Paint what is known."""
