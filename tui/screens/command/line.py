@@ -16,7 +16,7 @@ class CommandLine(Card):
     """Tab completes to the candidate under the cursor, enter runs the line. `known`: returns the parameters
     of a command that the screen below shows."""
 
-    WIDTH = 96
+    WIDTH = 120
 
     def __init__(self, commands: Commands, values: Callable[[str, Sequence[Field]], dict[str, str]]) -> None:
         super().__init__()

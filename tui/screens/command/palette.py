@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 
 from textual.app import ComposeResult
 
@@ -10,6 +11,8 @@ from tui.actions import Action, spoken
 from tui.screens.card import Card
 from tui.text import Part, safe
 from tui.widgets.lines import Item, Lines, sequence
+
+BRACES = re.compile(r"\{(\w+)\}")
 
 
 class Help(Card):
@@ -19,8 +22,9 @@ class Help(Card):
         super().__init__()
         self._table = {action.id: action for action in actions if action.keys or self.all}
         self._where, self._refused = where, refused
+        self._facts: dict[str, str] = {}
 
-    WIDTH, SHARE = 96, 75
+    WIDTH, SHARE = 120, 75
     all = False  # whether actions without a key are listed
 
     def content(self) -> ComposeResult:
@@ -31,6 +35,7 @@ class Help(Card):
 
     def on_mount(self) -> None:
         super().on_mount()
+        self._facts = self._facts or self._facts_below()
         rows = self.rows()
         self.query_one("#actions", Lines).show(sequence(rows))
         self.fit(len(rows))
@@ -41,7 +46,8 @@ class Help(Card):
     def _item(self, action: Action) -> Item:
         keys = " ".join(spoken(key) for key in action.keys)
         why = self._refused(action)
-        right: tuple[Part, ...] = ((safe(why), "warn"),) if why else ((action.command, "dim"),)
+        command = filled(action.command, self._facts)
+        right: tuple[Part, ...] = ((safe(why), "warn"),) if why else ((safe(command), "dim"),)
         label = action.label if action.label != action.command.removeprefix("svc ") else ""
         summary = self.svc.summary(action.command.removeprefix("svc ")) if not label else ""
         return Item(
@@ -50,6 +56,13 @@ class Help(Card):
             right if why or action.command else (),
             f"{keys} {label}{summary} {action.command}",
         )
+
+    def _facts_below(self) -> dict[str, str]:
+        """The values that the screen below gives to the words in braces of commands."""
+        repo, facts = self.below.subject()[0], self.below.facts()
+        number = facts.get("issue") or facts.get("pr", "")
+        named = {"repo": repo.full_name if repo is not None else "", "n": number}
+        return {name: value for name, value in {**facts, **named}.items() if value}
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         self._run(event.key)
@@ -62,6 +75,12 @@ class Help(Card):
 
     def do_back(self) -> None:
         self.app.pop_screen()
+
+
+def filled(command: str, facts: Mapping[str, str]) -> str:
+    """A command line with what is known in the place of its words in braces; the others in capitals, as in
+    its help."""
+    return BRACES.sub(lambda match: facts.get(match[1], match[1].upper()), command)
 
 
 class Palette(Help):

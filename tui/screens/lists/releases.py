@@ -12,6 +12,8 @@ from localstore.core.model.repo import Repo
 from svc.console.table import size
 from tui import contents
 from tui.actions import Action
+from tui.drafts import named
+from tui.screens.command.output import DONE
 from tui.screens.facts import WithFacts, beside_facts, fact_rows
 from tui.screens.lists.moving import Moving
 from tui.screens.lists.signature import signature
@@ -70,10 +72,10 @@ class Releases(Split):
         self.rest()
 
     def titled(self) -> tuple[Part, ...]:
-        return ("Releases ", "title"), (self.count(), "dim")
+        return ("Releases ", "title"), (self.count() or "", "dim")
 
-    def count(self) -> str:
-        return str(len(self._releases)) if self._releases else ""
+    def count(self) -> str | None:
+        return None if self._releases is None else str(len(self._releases) or "")
 
     def preview_of(self, key: Hashable) -> None:
         release = (self._releases or {}).get(str(key))
@@ -176,7 +178,8 @@ class ReleaseScreen(WithFacts, Moving):
         ),
         _action("upload", "u", "upload files", "upload {version} {paths}", "asset.upload"),
         _action("remove", "x", "remove the file", "delete-asset {version} {name}", "asset.delete"),
-        _action("notes", "E", "notes", "edit {version}", "release.edit"),
+        _action("edit", "e", "edit the notes", "edit {version}", "release.edit"),
+        _action("notes", "E", "notes by a command", "edit {version}", "release.edit"),
     )
 
     def __init__(self, repo: Repo, release: Release) -> None:
@@ -241,6 +244,25 @@ class ReleaseScreen(WithFacts, Moving):
     def do_upload(self) -> None:
         """Ask which files to upload. If the last upload did not finish, its files are offered again."""
         self.ask("files to upload", self.upload, value=self.left_over)
+
+    def do_edit(self) -> None:
+        """Change the notes. The draft goes when the server has them."""
+        release, drafts = self.release, self.svc.drafts
+        draft = named(self.repo.id, 0, "notes", release.version)
+
+        def answered(text: str, state: Part) -> None:
+            if state[0] == DONE and drafts is not None:
+                drafts.keep(draft, "")
+            if self.is_attached:
+                self.say(first_words(text), "text" if state[0] == DONE else "bad")
+                self.do_refresh()
+
+        def send(text: str) -> None:
+            if text.strip() != release.notes.strip():
+                words = ["repo", "release", "edit", release.version, f"--notes={text.strip()}"]
+                self.svc.run_beside([*words, "-R", self.repo.full_name], answered)
+
+        self.write(f"notes of {release.version}", send, draft, release.notes)
 
     def do_notes(self) -> None:
         self.svc.open_form("repo release edit", notes=self.release.notes)

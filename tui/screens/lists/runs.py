@@ -130,10 +130,11 @@ class Workflows(Split):
         if seal is not None:
             self.svc.load(contents.seal_checks(repo.id, seal), self._paint_head)
 
-    def count(self) -> str:
+    def count(self) -> str | None:
         """The number of failed checks of the shown seal."""
-        failed = self._head.rollup.failed if self._head is not None else 0
-        return f"✗{failed}" if failed else ""
+        if self._head is None or self._head.seal_id != self.of.seal:
+            return None
+        return f"✗{self._head.rollup.failed}" if self._head.rollup.failed else ""
 
     def _paint_runs(self, runs: list[Run], at: float) -> None:
         self._runs = {run.id: run for run in runs}
@@ -231,6 +232,8 @@ class Workflows(Split):
 
 class RunScreen(WithFacts):
     """One run: its subject and result."""
+
+    DEFAULT_CSS = "RunScreen #run { padding: 0 1; }"
 
     ACTIONS = CHANGES
 

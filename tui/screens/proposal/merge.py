@@ -37,7 +37,6 @@ class Merge(Card):
     ACTIONS = (
         Action("open", ("enter",), "merge this way", "svc pr merge {n}", "signed_in", footer=True),
         Action("branch", ("d",), "delete or keep the branch", footer=True),
-        Action("branch_by_space", ("space",), "delete or keep the branch"),
     )
 
     def __init__(self, proposal: Proposal, checks: SealChecks | None, repo: Repo) -> None:
@@ -119,8 +118,6 @@ class Merge(Card):
         if not self._result:
             self._deletes = not self._deletes
             self.paint()
-
-    do_branch_by_space = do_branch
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         proposal, way = self._proposal, str(event.key)

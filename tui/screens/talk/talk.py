@@ -18,12 +18,14 @@ from localstore.core.model.collaboration.issue import (
 from localstore.core.model.collaboration.label import Label
 from localstore.core.model.collaboration.proposal import Proposal, ProposalPatch
 from localstore.core.model.repo import Repo
+from svc.flows.place.rights import refusal
 from tui import contents
 from tui.drafts import named
+from tui.screens.base import Base
 from tui.screens.facts import WithFacts
 from tui.screens.talk.previews import colours_of, people_facts
 from tui.text import Part, ago, safe
-from tui.texts import Texts
+from tui.texts import Texts, item
 from tui.widgets.lines import Item
 
 if TYPE_CHECKING:
@@ -75,7 +77,12 @@ class Talk(WithFacts):
         listing = "  ".join(f"{name} {count}" for name, count in counts if count)
         return [((listing, "accent"),)] if listing else []
 
-    def comment_rows(self, comment: Comment) -> Sequence[Row | tuple[Part, ...]]:
+    def comment_items(self, comment: Comment) -> list[Item]:
+        """A comment as rows of the list, whose keys name it."""
+        rows = self._comment_rows(comment)
+        return [item(("comment", comment.id, place), row) for place, row in enumerate(rows)]
+
+    def _comment_rows(self, comment: Comment) -> Sequence[Row | tuple[Part, ...]]:
         who = f"@{safe(comment.author.handle or '?')}"
         when = ago(comment.created_at, self.svc.clock())
         edited = " · edited" if comment.updated_at != comment.created_at else ""
@@ -110,6 +117,23 @@ class Talk(WithFacts):
     def _post(self, text: str) -> None:
         if text.strip():
             self.send(issues.COMMENT, CommentBody(body=text.strip()))
+
+    def do_edit(self) -> None:
+        """Change title and text in the form that new ones are written in."""
+        from tui.screens.talk.editing import Editing
+
+        if self.one is not None:
+            self.app.push_screen(Editing(self.repo, self.one, self.mine(self.one)))
+
+    def do_edit_comment(self) -> None:
+        """Change the text of the comment under the cursor."""
+        key = self.lines.key if self.lines is not None else None
+        comment_id = key[1] if isinstance(key, tuple) and key[0] == "comment" else ""
+        comment = next((comment for comment in self.comments if comment.id == comment_id), None)
+        if comment is None:
+            self.say("put the cursor on a comment", "warn")
+        else:
+            edit_comment(self, self.repo, self.number, comment)
 
     def do_close(self) -> None:
         if self.one is not None:
@@ -167,6 +191,29 @@ class Talk(WithFacts):
 
     def send(self, endpoint: Endpoint[Any], body: Any = None, **path: str) -> None:
         self.svc.act(endpoint, body, about=self.repo.full_name, id=self.repo.id, n=str(self.number), **path)
+
+
+def edit_comment(screen: Base, repo: Repo, number: int, comment: Comment) -> None:
+    """Ask for another text of a comment on issue or proposal `number`, if the account may change it."""
+    account = screen.svc.client.account
+    why = refusal("comment.edit", repo, bool(account) and comment.author.handle == account)
+    if why:
+        screen.say(why, "warn")
+        return
+
+    def send(text: str) -> None:
+        body = text.strip()
+        if body and body != comment.body:
+            screen.svc.act(
+                issues.EDIT_COMMENT,
+                CommentBody(body=body),
+                about=repo.full_name,
+                id=repo.id,
+                n=str(number),
+                comment=comment.id,
+            )
+
+    screen.write("edit the comment", send, named(repo.id, number, "comment", comment.id), comment.body)
 
 
 def _mark(on: bool) -> str:
