@@ -128,8 +128,8 @@ class Issues(Split):
         counts = (
             self._kind == "issues" and self._filter.query.state == "open" and not self._filter.without_state
         )
-        known = counts and isinstance(self._found, list)
-        return str(len(self._found) or "") if known else None
+        is_read = isinstance(self._found, list)
+        return str(len(self._found) or "") if counts and is_read else None
 
     def preview_of(self, key: Hashable) -> None:
         kind = "issue" if self._kind == "issues" else "proposal"
