@@ -117,6 +117,14 @@ SCREENS = {
     "machine": "M",
     "security": "\r6",
     "insights": "\r7",
+    "release": "\r5\r",
+    "run": "\r4\r",
+    "edit": "\r3\rT",
+    "palette": "\r3 ",
+    "command": "\r3:",
+    "help": "\r3?",
+    "labels": "\r3\rl",
+    "account": "a",
 }
 
 

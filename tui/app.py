@@ -40,7 +40,7 @@ from tui.offers import OFFERS
 from tui.reads import Read
 from tui.screens.order import KeysInOrder
 from tui.sending import Sending
-from tui.theme import BACKGROUNDS, THEMES, selected
+from tui.theme import THEMES, selected
 from tui.widgets.picture import over
 
 T = TypeVar("T")
@@ -54,6 +54,7 @@ SHOWN = frozenset({"run", "version", "advisory", "report", "webhook", "model"})
 BEHIND_COLUMNS = 400  # of what a command prints that is not shown: a sentence stays one line
 TICK = 10.0  # seconds between two looks at what times say by now
 QUEUE_EVERY = 30.0  # seconds between attempts to send what waits
+WIDEST = 500  # columns that a command prints for when what it prints is wrapped later
 QUEUE_AGAIN = 3.0  # seconds after which the outbox is read again that another process was sending
 
 
@@ -444,10 +445,13 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     def wear(self, colours: str) -> None:
         """Use this theme."""
+        from tui.screens.base import Base
+
         self.colours = colours
         self.ansi_color = colours == "terminal"
         for screen in self.screen_stack:
-            screen.styles.background = BACKGROUNDS[colours]
+            if isinstance(screen, Base):
+                screen.wear()
         self.forget_display()
         self.refresh(layout=True)
 
@@ -596,6 +600,17 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.push_screen(Form(path, fields, values))
         else:
             self.run_words(words_of(path, fields, values))
+
+    def run_beside(self, words: list[str], show: Callable[[str, tuple[str, str]], None]) -> None:
+        """Run a command of svc without a screen of its own. `show` is called with what it printed, as plain
+        text, and its state as a part."""
+        from rich.text import Text
+
+        from tui.screens.command.output import Command
+
+        if words and self.commands is not None:
+            command = Command(words, self.place.folder, self.commands)
+            command.begin(self, WIDEST, lambda text, state: show(Text.from_ansi(text).plain, state))
 
     def run_words(self, words: list[str]) -> None:
         """Run a command of svc and show what it prints."""

@@ -131,6 +131,8 @@ class AskedApp(Protocol):
 
     def run_in_terminal(self, words: list[str]) -> None: ...
 
+    def run_beside(self, words: list[str], show: Callable[[str, tuple[str, str]], None]) -> None: ...
+
     # --- Textual's
 
     @property

@@ -109,6 +109,10 @@ def folded(parts: Sequence[Part], width: int) -> list[tuple[Part, ...]]:
             begins.append(word.start())
             used = 0
         used += cell_len(word[0])
+        if used > width and cell_len(word[0].rstrip()) > width:  # it is wider than a row by itself
+            *whole, rest = chop_cells(word[0].rstrip(), width)
+            begins += [begins[-1] + sum(map(len, whole[: place + 1])) for place in range(len(whole))]
+            used = cell_len(rest) + len(word[0]) - len(word[0].rstrip())
     return [_between(parts, start, end) for start, end in zip(begins, [*begins[1:], len(text)], strict=True)]
 
 

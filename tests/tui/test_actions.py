@@ -32,6 +32,7 @@ from tui.screens.settings.rule import RuleScreen
 from tui.screens.settings.settings import Settings
 from tui.screens.sync import Sync
 from tui.screens.tables import PLACES, actions_in, require_keys
+from tui.screens.talk.editing import Editing
 from tui.screens.talk.issue import IssueScreen
 from tui.screens.talk.issues import Issues
 from tui.screens.talk.new_issue import NewIssue
@@ -46,6 +47,7 @@ OWNERS = {
     "code": (Code, RepoScreen, SvcApp),
     "edit": (Edit, SvcApp),
     "issues": (Issues, RepoScreen, SvcApp),
+    "edit a text": (Editing, SvcApp),
     "new issue": (NewIssue, SvcApp),
     "new proposal": (NewProposal, SvcApp),
     "new release": (NewRelease, SvcApp),

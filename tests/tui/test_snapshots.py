@@ -89,7 +89,7 @@ def said(style: Style | None) -> str:
     return str(style.clear_meta_and_links()) if style is not None else "none"
 
 
-@pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 30), (140, 40)])
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 30), (140, 40), (200, 50)])
 async def test_screens_look_as_they_did(
     world: str, open_app: Open, width: int, height: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

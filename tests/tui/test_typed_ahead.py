@@ -21,6 +21,7 @@ from tests.tui.test_app import NAMES, press, project, sees, settle
 from tests.tui.test_issues import issue, open_issue, waiting
 from tui import contents, reads
 from tui.app import SvcApp
+from tui.widgets.lines import Lines
 
 __all__ = ["issue", "project"]
 Open = Callable[..., SvcApp]
@@ -43,6 +44,11 @@ async def test_a_text_typed_at_once_is_in_the_prompt_and_runs_nothing(
     assert waiting(alice) == []
 
 
+def choices(pilot: Pilot[None]) -> Lines:
+    """The list of the card in which something is chosen."""
+    return pilot.app.screen.query_one("#choices", Lines)
+
+
 async def test_a_name_typed_at_once_is_searched(issue: str, open_app: Open) -> None:
     async with open_app().run_test(size=(80, 24)) as pilot:
         await settle(pilot)
@@ -50,7 +56,7 @@ async def test_a_name_typed_at_once_is_searched(issue: str, open_app: Open) -> N
         await press(pilot, "2")
         burst(pilot, "t", *"main")
         async with asyncio.timeout(PATIENCE):
-            while "src/main.py" not in (text := await settle(pilot)) or "README.md" in text:
+            while "src/main.py" not in await settle(pilot) or len(choices(pilot).rows) != 1:
                 pass
 
 

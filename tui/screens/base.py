@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 READING_SECONDS = 10.0  # that keys wait for a screen that opens when something is read
 TWO_PANES, THREE_PANES = 100, 140  # columns from which there are as many
+FACTS_BESIDE = 180  # columns from which a list and its preview have a column of facts beside them
 
 
 class Base(Screen[None], inherit_bindings=False):
@@ -68,10 +69,14 @@ class Base(Screen[None], inherit_bindings=False):
         return ((" svc", "title"),)
 
     def on_mount(self) -> None:
+        self.wear()
+        self.show_frame()
+
+    def wear(self) -> None:
+        """Take the background of the theme."""
         from tui.theme import BACKGROUNDS
 
         self.styles.background = BACKGROUNDS[self.svc.colours]
-        self.show_frame()
 
     def on_screen_resume(self) -> None:
         self.svc.news.follow(self.about())
@@ -98,7 +103,7 @@ class Base(Screen[None], inherit_bindings=False):
         waiting = sum(entry.state != "refused" for entry in self.svc.entries)
         queued = (f"⋯ {waiting} queued  ", "warn") if waiting else ("", "text")
         light = (queued, *LIGHTS[self.svc.news.state], (" ", "text"))
-        self.query_one("#title", Line).put(self.title_parts(), light)
+        self.show_title(light)
         keys = self.query_one("#keys", Hints)
         if self._said is not None:
             keys.say(self._said)
@@ -113,6 +118,14 @@ class Base(Screen[None], inherit_bindings=False):
                     if action.id != "open" or self.opens
                 ]
             )
+
+    def show_title(self, light: Sequence[Part]) -> None:
+        """Paint the title; `light`: what stands at its right."""
+        self.query_one("#title", Line).put(self.title_parts(), light)
+
+    def place_prompt(self, prompt: Prompt) -> None:
+        """Put the prompt onto the screen."""
+        self.mount(prompt, after="#keys")
 
     def on_hints_clicked(self, event: Hints.Clicked) -> None:
         """Run the action of the hint that was clicked, as its key would. Hints of a prompt do nothing: their
@@ -219,7 +232,7 @@ class Base(Screen[None], inherit_bindings=False):
         )
         self.hold_keys()
         self._prompt = prompt
-        self.mount(prompt, after="#keys")
+        self.place_prompt(prompt)
         if self._said is None:
             self.show_frame()
 
@@ -362,7 +375,9 @@ class Base(Screen[None], inherit_bindings=False):
         """Go to the next link of the list, behind the last one to the next pane."""
         if self.lines is not None and self.lines.step_link():
             return
-        visible = [lines for lines in self.query(Lines) if lines.display and lines.region.width]
+        visible = [
+            lines for lines in self.query(Lines) if lines.display and lines.region.width and lines.can_focus
+        ]
         if visible:
             at = visible.index(self.focused) if self.focused in visible else -1
             self.set_focus(visible[(at + 1) % len(visible)])

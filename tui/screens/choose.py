@@ -9,15 +9,15 @@ from textual.app import ComposeResult
 
 from localstore.core.model.repo import Repo
 from tui import reads
-from tui.screens.base import Base
+from tui.screens.card import Card
 from tui.text import Part, safe
 from tui.widgets.fuzzy import Fuzzy
 from tui.widgets.lines import Item, Lines, sequence
 from tui.widgets.made import Made
 
 
-class Choose(Base):
-    """A screen that calls `chosen` with the key of the chosen item, after it has closed."""
+class Choose(Card):
+    """A card that calls `chosen` with the key of the chosen item, after it has closed."""
 
     LINES: type[Lines] = Lines
 
@@ -35,6 +35,7 @@ class Choose(Base):
         super().on_mount()
         items = self._items
         self.query_one("#choices", Lines).show(items if isinstance(items, Made) else sequence(items))
+        self.fit(len(items))
         self.open_prompt(self.do_filter)
 
     def do_filter(self, typed: str = "") -> None:
@@ -96,3 +97,4 @@ class ChooseRepo(Choose):
         named = {repo.id: repo for repo in (*self._own, *self._others)}
         items = [Item(repo, ((safe(repo.full_name), "text"),)) for repo in named.values()]
         self.query_one("#choices", Lines).show(sequence(items))
+        self.fit(len(items))

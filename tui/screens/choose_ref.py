@@ -19,6 +19,7 @@ from tui.widgets.lines import Item
 
 
 class ChooseRef(Panes, Choose):
+    WIDTH, LEAST = 140, 14
     LIST = "choices"
     EMPTY = "nothing to choose"
 
@@ -29,6 +30,10 @@ class ChooseRef(Panes, Choose):
     @property
     def front(self) -> Base:
         return self
+
+    @property
+    def framed(self) -> bool:  # type: ignore[override]  # a property of what others have as a value
+        return not self.previews
 
     def content(self) -> ComposeResult:
         yield from self.two_panes()

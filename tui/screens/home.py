@@ -22,6 +22,7 @@ class Home(SplitScreen):
     FOLLOWS_LATER = True
     LIST = "repos"
     TWO_LINES = True
+    FACTS = True
     EMPTY = "no repositories yet; make one: svc repo create NAME"
     WAITING = "asking the server"
     ACTIONS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import cast
 
@@ -14,8 +15,10 @@ from textual.widget import Widget
 
 from localstore.core.model.ref import Ref
 from localstore.core.model.repo import Repo
-from tui import contents
+from tui import contents, counted
 from tui.actions import Action
+from tui.counted import Counted
+from tui.reads import Read
 from tui.screens.code.code import Code
 from tui.screens.code.overview import Overview
 from tui.screens.lists.insights import Insights
@@ -51,6 +54,7 @@ SHORT = {  # names of tabs on a narrow screen
     "Settings": "Set",
 }
 SOON = 0.02  # seconds
+COUNT_EVERY = 10.0  # seconds
 
 
 class Tabs(Line):
@@ -90,6 +94,8 @@ class RepoScreen(RepoPage):
         self._views: dict[int, View] = {}
         self._tab = tab
         self._left = False
+        self._counts: dict[int, str] = {}  # of tabs that were not opened, by number
+        self._counted_at = -COUNT_EVERY  # when they were asked for last, by the monotonic clock
 
     @property
     def view(self) -> View | None:
@@ -175,7 +181,8 @@ class RepoScreen(RepoPage):
         parts: list[Part] = []
         for number, (name, _) in enumerate(TABS, 1):
             view = self._views.get(number)
-            count = view.count() if view is not None and view.is_mounted else ""
+            count = view.count() if view is not None and view.is_mounted else None
+            count = self._counts.get(number, "") if count is None else count
             words = f"{number} {SHORT.get(name, name) if short else name}{f' {count}' if count else ''}"
             parts.append(("│" if number > 1 else blank, "line"))
             parts.append((f"{blank}{words}{blank}", "tab" if number == self._tab else "text"))
@@ -208,6 +215,30 @@ class RepoScreen(RepoPage):
         view.shown()
         self.show_frame()
 
+    def _count_tabs(self) -> None:
+        """Ask how many things the tabs have that were not opened, at most every COUNT_EVERY seconds."""
+        if time.monotonic() < self._counted_at + COUNT_EVERY:
+            return
+        self._counted_at = time.monotonic()
+        repo, seal = self.repo, self.seal
+        reads = {
+            "Issues": (counted.open_issues(repo), ""),
+            "Releases": (counted.released(repo), ""),
+            "Security": (counted.advised(repo), ""),
+        }
+        if seal is not None:
+            reads["Workflows"] = (counted.failed_checks(repo, seal), "✗")
+        for number, (name, _) in enumerate(TABS, 1):
+            if name in reads and number not in self._views:
+                self._count_tab(number, *reads[name])
+
+    def _count_tab(self, number: int, read: Read[Counted], sign: str) -> None:
+        def paint(count: Counted, at: float) -> None:
+            self._counts[number] = count.words(sign)
+            self.show_frame()
+
+        self.svc.load(read, paint)
+
     def do_refresh(self) -> None:
         self.svc.load(contents.refs(self.repo.id), self._paint_refs, lambda _: self._not_read())
 
@@ -223,6 +254,7 @@ class RepoScreen(RepoPage):
         self.read = True
         if self.seal in (None, before):
             self.go_to(self.ref_name, self.head or self.seal)
+        self._count_tabs()
         if self._waits is not None:
             act, self._waits = self._waits, None
             self.hold_keys(0.0)  # `act` holds them if it opens something

@@ -11,12 +11,13 @@ from textual.content import Content
 from textual.timer import Timer
 
 from tui.actions import Action
-from tui.screens.base import THREE_PANES, TWO_PANES, Base
+from tui.screens.base import FACTS_BESIDE, THREE_PANES, TWO_PANES, Base
+from tui.screens.facts import Facts
 from tui.screens.view import View
 from tui.text import Part
 from tui.texts import Texts, beginning, item
 from tui.theme import css_colour
-from tui.widgets.lines import Lines, sequence
+from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -30,6 +31,8 @@ else:
 
 REST = 0.12  # seconds that the cursor rests before a preview is asked for
 SHARE, LEAST, MOST, STEP = 42, 25, 75, 8  # hundredths of the width that the list takes
+SHARE_OF_THREE = 34  # the same, beside a preview and facts
+FACTS_WIDTH = 36  # columns of the facts, with their frame
 HEADINGS = 200  # rows among which there may be headings
 NARROW = 60  # columns below which a row has what matters most only
 
@@ -59,6 +62,7 @@ class Panes(Mixed):
 
     LIST = ""
     TWO_LINES = False  # whether rows have a second line on a wide screen
+    FACTS = False  # whether what is previewed has facts, which stand beside it on a very wide screen
     EMPTY = ""  # instead of rows
     WAITING = ""  # the same, until the first answer
 
@@ -74,6 +78,10 @@ class Panes(Mixed):
         with Horizontal(classes="row"):
             yield Lines(id=self.LIST, empty=self.EMPTY, waiting=self.WAITING)
             yield Preview(marked=False, linked=True, id="preview")
+            if self.FACTS:
+                facts = Facts(marked=False, id="facts")
+                facts.can_focus = facts.display = False
+                yield facts
 
     def on_mount(self) -> None:
         self.place_panes()
@@ -101,6 +109,11 @@ class Panes(Mixed):
     def previews(self) -> bool:
         """Whether the preview is shown."""
         return self.app.size.width >= TWO_PANES and not self._hides
+
+    @property
+    def facts_shown(self) -> bool:
+        """Whether facts stand beside the preview."""
+        return self.FACTS and self.previews and self.app.size.width >= FACTS_BESIDE
 
     @property
     def two_lines(self) -> bool:
@@ -153,6 +166,11 @@ class Panes(Mixed):
             colour = css_colour(self._svc.colours, "accent" if focus else "line")
             lines.styles.border = ("round", colour) if self.previews else None
         rows.styles.width = f"{self._share}%" if self.previews else "1fr"
+        for facts in self.query(Facts):
+            facts.display = self.facts_shown
+            facts.styles.width = FACTS_WIDTH
+            facts.styles.border = ("round", css_colour(self._svc.colours, "line"))
+            facts.border_title = "facts"
         self._say_where()
 
     @property
@@ -161,7 +179,7 @@ class Panes(Mixed):
 
     @property
     def _share(self) -> int:
-        return self._svc.shares.get(self.LIST, SHARE)
+        return self._svc.shares.get(self.LIST, SHARE_OF_THREE if self.facts_shown else SHARE)
 
     def _paint_rows(self) -> None:
         """Make the rows again, because their room has changed."""
@@ -214,6 +232,7 @@ class Panes(Mixed):
             self._previewed = None
             self.preview.border_title = None
             self.preview.show(())
+            self._show_facts(())
         else:
             self.preview_of(key)
 
@@ -223,16 +242,27 @@ class Panes(Mixed):
         if self.query("#preview"):
             self.rest()
 
-    def show_preview(self, key: Hashable, title: str, rows: Sequence[Row | tuple[Part, ...]]) -> None:
-        """Show these rows, if the cursor is still on the row with this key."""
+    def show_preview(
+        self,
+        key: Hashable,
+        title: str,
+        rows: Sequence[Row | tuple[Part, ...]],
+        facts: Sequence[Item] = (),
+    ) -> None:
+        """Show these rows and facts, if the cursor is still on the row with this key."""
         if not self.is_attached or not self.previews or key != self.listed.key:
             return
         preview = self.preview
         fresh, self._previewed = key != self._previewed, key
         preview.border_title = Content(title)
         preview.show(sequence([item(place, row) for place, row in enumerate(rows)]))
+        self._show_facts(facts)
         if fresh:
             preview.go(0, -1)
+
+    def _show_facts(self, facts: Sequence[Item]) -> None:
+        for pane in self.query(Facts):
+            pane.show(sequence(facts if self.facts_shown else ()))
 
     def text_rows(self, text: str, lines: int = LINES, size: int = SIZE) -> Sequence[Row]:
         """The rows of the beginning of a text in the preview: they are made between two keys."""

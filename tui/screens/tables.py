@@ -26,6 +26,7 @@ from tui.screens.settings.account import Account
 from tui.screens.settings.rule import RuleScreen
 from tui.screens.settings.settings import Settings
 from tui.screens.sync import Sync
+from tui.screens.talk.editing import Editing
 from tui.screens.talk.issue import IssueScreen
 from tui.screens.talk.issues import Issues
 from tui.screens.talk.new_issue import NewIssue
@@ -37,6 +38,7 @@ PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
     "code": (Code.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
     "edit": (EDIT_ACTIONS,),
     "issues": (Issues.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
+    "edit a text": (Editing.ACTIONS, EVERYWHERE),
     "new issue": (NewIssue.ACTIONS, EVERYWHERE),
     "new proposal": (NewProposal.ACTIONS, EVERYWHERE),
     "new release": (NewRelease.ACTIONS, EVERYWHERE),

@@ -55,9 +55,9 @@ class View(Vertical):
         """The path of the file that a link of the tab leads to; None if it leads elsewhere."""
         return None
 
-    def count(self) -> str:
-        """The number of things in the tab, shown after its name; "" while unknown."""
-        return ""
+    def count(self) -> str | None:
+        """The number of things in the tab, shown after its name; "" for none, None while unknown."""
+        return None
 
     def leave_filter(self) -> bool:
         """List all rows again, as esc does. Returns False if no filter was set."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 import typer
@@ -18,6 +19,7 @@ from localstore.core.model.collaboration.merge import (
     UpdatePrepareRequest,
 )
 from localstore.core.model.collaboration.proposal import Proposal
+from localstore.core.model.collaboration.review import HeadMoved
 from localstore.core.model.repo import Repo
 from localstore.core.words import reasons_to_wait
 from svc.cmd.frame.context import Ctx
@@ -47,6 +49,8 @@ HOW = {
     "merge": "merged with two parents",
 }
 REPLACES = ("squash", "rebase")  # ways that make other seals, so that the base does not lead to the branch's
+HEAD_DIGITS = 8
+SEAL_ID = re.compile(rf"[0-9a-f]{{{HEAD_DIGITS},64}}")
 Message = Annotated[str, typer.Option("-m", "--message", metavar="MSG", help="What the seal says")]
 
 
@@ -61,6 +65,9 @@ def merge(
         bool, typer.Option("--delete-branch", "-d", help="Delete its branch afterwards")
     ] = False,
     message: Message = "",
+    head: Annotated[
+        str, typer.Option("--head", metavar="SEAL", help="Only if this seal is its head; at least 8 digits")
+    ] = "",
     auto: Annotated[bool, typer.Option("--auto", help="As soon as nothing blocks it")] = False,
     disable_auto: Annotated[bool, typer.Option("--disable-auto", help="No longer merge by --auto")] = False,
     dry_run: DryRun = False,
@@ -76,6 +83,8 @@ def merge(
     With --auto the merge of a proposal that waits for approvals, checks or its author is signed now and lands
     when nothing blocks it. If one of the branches moves first, it is dropped and the inbox asks again.
 
+    With --head nothing is merged if somebody has pushed since you looked.
+
     --delete-branch with --squash or --rebase leaves the seals of the branch on no branch, unless another
     leads to them: then it asks, and prints the id that brings the branch back.
 
@@ -84,6 +93,7 @@ def merge(
     svc pr merge 12 --squash --auto
     svc pr merge 12 --squash --delete-branch -m "Parse dates"
     svc pr merge 12 --rebase --dry-run
+    svc pr merge 12 --head 3f2a9c41
     """
     if squash + rebase + merge > 1:
         raise UsageError("--squash, --rebase and --merge are three ways; use one of them")
@@ -91,8 +101,10 @@ def merge(
         raise UsageError("a rebase keeps the messages of its seals; omit -m")
     if auto + disable_auto + dry_run > 1 or (disable_auto and (squash or rebase or merge or delete_branch)):
         raise UsageError("--auto and --dry-run exclude each other; --disable-auto stands alone")
+    _check_head(head)
     strategy: Strategy | None = "squash" if squash else "rebase" if rebase else "merge" if merge else None
     repo, proposal = find(ctx, number)
+    _require_head(head, proposal)
     if disable_auto:
         done = ctx.api.send(merges.AUTO_OFF, id=repo.id, n=str(proposal.number))
         was = "no longer merges by itself" if proposal.auto_merge else "had no auto-merge"
@@ -147,6 +159,17 @@ def merge(
     sentence += f"; deleted branch {proposal.head}" if deleted else ""
     record = _record(proposal, prepared, done.merged_seal, deleted)
     ctx.out.done(sentence, record, COLUMNS, value=str(proposal.number))
+
+
+def _check_head(head: str) -> None:
+    if head and not SEAL_ID.fullmatch(head):
+        raise UsageError(f"--head takes the id of a seal, {HEAD_DIGITS} to 64 hex digits")
+
+
+def _require_head(head: str, proposal: Proposal) -> None:
+    """Raises HeadMoved unless the seal `head` is the head of the proposal; "" is any."""
+    if not proposal.head_seal.startswith(head):
+        raise HeadMoved(proposal.number, proposal.head_seal)
 
 
 @answers(COLUMNS)

@@ -150,6 +150,18 @@ def test_update_branch_brings_the_base(folder: Folder) -> None:
     folder.ok("pr", "merge", n)
 
 
+def test_only_the_head_that_was_looked_at_is_merged(folder: Folder) -> None:
+    proposed(folder, {}, {"new": "1\n"}, {"new": "2\n"})
+    n = number(folder)
+    newest, before = [one["id"] for one in json.loads(folder.ok("log", "topic", "--json", "id").out)][:2]
+    folder.refused("pr", "merge", n, "--head", before, says=f"moved to {newest[:12]}; look at it again")
+    folder.refused("pr", "merge", n, "--head", newest[:7], says="8 to 64 hex digits", code=2)
+    folder.refused("pr", "merge", n, "--head", "topic", says="8 to 64 hex digits", code=2)
+    assert json.loads(folder.ok("pr", "view", n, "--json", "state").out)["state"] == "open"
+    folder.ok("pr", "merge", n, "--head", newest[:8])
+    assert json.loads(folder.ok("pr", "view", n, "--json", "state").out)["state"] == "merged"
+
+
 def test_a_draft_and_usage(folder: Folder) -> None:
     proposed(folder, {}, {"new": "1\n"})
     n = number(folder)

@@ -85,8 +85,9 @@ async def test_letters_with_others_between_find_a_file(
     async with open_app().run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await press(pilot, "enter", "t")
-        text = await press(pilot, *"shp")
-        assert "src/shape.py" in text and "README" not in text
+        await press(pilot, *"shp")
+        lines = pilot.app.screen.query_one(Fuzzy)
+        assert [lines.rows[at].key for at in range(len(lines.rows))] == ["src/shape.py"]
         assert "CIRCLE" in await press(pilot, "enter")
 
 

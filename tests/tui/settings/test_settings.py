@@ -16,10 +16,14 @@ from textual.pilot import Pilot
 from svc.cmd.frame.app import run
 from tests.svc.conftest import Svc
 from tests.tui.proposal.test_proposals import other, proposal
-from tests.tui.test_app import press, project, settle
+from tests.tui.test_app import press, project, sees, settle
 from tests.tui.test_issues import NOWHERE, waiting
 from tui.app import SvcApp
+from tui.screens.base import Base
 from tui.screens.repo import RepoScreen
+from tui.screens.settings import general, listing
+from tui.screens.settings.meanings import meaning
+from tui.screens.settings.settings import PANELS as PANELS_OF_SETTINGS
 from tui.widgets.lines import Lines
 
 __all__ = ["other", "project", "proposal"]
@@ -75,10 +79,17 @@ async def opened(pilot: Pilot[None]) -> str:
     return await press(pilot, "8")
 
 
+def listed(pilot: Pilot[None]) -> Lines:
+    """The list that keys move in."""
+    screen = pilot.app.screen
+    assert isinstance(screen, Base) and screen.lines is not None
+    return screen.lines
+
+
 async def to(pilot: Pilot[None], *key: str) -> str:
     """Go down to the row with this key, by j alone."""
     await press(pilot, "g")
-    lines = pilot.app.screen.query_one(Lines)
+    lines = listed(pilot)
     for _ in range(len(lines.rows)):
         if lines.key == key:
             return await settle(pilot)
@@ -111,25 +122,44 @@ async def test_the_eight_panels(project: str, open_app: Open) -> None:
     async with open_app().run_test(size=(80, 60)) as pilot:
         lines = [line.strip() for line in (await opened(pilot)).split("\n")]
         assert [line for line in lines if line in PANELS] == list(PANELS)
-        first = [str(pilot.app.screen.query_one(Lines).key)]
+        first = [str(listed(pilot).key)]
         for _ in range(5):
             await press(pilot, "right_curly_bracket")
-            first.append(str(pilot.app.screen.query_one(Lines).key))
+            first.append(str(listed(pilot).key))
         names = [name for name in PANELS if name not in ("Upstream source", "Marketplace")]
         assert [key.split("'")[1] for key in first] == names
         await press(pilot, "left_curly_bracket")
-        assert pilot.app.screen.query_one(Lines).key[0] == "Checks"  # type: ignore[index]
+        assert listed(pilot).key[0] == "Checks"  # type: ignore[index]
 
 
 async def test_what_has_no_route_says_so(project: str, open_app: Open) -> None:
-    async with open_app().run_test(size=(100, 60)) as pilot:
+    async with open_app().run_test(size=(99, 60)) as pilot:
         text = await opened(pilot)
         assert text.count("not in this version of svc") == 2
 
 
+async def test_a_row_is_explained_beside_the_list(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(140, 40)) as pilot:
+        await opened(pilot)
+        await to(pilot, "Lifecycle", "delete", "")
+        await sees(
+            pilot, "Delete the repository with its issues", "type its name; it can be restored for 30 days"
+        )
+        await to(pilot, "General", "field", "default_branch")
+        await sees(pilot, "The branch that people see first", "enter changes it")
+
+
+def test_each_row_has_a_meaning() -> None:
+    rows = {(panel.NAME, kind) for panel in PANELS_OF_SETTINGS for kind in panel.RIGHTS}
+    rows |= {("General", field.name) for field in general.FIELDS}
+    rows |= {("Listing", field.name) for field in listing.FIELDS}
+    without = {(panel, kind) for panel, kind in rows if not meaning(panel, kind, kind)}
+    assert without <= {(panel, kind) for panel in ("General", "Listing") for kind in ("field", "save")}
+
+
 async def test_general(project: str, alice: Svc, open_app: Open) -> None:
     assert alice("repo", "branch", "topic").code == 0
-    async with open_app().run_test(size=(100, 60)) as pilot:
+    async with open_app().run_test(size=(99, 60)) as pilot:
         await opened(pilot)
         await to(pilot, "General", "field", "default_branch")
         await press(pilot, "enter")
@@ -158,14 +188,14 @@ async def test_general(project: str, alice: Svc, open_app: Open) -> None:
 
 
 async def test_changes_that_were_not_saved_come_back(project: str, alice: Svc, open_app: Open) -> None:
-    async with open_app().run_test(size=(100, 60)) as pilot:
+    async with open_app().run_test(size=(99, 60)) as pilot:
         await opened(pilot)
         await to(pilot, "General", "field", "description")
         await press(pilot, "enter")
         assert "* description" in await typed(pilot, "Better")
     drafts = Path(os.environ["SVC_HOME"]) / "drafts"
     assert [file.stat().st_mode & 0o777 for file in drafts.iterdir()] == [0o600]
-    async with open_app().run_test(size=(100, 60)) as pilot:
+    async with open_app().run_test(size=(99, 60)) as pilot:
         assert "Better  was Notes on parsing" in await opened(pilot)
         assert "not saved" not in await press(pilot, "U")
         assert list(drafts.iterdir()) == []
@@ -175,9 +205,9 @@ async def test_changes_that_were_not_saved_come_back(project: str, alice: Svc, o
 async def test_a_setting_changed_without_the_server_is_sent_later(
     project: str, alice: Svc, open_app: Open
 ) -> None:
-    async with open_app().run_test(size=(100, 60)) as pilot:
+    async with open_app().run_test(size=(99, 60)) as pilot:
         await opened(pilot)
-    async with open_app(NOWHERE).run_test(size=(100, 60)) as pilot:
+    async with open_app(NOWHERE).run_test(size=(99, 60)) as pilot:
         await opened(pilot)
         await to(pilot, "General", "field", "description")
         await press(pilot, "enter")
@@ -189,7 +219,7 @@ async def test_a_setting_changed_without_the_server_is_sent_later(
         await press(pilot, "enter")
         assert "⋯ yes, queued" in await press(pilot, "y")
     assert waiting(alice) == ["change settings", "change settings"]
-    async with open_app().run_test(size=(100, 60)) as pilot:
+    async with open_app().run_test(size=(99, 60)) as pilot:
         await settle(pilot)
         assert "archived             yes" in await opened(pilot)
     assert got()["description"] == "Better"
@@ -201,7 +231,7 @@ async def test_listing(project: str, alice: Svc, open_app: Open) -> None:
     Path("docs/app.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     assert alice("push", "-m", "Picture").code == 0
     assert alice("repo", "visibility", "public", "--yes").code == 0
-    async with open_app().run_test(size=(100, 60)) as pilot:
+    async with open_app().run_test(size=(99, 60)) as pilot:
         assert "not listed yet" in await opened(pilot)
         for field, value in (("name", "Field notes"), ("category", "Writing")):
             await to(pilot, "Listing", "field", field)
@@ -239,7 +269,7 @@ async def test_access(proposal: str, other: Callable[..., None], alice: Svc, ope
     def roles() -> dict[str, tuple[str, str]]:
         return {one["account"]["handle"]: (one["role"], one["state"]) for one in got(people)["items"]}
 
-    async with open_app().run_test(size=(100, 60)) as pilot:
+    async with open_app().run_test(size=(99, 60)) as pilot:
         await opened(pilot)
         await press(pilot, "a")
         await press(pilot, *ben, "enter")
@@ -284,7 +314,7 @@ async def test_members_of_the_owning_organisation(project: str, alice: Svc, open
     assert alice("repo", "transfer", org, "--org", "--yes").code == 0
     offered = json.loads(said("repo", "transfer-list", "--json", "id"))[0]["id"]
     assert alice("repo", "transfer-accept", offered, "--yes").code == 0
-    async with open_app().run_test(size=(100, 60)) as pilot:
+    async with open_app().run_test(size=(99, 60)) as pilot:
         text = await opened(pilot)
         assert f"the organisation {org}" in text
         assert f"admin of {org}" in text
@@ -295,7 +325,7 @@ async def test_members_of_the_owning_organisation(project: str, alice: Svc, open
 
 
 async def test_checks(project: str, alice: Svc, open_app: Open) -> None:
-    async with open_app().run_test(size=(100, 60)) as pilot:
+    async with open_app().run_test(size=(99, 60)) as pilot:
         await opened(pilot)
         await press(pilot, "c")
         assert "✓ has to pass" in await press(pilot, *"ci/test", "enter")
@@ -326,7 +356,7 @@ async def test_checks(project: str, alice: Svc, open_app: Open) -> None:
 
 async def test_webhooks(project: str, alice: Svc, open_app: Open) -> None:
     address = "http://127.0.0.1:9/hook"
-    async with open_app().run_test(size=(110, 60)) as pilot:
+    async with open_app().run_test(size=(99, 60)) as pilot:
         await opened(pilot)
         await to(pilot, "Automation", "add", "")
         await press(pilot, "enter")
@@ -352,7 +382,7 @@ async def test_webhooks(project: str, alice: Svc, open_app: Open) -> None:
 
 
 async def test_lifecycle(project: str, alice: Svc, open_app: Open) -> None:
-    async with open_app().run_test(size=(100, 60)) as pilot:
+    async with open_app().run_test(size=(99, 60)) as pilot:
         await opened(pilot)
         await to(pilot, "Lifecycle", "visibility", "")
         await press(pilot, "enter")
@@ -388,7 +418,7 @@ async def test_who_is_not_the_owner_is_told_what_it_needs(
 ) -> None:
     monkeypatch.setenv("SVC_HOME", str(tmp_path / "other"))
     monkeypatch.setenv("TEST_HANDLE", os.environ["TEST_HANDLE"][:30] + "-b")
-    async with open_app().run_test(size=(100, 60)) as pilot:
+    async with open_app().run_test(size=(99, 60)) as pilot:
         await settle(pilot)
         assert isinstance(pilot.app, SvcApp)
         owner, name = proposal.split("/")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 
 from localstore.core.model.catalog.listing import Listing
+from localstore.core.model.collaboration.check import SealChecks
 from localstore.core.model.history import Blob, SealSummary, Tree
 from localstore.core.model.repo import Repo
 from svc.flows.git.address import git_address
@@ -15,7 +16,8 @@ from tui import contents, reads
 from tui.highlight import Coloured, coloured, plain
 from tui.screens.base import TWO_PANES
 from tui.screens.code.words import counts, listed
-from tui.screens.facts import FACTS, Facts, beside_facts
+from tui.screens.facts import FACTS, Facts, beside_facts, fact_rows
+from tui.screens.proposal.words import sign_of_check
 from tui.screens.view import View
 from tui.text import Part, ago, folded, safe
 from tui.texts import Texts, is_markdown, item, linked_path
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 TEXT = 96  # columns of a README at most
 FOLDED = 2000  # lines of a README; longer ones are cut at the edge, so that a resize stays quick
+NAMED = ("listing", "git clone")  # facts that need their name in a line
+NO_README: tuple[tuple[Part, ...], ...] = ((("no README; a file README.md is shown here", "dim"),),)
 READMES = ("readme.md", "readme", "readme.txt", "readme.rst")
 
 
@@ -39,6 +43,7 @@ class Overview(View):
         self._repo = of.repo
         self._listing: Listing | None = None
         self._seal: SealSummary | None = None
+        self._checks: SealChecks | None = None
         self._text = ""  # of the README
         self._path = ""
         self._lines: Sequence[tuple[Part, ...]] = ()  # of one that is no Markdown
@@ -76,16 +81,29 @@ class Overview(View):
             return
         self.svc.load(contents.seal(repo.id, seal), self._paint_seal)
         self.svc.load(contents.tree(repo.id, seal), self._paint_tree)
+        self.svc.load(contents.seal_checks(repo.id, seal), self._paint_checks)
 
     def _paint_seal(self, seal: SealSummary, at: float) -> None:
         self._seal = seal
         self.paint()
 
+    def _paint_checks(self, checks: SealChecks, at: float) -> None:
+        self._checks = checks
+        self.paint()
+
+    def _check_facts(self) -> list[Item]:
+        """The checks of the shown seal as rows of the column."""
+        checks = self._checks
+        if checks is None or checks.seal_id != self.of.seal:
+            return []
+        lines = [(sign_of_check(check), (f" {safe(check.name)}", "text")) for check in checks.items]
+        return fact_rows("checks", *lines)
+
     def _paint_tree(self, tree: Tree, at: float) -> None:
         repo, seal = self.of.repo, self.of.seal
         readme = next((entry for entry in tree.entries if entry.path.casefold() in READMES), None)
         if readme is None or seal is None:
-            self._text, self._path, self._lines = "", "", ()
+            self._text, self._path, self._lines = "", "", NO_README
             self._fold()
             return
         self.svc.load(contents.file(repo.id, seal, readme.path), self._paint_readme)
@@ -137,42 +155,47 @@ class Overview(View):
 
     def paint(self) -> None:
         repo = self._repo
-        facts: list[tuple[Part, ...]] = [
-            ((safe(repo.description) or "no description", "text" if repo.description else "dim"),),
+        about: Part = (safe(repo.description) or "no description", "text" if repo.description else "dim")
+        facts: list[tuple[str, tuple[Part, ...]]] = [
+            ("about", (about,)),
             (
-                (f"{repo.visibility} {repo.kind}", "text"),
-                (f", {repo.state}" if repo.state != "active" else "", "warn"),
+                "kind",
+                (
+                    (f"{repo.visibility} {repo.kind}", "text"),
+                    (f", {repo.state}" if repo.state != "active" else "", "warn"),
+                ),
             ),
-            _attention(repo),
+            ("attention", _attention(repo)),
         ]
         if self._listing is not None:
-            facts.append((("listing ", "dim"), (listed(self._listing), "text")))
+            facts.append(("listing", ((listed(self._listing), "text"),)))
         if address := git_address(repo, self.svc.client.origin):
-            facts.append((("git clone ", "dim"), (safe(address), "text")))
+            facts.append(("git clone", ((safe(address), "text"),)))
         if self._seal is not None:
             message, _, _ = self._seal.message.partition("\n")
             who = safe(self._seal.provenance.who.handle or "?")
-            facts.append(
-                (
-                    (f"{self._seal.id[:8]} ", "accent"),
-                    (f"«{safe(message)}» ", "text"),
-                    (f"@{who} {ago(self._seal.created_at, self.svc.clock())}", "dim"),
-                )
+            newest: tuple[Part, ...] = (
+                (f"{self._seal.id[:8]} ", "accent"),
+                (f"«{safe(message)}» ", "text"),
+                (f"@{who} {ago(self._seal.created_at, self.svc.clock())}", "dim"),
             )
+            facts.append(("newest seal", newest))
         elif self.of.seal is None and self.of.read:
-            facts.append((("nothing is sealed yet; in a folder: svc repo init, svc push -m MESSAGE", "dim"),))
+            how = "nothing is sealed yet; in a folder: svc repo init, svc push -m MESSAGE"
+            facts.append(("newest seal", ((how, "dim"),)))
         column = self.query_one("#facts", Facts)
         column.display = self._has_facts
+        first: list[tuple[Part, ...]] = []
         if self._has_facts:
-            rows_of_facts = [row for fact in facts for row in folded(fact, FACTS - 4)]
-            column.show(sequence([Item(None, row) for row in rows_of_facts]))
-            facts = []
+            items = [row for name, fact in facts for row in fact_rows(name, fact)]
+            column.show(sequence([*items, *self._check_facts()]))
         else:
-            facts.append((("", "text"),))
-        above, readme = len(facts), self._readme
+            first = [((f"{name} ", "dim"), *fact) if name in NAMED else fact for name, fact in facts]
+            first.append((("", "text"),))
+        above, readme = len(first), self._readme
 
         def row(place: int) -> Item:
-            return item(place, facts[place] if place < above else readme[place - above])
+            return item(place, first[place] if place < above else readme[place - above])
 
         rows = Made(range(above + len(readme)), row, lambda place: place)
         self.query_one("#overview", Lines).show(rows)

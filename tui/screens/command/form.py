@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 
 from tui.actions import Action
 from tui.commands import REPO, YES, Field, missing, words_of
-from tui.screens.base import Over
+from tui.screens.card import Card
 from tui.text import Part, safe
 from tui.widgets.lines import Item, Lines, sequence
 
@@ -17,10 +17,11 @@ RUN = "run"
 NAME = 20  # columns of a parameter's name
 
 
-class Form(Over):
+class Form(Card):
     """A form for one command. `values`: values of parameters that are known already. The cursor starts at the
     first missing one, else at the row that runs the command."""
 
+    WIDTH, SHARE = 96, 75
     ACTIONS = (Action("open", ("enter",), "change, run", footer=True),)
 
     def __init__(self, path: str, fields: Sequence[Field], values: Mapping[str, str]) -> None:
@@ -56,6 +57,7 @@ class Form(Over):
             Item(("run", ""), (("run  ", "accent"), (safe(line), "text" if words else "bad")), text=line),
         ]
         self.query_one("#form", Lines).show(sequence(rows))
+        self.fit(len(rows))
 
     def _row(self, field: Field) -> Item:
         value = self._values.get(field.name, "")

@@ -7,14 +7,16 @@ from collections.abc import Callable, Sequence
 from textual.app import ComposeResult
 
 from tui.commands import Commands, Field
-from tui.screens.base import Over
+from tui.screens.card import Card
 from tui.text import Part, safe
 from tui.widgets.lines import Item, Lines, sequence
 
 
-class CommandLine(Over):
+class CommandLine(Card):
     """Tab completes to the candidate under the cursor, enter runs the line. `known`: returns the parameters
     of a command that the screen below shows."""
+
+    WIDTH = 120
 
     def __init__(self, commands: Commands, values: Callable[[str, Sequence[Field]], dict[str, str]]) -> None:
         super().__init__()
@@ -31,6 +33,7 @@ class CommandLine(Over):
     def on_mount(self) -> None:
         super().on_mount()
         self._changed("")
+        self.fit(len(self._commands.summaries))
         self.open_prompt(self._type)
 
     def _type(self, value: str = "") -> None:

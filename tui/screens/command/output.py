@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,46 @@ from tui.widgets.lines import Item, Lines
 
 if TYPE_CHECKING:
     from tui.asked import AskedApp
+
+
+DONE = "done"  # the state of a command that succeeded
+
+
+class Command:
+    """One command of svc, which is run in a process of its own. `stops`: returns whether it shall end."""
+
+    def __init__(
+        self,
+        words: list[str],
+        folder: Path | None,
+        commands: Commands,
+        stops: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._words, self._folder, self._commands, self._stops = words, folder, commands, stops
+
+    def begin(self, app: AskedApp, width: int, show: Callable[[str, Part], None]) -> None:
+        """Run it on a thread; `show` is called with what it printed for `width` columns, and its state.
+        `app`: a screen that was left knows it no more."""
+        app.run_worker(lambda: self._run(app, width, show), thread=True, exit_on_error=False)
+
+    def _run(self, app: AskedApp, width: int, show: Callable[[str, Part], None]) -> None:
+        try:
+            response = self._commands.run(
+                self._words, self._folder, width, lambda: self._stops() or not app.is_running
+            )
+        except Cancelled:
+            app.later(lambda: show("it was stopped", ("stopped", "warn")))
+            return
+        except (SvcError, OSError) as error:
+            message = sentence(error)
+            app.later(lambda: show(message, ("failed", "bad")))
+            return
+        place = app.place.read_again()  # it may have switched the folder's branch
+        app.later(lambda: setattr(app, "place", place))
+        data = response.data if isinstance(response.data, dict) else {}
+        text = str(data.get("text", "")) or (response.error.message if response.error else "")
+        state: Part = (DONE, "dim") if response.success else (f"exit {data.get('code', 1)}", "bad")
+        app.later(lambda: show(text, state))
 
 
 class Output(Over):
@@ -48,27 +88,8 @@ class Output(Over):
             since = ago(self.svc.news.since, self.svc.clock())
             self.say(f"offline, noticed {since}: what needs the server will fail", "warn")
         width = self.app.size.width - 1
-        app = self.svc  # a screen that was left knows it no more
-        app.run_worker(lambda: self._run(app, width), thread=True, exit_on_error=False)
-
-    def _run(self, app: AskedApp, width: int) -> None:
-        try:
-            response = self._commands.run(
-                self._words, self._folder, width, lambda: self._stopped.is_set() or not app.is_running
-            )
-        except Cancelled:
-            app.later(lambda: self._show("it was stopped", ("stopped", "warn")))
-            return
-        except (SvcError, OSError) as error:
-            message = sentence(error)
-            app.later(lambda: self._show(message, ("failed", "bad")))
-            return
-        place = app.place.read_again()  # it may have switched the folder's branch
-        app.later(lambda: setattr(app, "place", place))
-        data = response.data if isinstance(response.data, dict) else {}
-        text = str(data.get("text", "")) or (response.error.message if response.error else "")
-        state: Part = ("done", "dim") if response.success else (f"exit {data.get('code', 1)}", "bad")
-        app.later(lambda: self._show(text, state))
+        command = Command(self._words, self._folder, self._commands, self._stopped.is_set)
+        command.begin(self.svc, width, self._show)
 
     def do_stop(self) -> None:
         if self._state[0] == "running":

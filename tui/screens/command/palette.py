@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 
 from textual.app import ComposeResult
 
 from tui.actions import Action, spoken
-from tui.screens.base import Over
+from tui.screens.card import Card
 from tui.text import Part, safe
 from tui.widgets.lines import Item, Lines, sequence
 
+BRACES = re.compile(r"\{(\w+)\}")
 
-class Help(Over):
+
+class Help(Card):
     """The keys of a screen. `refused`: returns why an action is not allowed here. Enter runs an action."""
 
     def __init__(self, actions: Sequence[Action], where: str, refused: Callable[[Action], str]) -> None:
         super().__init__()
         self._table = {action.id: action for action in actions if action.keys or self.all}
         self._where, self._refused = where, refused
+        self._facts: dict[str, str] = {}
 
+    WIDTH, SHARE = 120, 75
     all = False  # whether actions without a key are listed
 
     def content(self) -> ComposeResult:
@@ -30,7 +35,10 @@ class Help(Over):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.query_one("#actions", Lines).show(sequence(self.rows()))
+        self._facts = self._facts or self._facts_below()
+        rows = self.rows()
+        self.query_one("#actions", Lines).show(sequence(rows))
+        self.fit(len(rows))
 
     def rows(self) -> list[Item]:
         return [self._item(action) for action in self._table.values()]
@@ -38,7 +46,8 @@ class Help(Over):
     def _item(self, action: Action) -> Item:
         keys = " ".join(spoken(key) for key in action.keys)
         why = self._refused(action)
-        right: tuple[Part, ...] = ((safe(why), "warn"),) if why else ((action.command, "dim"),)
+        command = filled(action.command, self._facts)
+        right: tuple[Part, ...] = ((safe(why), "warn"),) if why else ((safe(command), "dim"),)
         label = action.label if action.label != action.command.removeprefix("svc ") else ""
         summary = self.svc.summary(action.command.removeprefix("svc ")) if not label else ""
         return Item(
@@ -47,6 +56,13 @@ class Help(Over):
             right if why or action.command else (),
             f"{keys} {label}{summary} {action.command}",
         )
+
+    def _facts_below(self) -> dict[str, str]:
+        """The values that the screen below gives to the words in braces of commands."""
+        repo, facts = self.below.subject()[0], self.below.facts()
+        number = facts.get("issue") or facts.get("pr", "")
+        named = {"repo": repo.full_name if repo is not None else "", "n": number}
+        return {name: value for name, value in {**facts, **named}.items() if value}
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         self._run(event.key)
@@ -59,6 +75,12 @@ class Help(Over):
 
     def do_back(self) -> None:
         self.app.pop_screen()
+
+
+def filled(command: str, facts: Mapping[str, str]) -> str:
+    """A command line with what is known in the place of its words in braces; the others in capitals, as in
+    its help."""
+    return BRACES.sub(lambda match: facts.get(match[1], match[1].upper()), command)
 
 
 class Palette(Help):

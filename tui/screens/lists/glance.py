@@ -11,9 +11,11 @@ from localstore.core.model.repo import Repo
 from tui import contents, reads
 from tui.reads import Read
 from tui.screens.code.overview import READMES
-from tui.screens.proposal.words import checks_of
-from tui.text import Part, brief, folded, safe
+from tui.screens.facts import fact_rows
+from tui.screens.proposal.words import checks_of, sign_of_check
+from tui.text import Part, ago, brief, folded, safe
 from tui.texts import beginning, is_markdown
+from tui.widgets.lines import Item
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
@@ -99,11 +101,35 @@ class Glance:
             return
         now, width = panes.front.svc.clock(), panes.preview_width
         rows: list[Row | Line] = [*self._first, *_head(repo, width)]
+        if panes.facts_shown:
+            rows += self._readme_rows(width)
+            panes.show_preview(self._key, safe(repo.full_name), rows, self._facts(repo, now))
+            return
         if self._checks is not None:
             state = checks_of(self._checks.rollup, self._checks.items)
             rows += [((f"{safe(repo.default_branch)}  ", "dim"), state)] if state[0] else []
         rows += [(("", "text"),), *(seal_line(seal, now) for seal in self._seals[:SEALS])]
         panes.show_preview(self._key, safe(repo.full_name), [*rows, *self._readme_rows(width)])
+
+    def _facts(self, repo: Repo, now: float) -> list[Item]:
+        """The checks of the newest seal, the newest seals, and how many people look at the repository."""
+        checks = self._checks.items if self._checks is not None else ()
+        counts = [(repo.stars, "star"), (repo.watchers, "watcher"), (repo.forks, "fork")]
+        words = "  ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts if count)
+        seals: list[Line] = []
+        for seal in self._seals[:SEALS]:
+            message = safe(seal.message.partition("\n")[0])
+            who = f"@{safe(seal.provenance.who.handle or '?')} {brief(seal.created_at, now)}"
+            seals += [((message, "text"),), ((f"{seal.id[:8]}  ", "accent"), (who, "dim"))]
+        return [
+            *fact_rows(
+                f"checks of {safe(repo.default_branch)}",
+                *((sign_of_check(check), (f" {safe(check.name)}", "text")) for check in checks),
+            ),
+            *fact_rows("newest seals", *seals),
+            *fact_rows("attention", [(words, "text")]),
+            *fact_rows("pushed", [(ago(repo.updated_at, now), "text")]),
+        ]
 
     def _readme_rows(self, width: int) -> list[Row | Line]:
         readme, texts = self._readme, self._panes.texts

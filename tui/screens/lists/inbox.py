@@ -163,6 +163,7 @@ class Inbox(SplitScreen):
     FOLLOWS_LATER = True
     LIST = "inbox"
     TWO_LINES = True
+    FACTS = True
     WAITING = "…"
     ACTIONS = (
         Action("open", ("enter",), "open", "svc issue view {n}", footer=True),

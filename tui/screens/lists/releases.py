@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 
-from localstore.core.model.release import Release
+from localstore.core.model.release import Asset, Release
 from localstore.core.model.repo import Repo
 from svc.console.table import size
 from tui import contents
 from tui.actions import Action
+from tui.drafts import named
+from tui.screens.command.output import DONE
+from tui.screens.facts import WithFacts, beside_facts, fact_rows
 from tui.screens.lists.moving import Moving
 from tui.screens.lists.signature import signature
 from tui.screens.split import SPLIT_ACTIONS, Split
@@ -31,6 +34,7 @@ def _action(id: str, key: str, label: str, command: str, right: str) -> Action:
 class Releases(Split):
     LIST = "releases"
     TWO_LINES = True
+    FACTS = True
     ACTIONS = (
         Action("open", ("enter",), "open", "svc repo release view {version}", footer=True),
         _action("add", "a", "new", "create {version}", "release.create"),
@@ -68,19 +72,23 @@ class Releases(Split):
         self.rest()
 
     def titled(self) -> tuple[Part, ...]:
-        return ("Releases ", "title"), (self.count(), "dim")
+        return ("Releases ", "title"), (self.count() or "", "dim")
 
-    def count(self) -> str:
-        return str(len(self._releases)) if self._releases else ""
+    def count(self) -> str | None:
+        return None if self._releases is None else str(len(self._releases) or "")
 
     def preview_of(self, key: Hashable) -> None:
         release = (self._releases or {}).get(str(key))
         if release is None:
             return
-        rows: list[Row | tuple[Part, ...]] = [*_head(self.of.repo.id, release, self.svc.clock())]
-        rows += [((f"{safe(asset.name)}  ", "text"), (size(asset.size), "dim")) for asset in release.assets]
-        rows += [(("", "text"),), *self.text_rows(release.notes)]
-        self.show_preview(key, safe(release.version), rows)
+        repo_id, now = self.of.repo.id, self.svc.clock()
+        rows: list[Row | tuple[Part, ...]] = []
+        if not self.facts_shown:
+            rows += [*_head(repo_id, release, now)]
+            rows += [_asset(asset) for asset in release.assets]
+            rows.append((("", "text"),))
+        rows += self.text_rows(release.notes) if release.notes.strip() else [(("no notes", "dim"),)]
+        self.show_preview(key, safe(release.version), rows, _fact_items(repo_id, release, now))
 
     def _row(self, release: Release) -> Item:
         files = len(release.assets)
@@ -126,6 +134,27 @@ def _head(repo_id: str, release: Release, now: float) -> list[tuple[Part, ...]]:
     ]
 
 
+def _asset(asset: Asset) -> tuple[Part, ...]:
+    return (f"{safe(asset.name)}  ", "text"), (size(asset.size), "dim")
+
+
+def _fact_items(repo_id: str, release: Release, now: float, files: bool = True) -> list[Item]:
+    """The facts about a release as rows of a column. `files`: its files are among them."""
+    who: tuple[Part, ...] = (
+        (f"@{safe(release.author.handle or '?')} ", "person"),
+        (ago(release.created_at, now), "text"),
+    )
+    whole = sum(asset.size for asset in release.assets)
+    count = f"{len(release.assets)} of {size(whole)}" if release.assets else "none"
+    lines = [_asset(asset) for asset in release.assets] if files and release.assets else [((count, "text"),)]
+    return [
+        *fact_rows("released", who),
+        *fact_rows("seal", [(release.seal_id[:12], "accent")]),
+        *fact_rows("signature", [_signed(repo_id, release), (_signer(release), "dim")]),
+        *fact_rows("files", *lines),
+    ]
+
+
 def _signed(repo_id: str, release: Release) -> Part:
     word, role = signature(repo_id, release)
     return {"good": "✓ ", "bad": "✗ "}.get(role, "") + word, role
@@ -136,7 +165,7 @@ def _signer(release: Release) -> str:
     return f"  by @{safe(by.handle or '?')}" if by is not None else ""
 
 
-class ReleaseScreen(Moving):
+class ReleaseScreen(WithFacts, Moving):
     """One release. Its files are downloaded into the folder in which the app was started."""
 
     ACTIONS = (
@@ -149,7 +178,8 @@ class ReleaseScreen(Moving):
         ),
         _action("upload", "u", "upload files", "upload {version} {paths}", "asset.upload"),
         _action("remove", "x", "remove the file", "delete-asset {version} {name}", "asset.delete"),
-        _action("notes", "E", "notes", "edit {version}", "release.edit"),
+        _action("edit", "e", "edit the notes", "edit {version}", "release.edit"),
+        _action("notes", "E", "notes by a command", "edit {version}", "release.edit"),
     )
 
     def __init__(self, repo: Repo, release: Release) -> None:
@@ -168,7 +198,7 @@ class ReleaseScreen(Moving):
         return {"version": self.release.version}
 
     def content(self) -> ComposeResult:
-        yield Lines(linked=True, id="release")
+        yield from beside_facts(Lines(linked=True, id="release"))
 
     def title_parts(self) -> Sequence[Part]:
         return ((f" {safe(self.repo.full_name)} {safe(self.release.version)}", "title"),)
@@ -188,8 +218,9 @@ class ReleaseScreen(Moving):
         self.paint()
 
     def paint(self) -> None:
-        release = self.release
-        rows = [Item(None, parts) for parts in _head(self.repo.id, release, self.svc.clock())]
+        release, now = self.release, self.svc.clock()
+        head = [] if self.has_facts else _head(self.repo.id, release, now)
+        rows = [Item(None, parts) for parts in head]
         for asset in release.assets:
             name_parts: tuple[Part, ...] = ((safe(asset.name), "text"), *self.parts_of(asset.name))
             rows.append(Item(asset.name, name_parts, ((f"{size(asset.size)} ", "dim"),), asset.name))
@@ -198,11 +229,13 @@ class ReleaseScreen(Moving):
             for name in self.moved
             if name not in {asset.name for asset in release.assets}
         ]
-        width = max(20, self.size.width - 3)
-        rows.append(Item(None, (("", "text"),)))
-        notes = self.texts.rows(release.notes, width)
+        rows += [Item(None, (("", "text"),))] if rows else []
+        notes = self.texts.rows(release.notes, self.text_width)
         rows += [item(("note", place), row) for place, row in enumerate(notes)]
+        if not release.notes.strip():
+            rows.append(Item(None, (("no notes; E writes them", "dim"),)))
         self.query_one("#release", Lines).show(rows)
+        self.show_facts(_fact_items(self.repo.id, release, now, files=False))
 
     def on_screen_resume(self) -> None:
         super().on_screen_resume()
@@ -211,6 +244,25 @@ class ReleaseScreen(Moving):
     def do_upload(self) -> None:
         """Ask which files to upload. If the last upload did not finish, its files are offered again."""
         self.ask("files to upload", self.upload, value=self.left_over)
+
+    def do_edit(self) -> None:
+        """Change the notes. The draft goes when the server has them."""
+        release, drafts = self.release, self.svc.drafts
+        draft = named(self.repo.id, 0, "notes", release.version)
+
+        def answered(text: str, state: Part) -> None:
+            if state[0] == DONE and drafts is not None:
+                drafts.keep(draft, "")
+            if self.is_attached:
+                self.say(first_words(text), "text" if state[0] == DONE else "bad")
+                self.do_refresh()
+
+        def send(text: str) -> None:
+            if text.strip() != release.notes.strip():
+                words = ["repo", "release", "edit", release.version, f"--notes={text.strip()}"]
+                self.svc.run_beside([*words, "-R", self.repo.full_name], answered)
+
+        self.write(f"notes of {release.version}", send, draft, release.notes)
 
     def do_notes(self) -> None:
         self.svc.open_form("repo release edit", notes=self.release.notes)

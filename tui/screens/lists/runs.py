@@ -15,6 +15,7 @@ from localstore.core.model.repo import Repo
 from tui import contents
 from tui.actions import Action
 from tui.screens.base import Base
+from tui.screens.facts import WithFacts, beside_facts, fact_rows
 from tui.screens.proposal.words import checks_of, sign_of_check, sign_of_run
 from tui.screens.split import SPLIT_ACTIONS, Split
 from tui.text import Part, ago, brief, safe
@@ -49,21 +50,34 @@ def cancel(on: Base, repo: Repo, run: Run) -> None:
     on.say(f"asked to cancel {run.name}")
 
 
-def run_rows(run: Run, now: float, text_rows: Callable[[str], Sequence[Row]]) -> list[Row | tuple[Part, ...]]:
-    """The state of a run, its facts and its summary."""
+def _facts_of(run: Run, now: float) -> list[tuple[str, Part]]:
+    """The facts about a run, each with its name."""
     took = _took(run.started_at, run.completed_at)
     facts = [
-        ("seal      ", run.seal_id[:12], "accent"),
-        ("branch    ", run.branch, "text"),
-        ("attempt   ", str(run.attempt), "text"),
-        ("reported  ", f"@{run.reported_by.handle or '?'} {ago(run.created_at, now)}", "text"),
-        ("started   ", ago(run.started_at or "", now), "text"),
-        ("completed ", f"{ago(run.completed_at or '', now)}{took}", "text"),
+        ("seal", run.seal_id[:12], "accent"),
+        ("branch", run.branch, "text"),
+        ("attempt", str(run.attempt), "text"),
+        ("reported", f"@{run.reported_by.handle or '?'} {ago(run.created_at, now)}", "text"),
+        ("started", ago(run.started_at or "", now), "text"),
+        ("completed", f"{ago(run.completed_at or '', now)}{took}", "text"),
     ]
+    return [(name, (safe(value), role)) for name, value, role in facts if value]
+
+
+def fact_items(run: Run, now: float) -> list[Item]:
+    """The facts about a run as rows of a column."""
+    return [row for name, value in _facts_of(run, now) for row in fact_rows(name, [value])]
+
+
+def run_rows(
+    run: Run, now: float, text_rows: Callable[[str], Sequence[Row]], beside: bool = False
+) -> list[Row | tuple[Part, ...]]:
+    """The state of a run, its facts and its summary. `beside`: the facts stand in a column of their own."""
     rows: list[Row | tuple[Part, ...]] = [
         (sign_of_run(run), (f"  {run.conclusion or run.status.replace('_', ' ')}", "dim"))
     ]
-    rows += [((name, "dim"), (safe(value), role)) for name, value, role in facts if value]
+    if not beside:
+        rows += [((f"{name:<10}", "dim"), value) for name, value in _facts_of(run, now)]
     if run.details_url:
         rows.append(_details(run.details_url))
     return [*rows, (("", "text"),), *text_rows(run.summary or "no summary")]
@@ -86,6 +100,7 @@ def _took(started: str | None, completed: str | None) -> str:
 
 class Workflows(Split):
     LIST = "runs"
+    FACTS = True
     WAITING = "…"
     ACTIONS = (
         Action("open", ("enter",), "open", "svc repo run view {run}", footer=True),
@@ -115,10 +130,11 @@ class Workflows(Split):
         if seal is not None:
             self.svc.load(contents.seal_checks(repo.id, seal), self._paint_head)
 
-    def count(self) -> str:
+    def count(self) -> str | None:
         """The number of failed checks of the shown seal."""
-        failed = self._head.rollup.failed if self._head is not None else 0
-        return f"✗{failed}" if failed else ""
+        if self._head is None or self._head.seal_id != self.of.seal:
+            return None
+        return f"✗{self._head.rollup.failed}" if self._head.rollup.failed else ""
 
     def _paint_runs(self, runs: list[Run], at: float) -> None:
         self._runs = {run.id: run for run in runs}
@@ -172,7 +188,9 @@ class Workflows(Split):
             self.svc.load(contents.run(self.of.repo.id, run_id), lambda run, at: self._preview(key, run))
 
     def _preview(self, key: Hashable, run: Run) -> None:
-        self.show_preview(key, safe(run.name), run_rows(run, self.svc.clock(), self.text_rows))
+        now = self.svc.clock()
+        rows = run_rows(run, now, self.text_rows, self.facts_shown)
+        self.show_preview(key, safe(run.name), rows, fact_items(run, now))
 
     def _when(self, time: str) -> str:
         return (brief if self.narrow else ago)(time, self.svc.clock())
@@ -212,8 +230,10 @@ class Workflows(Split):
             self.app.push_screen(RunScreen(self.of.repo, run_id, self._runs.get(run_id)))
 
 
-class RunScreen(Base):
+class RunScreen(WithFacts):
     """One run: its subject and result."""
+
+    DEFAULT_CSS = "RunScreen #run { padding: 0 1; }"
 
     ACTIONS = CHANGES
 
@@ -230,7 +250,7 @@ class RunScreen(Base):
         return {"run": self._run_id}
 
     def content(self) -> ComposeResult:
-        yield Lines(marked=False, searches=True, linked=True, empty="…", id="run")
+        yield from beside_facts(Lines(marked=False, searches=True, linked=True, empty="…", id="run"))
 
     def title_parts(self) -> Sequence[Part]:
         name = safe(self._run.name) if self._run else self._run_id
@@ -272,11 +292,12 @@ class RunScreen(Base):
         run, now = self._run, self.svc.clock()
         if run is None:
             return
-        width = max(20, self.size.width - 3)
-        rows = run_rows(run, now, lambda text: self.texts.rows(text, width))
+        width = self.text_width
+        rows = run_rows(run, now, lambda text: self.texts.rows(text, width), self.has_facts)
         for words in self.svc.queued(f"/repos/{self.repo.id}/runs/{self._run_id}"):
             rows.append(((f"⋯ queued  {safe(words)}", "warn"),))
         self.query_one("#run", Lines).show([item(place, row) for place, row in enumerate(rows)])
+        self.show_facts(fact_items(run, now))
         self.show_frame()
 
     def do_rerun(self) -> None:

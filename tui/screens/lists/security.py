@@ -46,8 +46,8 @@ class Security(Split):
     def titled(self) -> tuple[Part, ...]:
         return (("Security", "title"),)
 
-    def count(self) -> str:
-        return str(len(self._advisories)) if self._advisories else ""
+    def count(self) -> str | None:
+        return None if self._advisories is None else str(len(self._advisories) or "")
 
     def shown(self) -> None:
         self.do_refresh()

@@ -20,6 +20,7 @@ from tui.actions import Action
 from tui.drafts import named
 from tui.screens.code.differing import DIFF_ACTIONS, Differing
 from tui.screens.proposal.review import VERDICTS, Reviewing, waiting
+from tui.screens.talk.talk import edit_comment
 from tui.text import Part, ago, safe
 from tui.texts import Texts
 from tui.widgets.diff import Diff, Span
@@ -35,6 +36,7 @@ class Note(NamedTuple):
 
     thread: str
     row: int
+    comment: str = ""  # the id of the comment that the row is of
 
 
 def _action(id: str, key: str, label: str, command: str, right: str) -> Action:
@@ -52,6 +54,7 @@ _ACTIONS = (
         "thread.create",
     ),
     _action("pending", "p", "keep for the verdict", f"{_ON} --draft -b TEXT", "thread.create"),
+    _action("edit_comment", "e", "edit the comment", "comment {n} --edit-last -b TEXT", ""),
     _action("resolve", "z", "resolve or reopen", "resolve {n} ID", "thread.resolve"),
     _action("apply", "a", "apply suggestion", "apply {n} ID", "suggestion.prepare"),
 )
@@ -183,6 +186,17 @@ class Files(Differing, Reviewing):
             draft = named(self.repo.id, self._one.number, *span[:4])
             self.write(f"comment on {_lines(span)}", lambda text: self._begin(span, seal, text, None), draft)
 
+    def do_edit_comment(self) -> None:
+        """Change the text of the comment under the cursor."""
+        key = self.diff.key
+        comment_id = key.comment if isinstance(key, Note) else ""
+        talked = (comment for thread in self._threads for comment in thread.comments)
+        comment = next((comment for comment in talked if comment.id == comment_id), None)
+        if comment is None:
+            self.say("put the cursor on a comment", "warn")
+        else:
+            edit_comment(self, self.repo, self._one.number, comment)
+
     def do_suggest(self) -> None:
         span = self._span()
         if span is None:
@@ -277,15 +291,15 @@ def notes(
             continue
         state: str = "waits for your review" if thread.draft else thread.state
         state += "" if at.how == "same" else f", {at.how}"
-        rows: list[tuple[Part, ...]] = [((f"{'':>12}┌ {state}", "accent"),)]
+        rows: list[tuple[str, tuple[Part, ...]]] = [("", ((f"{'':>12}┌ {state}", "accent"),))]
         if thread.suggestion is not None:
             for line in thread.suggestion.text.split("\n"):
-                rows.append(((f"{'':>12}│ ", "accent"), (f"+ {safe(line)}", "add")))
+                rows.append(("", ((f"{'':>12}│ ", "accent"), (f"+ {safe(line)}", "add"))))
         for comment in thread.comments if thread.state == "open" else ():
             who = f"@{safe(comment.author.handle or '?')} "
             when = ago(comment.created_at, now) + (" · waits" if comment.draft and not thread.draft else "")
-            rows.append(((f"{'':>12}│ ", "accent"), (who, "person"), (when, "dim")))
-            rows += [((f"{'':>12}│ ", "accent"), *row.parts) for row in rows_of(comment.body)]
-        items = [Item(Note(thread.id, row), parts) for row, parts in enumerate(rows)]
+            rows.append((comment.id, ((f"{'':>12}│ ", "accent"), (who, "person"), (when, "dim"))))
+            rows += [(comment.id, ((f"{'':>12}│ ", "accent"), *row.parts)) for row in rows_of(comment.body)]
+        items = [Item(Note(thread.id, place, of), parts) for place, (of, parts) in enumerate(rows)]
         items_by_spot.setdefault(Spot(at.path, thread.side, at.end), []).extend(items)
     return items_by_spot

@@ -1,18 +1,21 @@
-"""The screen for merging a proposal: its checks and reviews, the possible strategies, and whether to delete
-its branch."""
+"""The card for merging a proposal: its checks and reviews, the possible strategies, and whether to delete its
+branch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from textual.app import ComposeResult
 
 from localstore.core.model.collaboration.check import SealChecks
 from localstore.core.model.collaboration.proposal import Proposal
+from localstore.core.model.repo import Repo
+from tui import contents
 from tui.actions import Action
-from tui.screens.base import Over
+from tui.screens.card import Card
+from tui.screens.command.output import DONE
 from tui.screens.proposal.words import BLOCKS, checks_of, sign_of_check, verdicts_of
-from tui.text import Part, safe
+from tui.text import Part, hung, safe
 from tui.widgets.lines import Item, Lines, sequence
 
 WAYS = (
@@ -25,21 +28,23 @@ REPLACING = ("--squash", "--rebase")  # ways that make other seals: the base doe
 NAME = 14  # columns of the name of a fact or a way
 
 
-class Merge(Over):
-    """Calls `chosen` with the option of the strategy, and whether to delete the branch, after it has
-    closed."""
+class Merge(Card):
+    """Merges the proposal as it was when the card opened: the command is told its head, so a head that moved
+    since is refused. The card stays, and shows how the merge went. `full_name`: OWNER/NAME of the
+    repository."""
 
+    SHARE = 80
     ACTIONS = (
         Action("open", ("enter",), "merge this way", "svc pr merge {n}", "signed_in", footer=True),
         Action("branch", ("d",), "delete or keep the branch", footer=True),
     )
 
-    def __init__(
-        self, proposal: Proposal, checks: SealChecks | None, chosen: Callable[[str, bool], None]
-    ) -> None:
+    def __init__(self, proposal: Proposal, checks: SealChecks | None, repo: Repo) -> None:
         super().__init__()
-        self._proposal, self._checks, self._chosen = proposal, checks, chosen
+        self._proposal, self._checks, self._repo = proposal, checks, repo
         self._deletes = False
+        self._moved_to = ""  # the head by now, if it is another one
+        self._result: list[Item] = []  # how the merge went, instead of the ways
 
     def content(self) -> ComposeResult:
         yield Lines(id="merge")
@@ -52,52 +57,99 @@ class Merge(Over):
         self.paint()
 
     def news(self) -> None:
-        """Does nothing: the merge must be of what was shown."""
+        """Say so if the head has moved. The card stays about the head that it shows."""
+        self.svc.load(contents.proposal(self._repo.id, self._proposal.number), self._compare)
+
+    def _compare(self, proposal: Proposal, at: float) -> None:
+        moved = proposal.head_seal != self._proposal.head_seal and proposal.state == "open"
+        self._moved_to = proposal.head_seal if moved else ""
+        self.paint()
 
     def paint(self) -> None:
-        proposal, checks = self._proposal, self._checks
-        check, verdict = (
-            checks_of(proposal.checks, checks.items if checks is not None else ()),
-            verdicts_of(proposal),
-        )
+        proposal = self._proposal
         rows = [
             _fact("into", (safe(proposal.base), "accent"), ("  ←  ", "dim"), (safe(proposal.head), "accent")),
-            _fact("checks", check if check[0] else ("none", "dim")),
+            _fact("head", (proposal.head_seal[:12], "accent")),
+            *self._check_rows(),
+            *self._verdict_rows(),
+            Item(None, (("", "text"),)),
+            *(self._result or self._way_rows()),
         ]
-        for it in checks.items if checks is not None else ():
+        self.query_one("#merge", Lines).show(sequence(rows))
+        self.fit(len(rows))
+
+    def _check_rows(self) -> list[Item]:
+        items = self._checks.items if self._checks is not None else ()
+        check = checks_of(self._proposal.checks, items)
+        rows = [_fact("checks", check if check[0] else ("none", "dim"))]
+        for it in items:
             if it.state not in ("pass", "skip"):
                 must: Part = ("  required" if it.required else "", "dim")
                 rows.append(_fact("", sign_of_check(it), (f" {safe(it.name)}", "text"), must))
-        rows += [
+        return rows
+
+    def _verdict_rows(self) -> list[Item]:
+        verdict = verdicts_of(self._proposal)
+        rows = [
             _fact("reviews", verdict if verdict[0] else ("no verdict", "dim")),
-            _fact("conflicts", *_conflicts(proposal)),
-            Item(None, (("", "text"),)),
+            _fact("conflicts", *_conflicts(self._proposal)),
         ]
+        if self._moved_to:
+            words = f"somebody pushed {self._moved_to[:12]} since; esc, and look at it again"
+            rows.append(_fact("moved", (words, "bad")))
+        return rows
+
+    def _way_rows(self) -> list[Item]:
+        proposal = self._proposal
         behind = proposal.merge_state == "behind"
-        rows += [_way(way, name, words, behind and not way) for way, name, words in WAYS]
+        rows = [_way(way, name, words, behind and not way) for way, name, words in WAYS]
         box = "☑" if self._deletes else "☐"
-        rows += [
-            Item(None, (("", "text"),)),
-            Item(
-                None,
-                ((f"{box} delete the branch {safe(proposal.head)} afterwards", "text"), ("  d", "accent")),
-            ),
-        ]
+        branch = f"{box} delete the branch {safe(proposal.head)} afterwards"
+        rows += [Item(None, (("", "text"),)), Item(None, ((branch, "text"), ("  d", "accent")))]
         if self._deletes and not proposal.cross_repository:
             back = f"svc repo branch {safe(proposal.head)} --from {proposal.head_seal[:12]}"
             rows += [
                 Item(None, (("  after squash or rebase no branch leads to its own seals;", "warn"),)),
                 Item(None, ((f"  {back}", "text"), (" makes it again", "warn"))),
             ]
-        self.query_one("#merge", Lines).show(sequence(rows))
+        return rows
 
     def do_branch(self) -> None:
-        self._deletes = not self._deletes
-        self.paint()
+        if not self._result:
+            self._deletes = not self._deletes
+            self.paint()
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
-        self.app.pop_screen()
-        self._chosen(str(event.key), self._deletes)
+        proposal, way = self._proposal, str(event.key)
+        words = ["pr", "merge", str(proposal.number), "--head", proposal.head_seal, *([way] if way else [])]
+        words += ["--delete-branch", "--yes"] if self._deletes else []
+        words += ["-R", self._repo.full_name]
+        if self._deletes and way in REPLACING and not proposal.cross_repository:
+            # the command would ask, and it has no terminal to ask on
+            self.confirm(lost_with(proposal), lambda: self._merge(words))
+        else:
+            self._merge(words)
+
+    def _merge(self, words: list[str]) -> None:
+        """Run the command, and show in the card what it says."""
+        self._result = [Item(None, (("◐ merging …", "warn"),))]
+        self.paint()
+        self.svc.run_beside(words, self._show)
+
+    def _show(self, text: str, state: Part) -> None:
+        """Show what the command printed. `state`: how it ended."""
+        if not self.is_attached:
+            return
+        card = self.query_one("#merge", Lines)
+        failed = state[0] != DONE
+        rows = [row for line in text.splitlines() for row in hung(line, max(20, card.size.width - 4))]
+        sign: Part = ("✗ ", "bad") if failed else ("✓ ", "good")
+        self._result = [
+            Item(None, (sign if place == 0 else ("  ", "text"), (row, "text")))
+            for place, row in enumerate(rows or [state[0]])
+        ]
+        self._result.append(Item(None, (("  esc leaves", "dim"),)))
+        self.paint()
 
     def do_back(self) -> None:
         self.app.pop_screen()

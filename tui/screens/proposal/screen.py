@@ -63,6 +63,8 @@ class ProposalScreen(Reviewing, Talk):
         Action("checkout", ("o",), "check out", "svc pr checkout {n}"),
         _action("close", "z", "close or reopen", "close {n}", "proposal.close"),
         _action("draft", "d", "ready or draft", "ready {n}", "proposal.ready"),
+        _action("edit", "T", "edit the text", "edit {n} -b TEXT", "proposal.edit"),
+        _action("edit_comment", "C", "edit the comment", "comment {n} --edit-last -b TEXT", ""),
         _action("title", "t", "change the title", "edit {n} -t TEXT", "proposal.edit"),
         _action("label", "l", "add or remove a label", "label add {n} {name}", "issue.label"),
         _action("assign", "u", "assign or unassign me", "edit {n}", "issue.assign"),
@@ -168,11 +170,11 @@ class ProposalScreen(Reviewing, Talk):
             rows += facts
         items = [item(place, row) for place, row in enumerate(rows)]
         items += [] if self.has_facts else self._file_items()
-        rest: list[TextRow | Row] = [] if self.has_facts else [*self._version_rows()]
-        for _, talk_rows in sorted([*self._talk()], key=lambda timed: timed[0]):
-            rest += talk_rows
-        rest += self.queued_rows()
-        items += [item(("rest", place), row) for place, row in enumerate(rest)]
+        versions = [] if self.has_facts else self._version_rows()
+        items += [item(("version", place), row) for place, row in enumerate(versions)]
+        for _, talk_items in sorted(self._talk(), key=lambda timed: timed[0]):
+            items += talk_items
+        items += [item(("queued", place), row) for place, row in enumerate(self.queued_rows())]
         self.query_one("#proposal", Lines).show(sequence(items))
         reviewers = "  ".join(_standing_of(it) for it in proposal.reviewers)
         self.show_facts(
@@ -267,11 +269,9 @@ class ProposalScreen(Reviewing, Talk):
             rows.append(((f"{version.n:>3}  ", "dim"), (version.head[:8], "accent"), (when, "dim")))
         return rows if self._versions else []
 
-    def _talk(self) -> list[tuple[str, Sequence[TextRow | Row]]]:
+    def _talk(self) -> list[tuple[str, list[Item]]]:
         """(time, rows) of each comment and review."""
-        timed_rows: list[tuple[str, Sequence[TextRow | Row]]] = [
-            (comment.created_at, self.comment_rows(comment)) for comment in self.comments
-        ]
+        timed_items = [(comment.created_at, self.comment_items(comment)) for comment in self.comments]
         for review in self._reviews:
             who = f"── @{safe(review.reviewer.handle or '?')} "
             stale = " · stale" if review.stale else " · dismissed" if review.dismissed_at else ""
@@ -279,8 +279,10 @@ class ProposalScreen(Reviewing, Talk):
             when = f" · {ago(review.created_at, self.svc.clock())} · version {review.version}"
             head: Row = ((who, "person"), SAID[review.verdict], (f"{stale}{advice}{when}", "dim"))
             text = self.text_rows(review.body) if review.body.strip() else []
-            timed_rows.append((review.created_at, [(("", "text"),), head, *text]))
-        return timed_rows
+            rows: list[TextRow | Row] = [(("", "text"),), head, *text]
+            items = [item(("review", review.id, place), row) for place, row in enumerate(rows)]
+            timed_items.append((review.created_at, items))
+        return timed_items
 
     # --- what one can do
 
@@ -310,21 +312,7 @@ class ProposalScreen(Reviewing, Talk):
             self.say(f"#{proposal.number} cannot be merged: {why}", "warn")
             return
         checks = self._checks if self._checks and self._checks.seal_id == proposal.head_seal else None
-        self.app.push_screen(Merge(proposal, checks, self._merge_by))
-
-    def _merge_by(self, way: str, deletes: bool) -> None:
-        from tui.screens.proposal.merge import REPLACING, lost_with
-
-        proposal, words = self.one, ["pr", "merge", str(self.number), *([way] if way else [])]
-        if not deletes or proposal is None:
-            self._run(*words)
-            return
-        words += ["--delete-branch", "--yes"]
-        if way in REPLACING and not proposal.cross_repository:
-            # the command would ask, and it has no terminal to ask on
-            self.confirm(lost_with(proposal), lambda: self._run(*words))
-        else:
-            self._run(*words)
+        self.app.push_screen(Merge(proposal, checks, self.repo))
 
     def do_checkout(self) -> None:
         if self.svc.place.repo_id != self.repo.id:

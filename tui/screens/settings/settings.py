@@ -1,10 +1,10 @@
-"""Settings of a repository: one list of eight panels; enter changes the row under the cursor."""
+"""Settings of a repository: one list of eight panels, and the row under the cursor in full beside it; enter
+changes it."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, cast
-
-from textual.app import ComposeResult
 
 from localstore.core.endpoint import Endpoint
 from svc.flows.outbox.actions import API
@@ -18,15 +18,18 @@ from tui.screens.settings.form import Kept
 from tui.screens.settings.general import General
 from tui.screens.settings.lifecycle import Lifecycle
 from tui.screens.settings.listing import ListingPanel
+from tui.screens.settings.meanings import meaning
 from tui.screens.settings.panel import Panel
-from tui.screens.view import View
-from tui.text import safe
+from tui.screens.split import SPLIT_ACTIONS, Split
+from tui.text import Part, folded, safe
 from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
     from localstore.core.model.repo import Repo
+    from tui.markdown.words import Row
     from tui.screens.repo_page import RepoPage
 
+MARKS = ("  ", "* ", "⋯ ")  # before the label of a field
 PANELS: tuple[type[Panel], ...] = (
     General,
     ListingPanel,
@@ -39,7 +42,8 @@ PANELS: tuple[type[Panel], ...] = (
 )
 
 
-class Settings(View):
+class Settings(Split):
+    LIST = "settings"
     ACTIONS = (
         Action("open", ("enter",), "change", "svc repo edit", "signed_in", footer=True),
         Action("save", ("S",), "save", "svc repo edit", "signed_in", True, "repo.update"),
@@ -58,6 +62,7 @@ class Settings(View):
         ),
         Action("next_panel", ("right_curly_bracket",), "next panel"),
         Action("previous_panel", ("left_curly_bracket",), "previous panel"),
+        *SPLIT_ACTIONS,
     )
 
     def __init__(self, of: RepoPage) -> None:
@@ -69,10 +74,32 @@ class Settings(View):
     def repo(self) -> Repo:
         return self.of.repo
 
-    def compose(self) -> ComposeResult:
-        yield Lines(id="settings")
+    def titled(self) -> tuple[Part, ...]:
+        return (("Settings", "title"),)
+
+    def preview_of(self, key: Hashable) -> None:
+        """Show the row under the cursor in full: its value, what it means, and who may change it."""
+        item = self.listed.item
+        if not isinstance(key, tuple) or item is None:
+            return
+        panel, kind, name = key
+        label, *value = item.left[1:] if item.left[0][0] in MARKS else item.left
+        width, words = self.preview_width, meaning(panel, kind, name)
+        rows: list[Row | tuple[Part, ...]] = [((safe(panel), "dim"),)]
+        rows += folded([(label[0].strip(), "title")], width)
+        rows += folded([(text, role if role != "dim" else "text") for text, role in value], width)
+        rows += [(("", "text"),), *folded([(words, "text")], width)] if words else []
+        rows += [(("", "text"),), *folded([self._right_to(panel, kind)], width)]
+        self.show_preview(key, label[0].strip(), rows)
+
+    def _right_to(self, panel: str, kind: str) -> Part:
+        """Whether the account may change a row."""
+        operation = self.panels[panel].RIGHTS.get(kind, "")
+        why = refusal(operation, self.repo) if operation else ""
+        return (f"✗ {safe(why)}", "warn") if why else ("enter changes it", "dim")
 
     def on_mount(self) -> None:
+        super().on_mount()
         self._kept = Kept(self.svc.drafts, f"{self.repo.id}-settings")
         for name, panel in self.panels.items():
             if panel.form is not None:
@@ -99,6 +126,8 @@ class Settings(View):
         waiting = self.svc.queued(f"/repos/{self.repo.id}")
         rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in waiting]
         self.query_one("#settings", Lines).show(sequence(rows))
+        self._stale = True
+        self.rest()
 
     def queued_values(self, endpoint: Endpoint[Any]) -> dict[str, Any]:
         """The members that queued changes by this endpoint give to the repository."""

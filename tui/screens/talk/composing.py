@@ -140,9 +140,10 @@ class Composing(SplitScreen):
             self.svc.drafts.keep(self._draft("body"), "")
 
     def queue_new(
-        self, endpoint: Endpoint[Any], body: type[msgspec.Struct], values: Mapping[str, Any]
+        self, endpoint: Endpoint[Any], body: type[msgspec.Struct], values: Mapping[str, Any], **path: str
     ) -> None:
-        """Leave the form and queue what is written in it; the draft goes once that is in the outbox."""
+        """Leave the form and queue what is written in it; the draft goes once that is in the outbox. `path`:
+        parameters of the endpoint's path besides the repository."""
         if not self.value(self.TITLE).strip():
             article = "an" if self.NOUN[:1] in "aeiou" else "a"
             self.say(f"{article} {self.NOUN} needs a {self.TITLE}", "warn")
@@ -154,7 +155,9 @@ class Composing(SplitScreen):
         svc, repo = self.svc, self.repo
         self.app.pop_screen()
         svc.queue(
-            lambda sending: sending.put(endpoint, body(**values), None, about=repo.full_name, id=repo.id),
+            lambda sending: sending.put(
+                endpoint, body(**values), None, about=repo.full_name, id=repo.id, **path
+            ),
             self.forget,
         )
 

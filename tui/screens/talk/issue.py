@@ -16,7 +16,7 @@ from tui.screens.talk.previews import SIGNS
 from tui.screens.talk.talk import Talk
 from tui.text import Part, ago, safe
 from tui.texts import item
-from tui.widgets.lines import Lines
+from tui.widgets.lines import Lines, sequence
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
@@ -54,6 +54,16 @@ class IssueScreen(Talk):
         ),
         Action(
             "title", ("t",), "change the title", "svc issue edit {n} -t TEXT", "signed_in", right="issue.edit"
+        ),
+        Action(
+            "edit", ("T",), "edit the text", "svc issue edit {n} -b TEXT", "signed_in", right="issue.edit"
+        ),
+        Action(
+            "edit_comment",
+            ("C",),
+            "edit the comment",
+            "svc issue comment {n} --edit-last -b TEXT",
+            "signed_in",
         ),
         Action(
             "label",
@@ -110,10 +120,11 @@ class IssueScreen(Talk):
         rows: list[Row | tuple[Part, ...]] = [self._state_of(issue), (("", "text"),)]
         rows += self.text_rows(issue.body) if issue.body.strip() else [(("no text", "dim"),)]
         rows += self.reaction_rows(issue.reactions)
+        items = [item(place, row) for place, row in enumerate(rows)]
         for comment in self.comments:
-            rows += self.comment_rows(comment)
-        rows += self.queued_rows()
-        self.query_one("#issue", Lines).show([item(place, row) for place, row in enumerate(rows)])
+            items += self.comment_items(comment)
+        items += [item(("queued", place), row) for place, row in enumerate(self.queued_rows())]
+        self.query_one("#issue", Lines).show(sequence(items))
         self.show_facts(self.people_rows(issue))
 
     def _state_of(self, issue: Issue) -> tuple[Part, ...]:

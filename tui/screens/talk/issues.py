@@ -51,6 +51,7 @@ def text(item: ListedIssue | ListedProposal) -> str:
 class Issues(Split):
     LIST = "issues"
     TWO_LINES = True
+    FACTS = True
     ACTIONS = (
         Action("open", ("enter",), "open", "svc issue view {n}", footer=True),
         Action("kind", ("p",), "issues or proposals", "svc pr list", footer=True),
@@ -122,12 +123,13 @@ class Issues(Split):
         other = "proposals" if self._kind == "issues" else "issues"
         return (title, "title"), (f"{len(self._found)}", "dim"), (f"   p {other}", "dim")
 
-    def count(self) -> str:
-        """The number of open issues or proposals."""
+    def count(self) -> str | None:
+        """The number of open issues; None while others are listed."""
         counts = (
             self._kind == "issues" and self._filter.query.state == "open" and not self._filter.without_state
         )
-        return str(len(self._found)) if counts and self._found else ""
+        is_read = isinstance(self._found, list)
+        return str(len(self._found) or "") if counts and is_read else None
 
     def preview_of(self, key: Hashable) -> None:
         kind = "issue" if self._kind == "issues" else "proposal"

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from localstore.core.model.collaboration.check import SealCheck, SealChecks
 from localstore.core.model.collaboration.issue import Comment, Issue
 from localstore.core.model.collaboration.label import Label
-from localstore.core.model.collaboration.proposal import Proposal
-from localstore.core.words import SIGNS_OF_ISSUES
+from localstore.core.model.collaboration.proposal import Proposal, Reviewer
+from localstore.core.words import SIGNS_OF_ISSUES, reasons_to_wait
 from tui import contents
-from tui.screens.proposal.words import checks_of, refuses_merge, state_of, verdicts_of
+from tui.screens.facts import fact_rows
+from tui.screens.proposal.words import (
+    BLOCKS,
+    checks_of,
+    refuses_merge,
+    sign_of_check,
+    state_of,
+    verdicts_of,
+)
 from tui.text import Part, ago, folded, safe
 from tui.theme import label_role
+from tui.widgets.lines import Item
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
@@ -52,6 +62,7 @@ def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: i
     svc = panes.front.svc
     comments: list[Comment] = []
     loaded: list[Issue | Proposal] = []
+    checks: list[SealChecks] = []
 
     def paint() -> None:
         cached = svc.client.known(contents.labels(repo_id))
@@ -59,7 +70,8 @@ def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: i
         if loaded:
             width, now = panes.preview_width, svc.clock()
             rows = talk_rows(panes, loaded[-1], comments, colours, width, now)
-            panes.show_preview(key, f"#{number}", rows)
+            facts = facts_of(loaded[-1], checks[-1] if checks else None, colours, now)
+            panes.show_preview(key, f"#{number}", rows, facts)
 
     def paint_one(item: Issue | Proposal, at: float) -> None:
         loaded.append(item)
@@ -67,7 +79,14 @@ def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: i
             cached = svc.client.known(contents.comments(repo_id, number))
             comments[:] = cached[0] if cached is not None else []
             svc.load(contents.comments(repo_id, number), paint_comments)
+        if isinstance(item, Proposal) and panes.facts_shown and not checks:
+            svc.load(contents.seal_checks(repo_id, item.head_seal), paint_checks)
         paint()
+
+    def paint_checks(read: SealChecks, at: float) -> None:
+        if [read] != checks:
+            checks[:] = [read]
+            paint()
 
     def paint_comments(fetched: list[Comment], at: float) -> None:
         if fetched != comments:
@@ -78,6 +97,69 @@ def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: i
         svc.load(contents.issue(repo_id, number), paint_one)
     else:
         svc.load(contents.proposal(repo_id, number), paint_one)
+
+
+def facts_of(item: Issue | Proposal, checks: SealChecks | None, colours: Colours, now: float) -> list[Item]:
+    """The facts about an issue or a proposal. `checks`: those of the proposal's head, None while unknown."""
+    facts = people_facts(item, colours, now)
+    return facts if isinstance(item, Issue) else [*proposal_facts(item, checks), *facts]
+
+
+def people_facts(item: Issue | Proposal, colours: Colours, now: float) -> list[Item]:
+    """Author, labels, assignees, number of comments, and the time of the last change."""
+    labels = [first_left(label_parts([label.name], colours)) for label in item.labels]
+    people: list[Line] = [((f"@{safe(person.handle or '?')}", "person"),) for person in item.assignees]
+    opened: Line = (
+        (f"@{safe(item.author.handle or '?')} ", "person"),
+        (ago(item.created_at, now), "text"),
+    )
+    return [
+        *fact_rows("opened", opened),
+        *fact_rows("labels", *labels),
+        *fact_rows("assigned", *people),
+        *fact_rows("comments", [(str(item.comments or ""), "text")]),
+        *fact_rows("changed", [(ago(item.updated_at, now), "text")]),
+    ]
+
+
+def proposal_facts(proposal: Proposal, checks: SealChecks | None) -> list[Item]:
+    """Branches, checks, reviewers, and what the merge waits for."""
+    rollup: Line = (checks_of(proposal.checks, checks.items if checks is not None else ()),)
+    each: list[Line] = [
+        (
+            sign_of_check(check),
+            (f" {safe(check.name)}", "text"),
+            ("  required" if check.required else "", "dim"),
+        )
+        for check in (checks.items if checks is not None else ())
+    ]
+    waits = "; ".join(reasons_to_wait(proposal.blocked_by)) or BLOCKS.get(proposal.merge_state, "")
+    return [
+        *fact_rows("into", [(safe(proposal.base), "accent"), (f"  ← {safe(proposal.head)}", "accent")]),
+        *fact_rows("merge", [(safe(waits) if proposal.state == "open" else "", "warn")]),
+        *fact_rows("checks", *(each or [rollup])),
+        *fact_rows("reviewers", *(reviewer_line(reviewer) for reviewer in proposal.reviewers)),
+        *fact_rows("closes", [("  ".join(f"#{number}" for number in proposal.closes), "accent")]),
+    ]
+
+
+def _must(check: SealCheck) -> str:
+    return "  required" if check.required else ""
+
+
+VERDICT_SIGNS: dict[str, Part] = {
+    "approved": ("✓ ", "good"),
+    "changes_requested": ("✗ ", "bad"),
+    "requested": ("? ", "warn"),
+}
+"""What a reviewer said → its sign; others said something without a verdict."""
+
+
+def reviewer_line(reviewer: Reviewer) -> Line:
+    """A reviewer and their verdict."""
+    sign = VERDICT_SIGNS.get(reviewer.state, ("· ", "dim"))
+    words = f"  {reviewer.state.replace('_', ' ')}{', stale' if reviewer.stale else ''}"
+    return sign, (f"@{safe(reviewer.who.handle or '?')}", "person"), (words, "dim")
 
 
 def talk_rows(
@@ -91,9 +173,9 @@ def talk_rows(
     """Head, text and the newest comments."""
     rows: list[Row | Line] = []
     if isinstance(item, Issue):
-        rows += head_of_issue(item, width, now, colours)
+        rows += head_of_issue(item, width, now, None if panes.facts_shown else colours)
     else:
-        rows += head_of_proposal(item, width, now, colours)
+        rows += head_of_proposal(item, width, now, None if panes.facts_shown else colours)
     rows += panes.text_rows(item.body) if item.body.strip() else [(("no text", "dim"),)]
     earlier = len(comments) - COMMENTS
     if earlier > 0:
@@ -104,19 +186,21 @@ def talk_rows(
     return rows
 
 
-def head_of_issue(issue: Issue, width: int, now: float, colours: Colours) -> list[Line]:
-    """Title, state, author, labels and people."""
+def head_of_issue(issue: Issue, width: int, now: float, colours: Colours | None) -> list[Line]:
+    """Title, state and author; labels and people as well unless they stand in a column of facts, for which
+    `colours` is None."""
     facts = [SIGNS[issue.state], *_opened(issue, now)]
     return [
         *_title(issue.title, width),
         *folded(facts, width),
-        *_labels(issue, width, colours),
+        *(_labels(issue, width, colours) if colours is not None else ()),
         (("", "text"),),
     ]
 
 
-def head_of_proposal(proposal: Proposal, width: int, now: float, colours: Colours) -> list[Line]:
-    """Title, state, branches, checks, verdicts, labels, and what blocks the merge."""
+def head_of_proposal(proposal: Proposal, width: int, now: float, colours: Colours | None) -> list[Line]:
+    """Title, state, branches, checks, verdicts, and what blocks the merge; labels as well unless they stand
+    in a column of facts, for which `colours` is None."""
     check, verdict = checks_of(proposal.checks), verdicts_of(proposal)
     facts = [
         state_of(proposal),
@@ -125,7 +209,8 @@ def head_of_proposal(proposal: Proposal, width: int, now: float, colours: Colour
         (f"  {check[0]}" if check[0] else "", check[1]),
         (f"  {verdict[0]}" if verdict[0] else "", verdict[1]),
     ]
-    rows = [*_title(proposal.title, width), *folded(facts, width), *_labels(proposal, width, colours)]
+    rows = [*_title(proposal.title, width), *folded(facts, width)]
+    rows += _labels(proposal, width, colours) if colours is not None else []
     why = refuses_merge(proposal) if proposal.state == "open" else ""
     return [*rows, *(folded([(safe(why), "warn")], width) if why else []), (("", "text"),)]
 

@@ -18,14 +18,15 @@ from localstore.core.model.collaboration.issue import (
 from localstore.core.model.collaboration.label import Label
 from localstore.core.model.collaboration.proposal import Proposal, ProposalPatch
 from localstore.core.model.repo import Repo
+from svc.flows.place.rights import refusal
 from tui import contents
 from tui.drafts import named
-from tui.screens.base import THREE_PANES, Base
-from tui.screens.facts import FACTS, Facts, fact_rows
-from tui.screens.talk.previews import colours_of, first_left, label_parts
+from tui.screens.base import Base
+from tui.screens.facts import WithFacts
+from tui.screens.talk.previews import colours_of, people_facts
 from tui.text import Part, ago, safe
-from tui.texts import Texts
-from tui.widgets.lines import Item, sequence
+from tui.texts import Texts, item
+from tui.widgets.lines import Item
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 _COUNTED = ("plus", "minus", "tada", "heart", "rocket", "eyes")
 
 
-class Talk(Base):
+class Talk(WithFacts):
     """A screen about issue or proposal `number`. Subclasses set `one` and say which endpoints change it."""
 
     UPDATE: ClassVar[Endpoint[Any]]
@@ -58,39 +59,14 @@ class Talk(Base):
 
     # --- rows
 
-    @property
-    def has_facts(self) -> bool:
-        """Whether there is a column of facts."""
-        return self.app.size.width >= THREE_PANES
-
-    def show_facts(self, items: Sequence[Item]) -> None:
-        """Show the column of facts, if there is room."""
-        facts = self.query_one("#facts", Facts)
-        facts.display = self.has_facts
-        facts.show(sequence(items if self.has_facts else ()))
-
     def people_rows(self, subject: Issue | Proposal) -> list[Item]:
         """Its author, labels, assignees, and the time of its last change."""
-        now = self.svc.clock()
         cached = self.svc.client.known(contents.labels(self.repo.id))
         colours = colours_of(cached[0]) if cached is not None else {}
-        labels = first_left(label_parts([label.name for label in subject.labels], colours))
-        people = "  ".join(f"@{safe(person.handle or '?')}" for person in subject.assignees)
-        opened: tuple[Part, ...] = (
-            (f"@{safe(subject.author.handle or '?')} ", "person"),
-            (ago(subject.created_at, now), "text"),
-        )
-        return [
-            *fact_rows("opened", opened),
-            *fact_rows("labels", labels),
-            *fact_rows("assigned", [(people, "person")]),
-            *fact_rows("comments", [(str(subject.comments or ""), "text")]),
-            *fact_rows("changed", [(ago(subject.updated_at, now), "text")]),
-        ]
+        return people_facts(subject, colours, self.svc.clock())
 
     def text_rows(self, text: str) -> Sequence[Row | tuple[Part, ...]]:
-        beside = FACTS + 1 if self.has_facts else 0
-        return self.texts.rows(text, max(20, self.size.width - 3 - beside))
+        return self.texts.rows(text, self.text_width)
 
     def paint(self) -> None:
         """Paint what is known."""
@@ -101,7 +77,12 @@ class Talk(Base):
         listing = "  ".join(f"{name} {count}" for name, count in counts if count)
         return [((listing, "accent"),)] if listing else []
 
-    def comment_rows(self, comment: Comment) -> Sequence[Row | tuple[Part, ...]]:
+    def comment_items(self, comment: Comment) -> list[Item]:
+        """A comment as rows of the list, whose keys name it."""
+        rows = self._comment_rows(comment)
+        return [item(("comment", comment.id, place), row) for place, row in enumerate(rows)]
+
+    def _comment_rows(self, comment: Comment) -> Sequence[Row | tuple[Part, ...]]:
         who = f"@{safe(comment.author.handle or '?')}"
         when = ago(comment.created_at, self.svc.clock())
         edited = " · edited" if comment.updated_at != comment.created_at else ""
@@ -136,6 +117,23 @@ class Talk(Base):
     def _post(self, text: str) -> None:
         if text.strip():
             self.send(issues.COMMENT, CommentBody(body=text.strip()))
+
+    def do_edit(self) -> None:
+        """Change title and text in the form that new ones are written in."""
+        from tui.screens.talk.editing import Editing
+
+        if self.one is not None:
+            self.app.push_screen(Editing(self.repo, self.one, self.mine(self.one)))
+
+    def do_edit_comment(self) -> None:
+        """Change the text of the comment under the cursor."""
+        key = self.lines.key if self.lines is not None else None
+        comment_id = key[1] if isinstance(key, tuple) and key[0] == "comment" else ""
+        comment = next((comment for comment in self.comments if comment.id == comment_id), None)
+        if comment is None:
+            self.say("put the cursor on a comment", "warn")
+        else:
+            edit_comment(self, self.repo, self.number, comment)
 
     def do_close(self) -> None:
         if self.one is not None:
@@ -193,6 +191,29 @@ class Talk(Base):
 
     def send(self, endpoint: Endpoint[Any], body: Any = None, **path: str) -> None:
         self.svc.act(endpoint, body, about=self.repo.full_name, id=self.repo.id, n=str(self.number), **path)
+
+
+def edit_comment(screen: Base, repo: Repo, number: int, comment: Comment) -> None:
+    """Ask for another text of a comment on issue or proposal `number`, if the account may change it."""
+    account = screen.svc.client.account
+    why = refusal("comment.edit", repo, bool(account) and comment.author.handle == account)
+    if why:
+        screen.say(why, "warn")
+        return
+
+    def send(text: str) -> None:
+        body = text.strip()
+        if body and body != comment.body:
+            screen.svc.act(
+                issues.EDIT_COMMENT,
+                CommentBody(body=body),
+                about=repo.full_name,
+                id=repo.id,
+                n=str(number),
+                comment=comment.id,
+            )
+
+    screen.write("edit the comment", send, named(repo.id, number, "comment", comment.id), comment.body)
 
 
 def _mark(on: bool) -> str:

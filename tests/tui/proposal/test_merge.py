@@ -1,0 +1,67 @@
+"""The card in which a proposal is merged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from textual._compositor import LayoutUpdate
+
+from tests.svc.conftest import Svc
+from tests.tui.proposal.test_proposals import head, proposal
+from tests.tui.test_app import press, project, sees, settle
+from tui.app import SvcApp
+
+__all__ = ["project", "proposal"]
+Open = Callable[..., SvcApp]
+
+
+async def test_a_head_that_moved_since_the_card_opened_is_not_merged(
+    proposal: str, alice: Svc, open_app: Open
+) -> None:
+    first = head(alice)
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "p", "enter")
+        await sees(pilot, "● live", "main ← topic")
+        await press(pilot, "M")
+        await sees(pilot, "merge #1", f"head          {first[:12]}", "▌fast-forward")
+        Path("src/main.py").write_text("def main():\n    return 5\n")
+        assert alice("push", "-m", "Five").code == 0
+        text = await sees(pilot, "somebody pushed", f"head          {first[:12]}")
+        second = text.split("somebody pushed ")[1][:12]
+        assert second != first[:12]
+        await press(pilot, "enter")
+        await sees(pilot, "✗", f"moved to {second}; look at it again", "esc leaves")
+        await press(pilot, "escape")
+        await sees(pilot, "○ open", second[:8])
+        await press(pilot, "M")
+        await sees(pilot, f"head          {second}")
+        await press(pilot, "enter")
+        await sees(pilot, "✓ Merged #1", "esc leaves")
+    assert json.loads(alice("pr", "view", "1", "--json", "state").out)["state"] == "merged"
+
+
+async def test_the_card_lies_over_the_proposal(proposal: str, alice: Svc, open_app: Open) -> None:
+    """The screen below stays visible around the frame, and its light in its title."""
+    app = open_app()
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "p", "enter")
+        await sees(pilot, "● live", "Because it is odd.")
+        await press(pilot, "M")
+        await sees(pilot, "merge #1")
+        rows = painted(app)
+        card = app.screen.query_one("#card").region
+        assert (card.width, card.x) == (80, 30)
+        assert rows[0].rstrip().endswith("● live") and "Return three" in rows[0]
+        assert "Because it is odd."[:20] in rows[3] and "opened" in rows[1]
+        assert "merge #1  Return three" in rows[card.y] and "enter merge this way" in rows[-1]
+
+
+def painted(app: SvcApp) -> list[str]:
+    """The rows of a terminal that shows the app, also what lies below a card."""
+    update = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
+    assert isinstance(update, LayoutUpdate)
+    return ["".join(strip.text for strip in strips) for strips in update.strips]

@@ -1,0 +1,86 @@
+"""How many things a tab of a repository has, asked before the tab is opened: one small request each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from localstore.core.errors import ServerUnreachable, SvcError, Unauthorized
+from localstore.core.model import release as releases
+from localstore.core.model.base import PageQuery
+from localstore.core.model.catalog import advisory as advisories
+from localstore.core.model.catalog.advisory import AdvisoryQuery
+from localstore.core.model.collaboration import check as checks
+from localstore.core.model.collaboration import issue as issues
+from localstore.core.model.collaboration.issue import IssueQuery
+from localstore.core.model.repo import Repo
+from svc.api import Api
+from tui.reads import Read
+
+PAGE = 100  # things that are counted; more are `100+`
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """A number of things. `more`: there are more than were counted."""
+
+    count: int = 0
+    more: bool = False
+
+    def words(self, sign: str = "") -> str:
+        """The number with a sign before it; "" for none."""
+        return f"{sign}{self.count}{'+' if self.more else ''}" if self.count else ""
+
+
+NONE = Counted()
+
+
+def open_issues(repo: Repo) -> Read[Counted]:
+    def call(api: Api) -> Counted:
+        page = api.send(issues.LIST, query=IssueQuery(state="open", limit=PAGE), id=repo.id)
+        return Counted(len(page.items), page.next_cursor is not None)
+
+    return _quiet(f"repos/{repo.id}/count/issues", call)
+
+
+def failed_checks(repo: Repo, seal: str) -> Read[Counted]:
+    """The number of failed checks of a seal."""
+
+    def call(api: Api) -> Counted:
+        return Counted(api.send(checks.OF_SEAL, id=repo.id, seal_id=seal).rollup.failed)
+
+    return _quiet(f"repos/{repo.id}/count/failed/{seal}", call)
+
+
+def released(repo: Repo) -> Read[Counted]:
+    """The number of releases."""
+
+    def call(api: Api) -> Counted:
+        page = api.send(releases.LIST, query=PageQuery(limit=PAGE), id=repo.id)
+        return Counted(len(page.items), page.next_cursor is not None)
+
+    return _quiet(f"repos/{repo.id}/count/releases", call)
+
+
+def advised(repo: Repo) -> Read[Counted]:
+    """The number of advisories about a repository."""
+
+    def call(api: Api) -> Counted:
+        page = api.send(advisories.LIST, query=AdvisoryQuery(repo=repo.full_name, limit=PAGE))
+        return Counted(len(page.items), page.next_cursor is not None)
+
+    return _quiet(f"repos/{repo.id}/count/advisories", call)
+
+
+def _quiet(key: str, call: Callable[[Api], Counted]) -> Read[Counted]:
+    """A read that counts none if the server refuses: the tab says why once it is opened."""
+
+    def count(api: Api) -> Counted:
+        try:
+            return call(api)
+        except (ServerUnreachable, Unauthorized):
+            raise
+        except SvcError:
+            return NONE
+
+    return Read(key, Counted, count)

@@ -1,0 +1,97 @@
+"""A card: a frame over the screen that it is about, which stays visible around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+
+from tui.screens.base import Base, Over
+from tui.text import Part
+from tui.theme import BACKGROUNDS, css_colour
+from tui.widgets.frame import Hints, Line, Prompt
+from tui.widgets.lines import Lines
+
+MARGIN = 2  # columns of the screen below that stay visible at each side
+FRAME = 3  # lines of a card beside its rows: frame and prompt
+
+
+class Card(Over):
+    """A screen in a frame over another one. Its keys stand where those of the screen below are. Subclasses
+    give `content()`, which is one list, and `title_parts()`, and call `fit` when they know their rows."""
+
+    DEFAULT_CSS = """
+    Card { align: center middle; }
+    Card #card { width: 80; height: 60%; padding: 0 1; }
+    Card #keys { dock: bottom; }
+    """
+    WIDTH = 80  # columns at most
+    SHARE = 60  # hundredths of the height at most
+    LEAST = 8  # lines at least, if the terminal has them
+    framed = True  # whether the card has a frame of its own
+
+    _count = 0  # rows that it has room for if the terminal does
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="card"):
+            yield from self.content()
+        yield Hints(id="keys")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.place()
+
+    def on_resize(self) -> None:
+        self.place()
+
+    def wear(self) -> None:
+        """The card has the background of the theme, and what is around it shows the screen below."""
+        self.styles.background = "transparent"
+        if self.has_widgets:
+            self.query_one("#card").styles.background = BACKGROUNDS[self.svc.colours]
+            self.place()
+
+    def fit(self, count: int) -> None:
+        """Be as high as this number of rows needs."""
+        self._count = count
+        self.place()
+
+    def place(self) -> None:
+        """Size the card to its rows and to the terminal."""
+        if not self.has_widgets:
+            return
+        card, size = self.query_one("#card"), self.app.size
+        card.styles.width = min(self.WIDTH, size.width - 2 * MARGIN)
+        most = max(self.LEAST, size.height * self.SHARE // 100)
+        card.styles.height = max(3, min(most, max(self._count + FRAME, self.LEAST), size.height - 1))
+        card.styles.border = ("round", css_colour(self.svc.colours, "accent")) if self.framed else None
+        card.styles.padding = (0, 1) if self.framed else 0
+        self._say_position()
+
+    def show_title(self, light: Sequence[Part]) -> None:
+        """The title stands in the frame; the light stays in the title of the screen below."""
+        if self.framed:
+            words = "".join(text for text, _ in self.title_parts()).strip()
+            self.query_one("#card").border_title = Content(words)
+        base: Base = self.below
+        while isinstance(base, Card):
+            base = base.below
+        for title in base.query("#title").results(Line):
+            title.put(base.title_parts(), light)
+
+    def place_prompt(self, prompt: Prompt) -> None:
+        self.query_one("#card").mount(prompt)
+
+    def on_lines_moved(self, event: Lines.Moved) -> None:
+        self._say_position()
+
+    def _say_position(self) -> None:
+        """Write into the frame where the cursor is, if not all rows are visible."""
+        lines = self.lines
+        if not self.framed or lines is None:
+            return
+        hidden = lines.key is not None and len(lines.rows) > max(1, lines.size.height)
+        place = f"{lines.cursor + 1} of {len(lines.rows)}" if hidden else ""
+        self.query_one("#card").border_subtitle = Content(place)

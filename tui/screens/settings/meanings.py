@@ -1,0 +1,49 @@
+"""What the rows of the settings mean, in a sentence or two: panel, and field or kind of row."""
+
+from __future__ import annotations
+
+MEANINGS: dict[tuple[str, str], str] = {
+    ("General", "description"): "One line about the repository, which lists and the catalog show.",
+    ("General", "default_branch"): (
+        "The branch that people see first, and that proposals are for unless they name another."
+    ),
+    ("General", "name"): "The part of OWNER/NAME after the slash.",
+    ("General", "kind"): "What the repository holds, such as an app, a library or a model.",
+    ("Listing", "name"): "The name under which the catalog shows the repository.",
+    ("Listing", "category"): "Where in the catalog it stands.",
+    ("Listing", "screenshots"): "Pictures of the repository that the catalog shows, in this order.",
+    ("Listing", "readme_images"): "Which pictures of the README the catalog shows.",
+    ("Listing", "remove"): "Take the repository out of the catalog. The repository itself stays as it is.",
+    ("Access", "person"): "Somebody with a role here. Enter changes the role, or takes it away.",
+    ("Access", "invited"): "An offer of a role that was not answered yet. Enter takes it back.",
+    ("Access", "request"): "Somebody asks for a role. Enter grants it or declines.",
+    ("Access", "invite"): "Offer a role to somebody. Rights begin when they accept.",
+    ("Access", "member"): (
+        "A member of the organisation. Its admins have the rights of the owner in all its repositories."
+    ),
+    ("Access", "join"): "Invite somebody into the organisation.",
+    ("Access", "path"): "Who sees a path and what is below it. Others see digests in its place.",
+    ("Automation", "hook"): (
+        "An address that is told what happens here, in signed messages. Enter shows what it was "
+        "sent, switches it off or deletes it."
+    ),
+    ("Automation", "add"): "Have another program told what happens here. Its secret is shown once.",
+    ("Checks", "check"): (
+        "A check that has to pass before a proposal is merged, if it is switched on. Enter switches it."
+    ),
+    ("Checks", "rule"): (
+        "What a branch, or all branches of a pattern, ask of a merge: reviews, checks, resolved threads."
+    ),
+    ("Lifecycle", "visibility"): "Who may look. Public means everybody, and the whole history.",
+    ("Lifecycle", "archive"): "An archived repository can be read and takes no writes.",
+    ("Lifecycle", "transfer"): "Offer the repository to another owner, who has seven days to accept.",
+    ("Lifecycle", "offered"): "The offer to another owner was not answered yet. Enter takes it back.",
+    ("Lifecycle", "delete"): (
+        "Delete the repository with its issues, proposals and releases. It can be restored for 30 days."
+    ),
+}
+
+
+def meaning(panel: str, kind: str, name: str) -> str:
+    """What a row means; "" for one that needs no words."""
+    return MEANINGS.get((panel, name)) or MEANINGS.get((panel, kind), "")

@@ -1,0 +1,98 @@
+"""The form in which title and text of an issue or a proposal are changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from localstore.core.model.collaboration import issue as issues
+from localstore.core.model.collaboration import proposal as proposals
+from localstore.core.model.collaboration.issue import Issue, IssuePatch
+from localstore.core.model.collaboration.proposal import Proposal, ProposalPatch
+from localstore.core.model.repo import Repo
+from tui.actions import Action
+from tui.screens.split import SPLIT_ACTIONS
+from tui.screens.talk.composing import Composing
+from tui.text import Part, safe
+
+WAS = "was"  # begins the names of what title and text were when the change began
+
+
+class Editing(Composing):
+    """The form of an issue or a proposal that exists. `mine`: whether the account is its author. What others
+    changed since the draft began is said, and not overwritten unseen."""
+
+    ACTIONS = (
+        Action("open", ("enter",), "change", "svc issue edit", "signed_in", footer=True),
+        Action("send", ("S", "ctrl+s"), "save", "svc issue edit {n}", "signed_in", True),
+        Action("write", ("E",), "text in $EDITOR", "svc issue edit", "signed_in"),
+        Action("discard", ("D",), "discard", footer=True),
+        *SPLIT_ACTIONS,
+    )
+    FORM = "edit"
+
+    def __init__(self, repo: Repo, item: Issue | Proposal, mine: bool) -> None:
+        super().__init__(repo)
+        self._item, self._mine = item, mine
+        self.NOUN = "issue" if isinstance(item, Issue) else "proposal"
+        self.MORE = str(item.number)
+
+    def subject(self) -> tuple[Repo | None, bool]:
+        return self.repo, self._mine
+
+    def facts(self) -> dict[str, str]:
+        return {"issue" if isinstance(self._item, Issue) else "pr": str(self._item.number)}
+
+    def titled(self) -> tuple[Part, ...]:
+        return ((f"Edit #{self._item.number}", "title"),)
+
+    def title_parts(self) -> Sequence[Part]:
+        return (
+            (f" {safe(self.repo.full_name)} #{self._item.number}", "title"),
+            (f"  edit the {self.NOUN}", "text"),
+        )
+
+    def begin(self) -> None:
+        """Begin with the draft of an earlier change, else with what is there."""
+        now = {self.TITLE: self._item.title, self.BODY: self._item.body}
+        if not self._values:
+            self._values = {**now, **{f"{WAS} {name}": text for name, text in now.items()}}
+
+    def fields(self) -> list[tuple[str, tuple[Part, ...], Callable[[], None]]]:
+        return [self.title_field(), self.text_field()]
+
+    def facts_of(self) -> list[Part]:
+        changed = self._changed()
+        words = f"changed: {' and '.join('text' if name == self.BODY else name for name in changed)}"
+        parts: list[Part] = [(words, "warn") if changed else ("nothing is changed yet", "dim")]
+        if self._others_changed():
+            parts.append(("  others changed it since you began: D, then begin again", "bad"))
+        return parts
+
+    def _changed(self) -> dict[str, str]:
+        """What differs from what is there."""
+        now = {self.TITLE: self._item.title, self.BODY: self._item.body}
+        return {
+            name: self.value(name) for name, text in now.items() if self.value(name).strip() != text.strip()
+        }
+
+    def _others_changed(self) -> bool:
+        return (self.value(f"{WAS} {self.TITLE}"), self.value(f"{WAS} {self.BODY}")) != (
+            self._item.title,
+            self._item.body,
+        )
+
+    def do_send(self) -> None:
+        """Queue what was changed."""
+        changes: dict[str, Any] = dict(self._changed())
+        if not changes:
+            self.say("nothing is changed", "dim")
+        elif self._others_changed():
+            self.confirm("others changed it since you began: replace theirs?", lambda: self._queue(changes))
+        else:
+            self._queue(changes)
+
+    def _queue(self, changes: dict[str, Any]) -> None:
+        of_issue = isinstance(self._item, Issue)
+        endpoint, body = (issues.UPDATE, IssuePatch) if of_issue else (proposals.UPDATE, ProposalPatch)
+        self.queue_new(endpoint, body, changes, n=str(self._item.number))
