@@ -106,8 +106,8 @@ def test_only_our_own_page_and_only_an_account(browser, name) -> None:
 def test_a_token_that_may_not_change_the_account_pairs_nothing(step: str, browser, device, name) -> None:
     owner, machine = browser().sign_up(name()), device()
     text = _code(owner.post(HERE).text)
-    made = ok(owner.post("/api/v1/auth/tokens", json={"label": "job", "access": "write"}))
-    _, raw, key = parse_script_token(made["token"])
+    token = ok(owner.post("/api/v1/auth/tokens", json={"label": "job", "access": "write"}))
+    _, raw, key = parse_script_token(token["token"])
     scan = {"qr": str(text), "device": {"name": "x", "public_key": b64u(machine.key.public)}}
     body = {"generate": {}, "process": scan, "complete": {"pairing_id": text.pairing_id}}[step]
     answer = Terminal(machine.url, key, raw).send("POST", f"/api/v1/devices/{text.account}/pair/{step}", body)
