@@ -132,6 +132,7 @@ class Merge(Card):
 
     def _merge(self, words: list[str]) -> None:
         """Run the command, and show in the card what it says."""
+        self.query_one("#merge", Lines).filter("")  # else it would hide how the merge goes
         self._result = [Item(None, (("◐ merging …", "warn"),))]
         self.paint()
         self.svc.run_beside(words, self._show)
