@@ -16,6 +16,7 @@ SECONDS = {
     "tests/campaign/test_hostile_relay.py": 76,
     "tests/relay/http/test_openapi_fuzz.py": 15,
     "tests/svc/test_transcripts.py": 75,
+    "tests/relay/run/test_documents_killed.py": 17,
     "tests/tui/test_team_day.py": 60,
     "tests/campaign/watching/test_watching.py": 53,
     "tests/campaign/test_nonsense.py": 38,
