@@ -228,7 +228,7 @@ def _is_alive(place: Path) -> bool:
     """Whether the process of this file still has it locked. The file of a dead one is removed."""
     try:
         fd = os.open(place, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):  # a folder is of no svc, and stays
         return False
     try:
         if not _try_lock(fd, fcntl.LOCK_SH):

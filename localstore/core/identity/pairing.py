@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from localstore.core.encoding import b64u, length_prefixed, unb64u
 from localstore.core.errors import Invalid
+from localstore.core.identity.request_signature import authority_of
 
 PREFIX = "svc-pair:1:"
 SECRET_BYTES = 16
@@ -104,6 +105,11 @@ class Transcript:
 
 
 def _is_origin(origin: str) -> bool:
+    """Whether this is the origin of a server as a relay writes it: it may name its usual port, and has no
+    user, path or query."""
     scheme, _, host = origin.partition("://")
-    printable = origin.isascii() and origin.isprintable() and " " not in origin
-    return printable and scheme in ("http", "https") and bool(host) and "/" not in host
+    try:
+        authority = authority_of(origin)
+    except Invalid:
+        return False
+    return host in (authority, f"{authority}:{443 if scheme == 'https' else 80}")

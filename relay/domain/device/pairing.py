@@ -293,6 +293,7 @@ async def _open(caller: Caller, pairing: PairingRow, text: PairingText, opening:
 
 async def _end_refused(caller: Caller, pairing: PairingRow, ed25519: bytes) -> Device:
     async with caller.write(_lock(pairing.id)) as tx:
+        await _find_running(tx, pairing.id)  # one that has added its device meanwhile is not refused any more
         await tx.run(rows.END, of_pairing=pairing.id, now=now_ms(), was_refused=True)
         await audit.record(tx, pairing.account_id, "pairing.refuse", key_id(ed25519), address=caller.address)
     return _unpaired(pairing)

@@ -176,12 +176,13 @@ async def carry_on(node: Node, repo_id: str) -> None:
 
 
 async def whole_view(node: Node, repo_id: str) -> View:
-    """The repository as the relay itself may export it; readers are checked in each request. Raises NotFound
-    if nobody may read it with git."""
+    """The repository as the relay itself may export it, at the repository's own expense; readers are checked
+    in each request. Raises NotFound if nobody may read it with git."""
     row = await node.db.lookup(repos.ALIVE_ONE, id=repo_id, account="")
     if row is None:
         raise NotFound
-    readable = View(node=node, principal=None, address="", repo=repos.row(row), operation=_READS)
+    payer = f"git of {repo_id}"  # else all repositories would wait for those that used up one budget
+    readable = View(node=node, principal=None, address=payer, repo=repos.row(row), operation=_READS)
     _require_readable(readable)
     return readable
 

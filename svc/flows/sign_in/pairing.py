@@ -73,7 +73,7 @@ def offer(
     ask(opening)
     if not confirm(digits, scanned.name):
         _refuse(api, text)
-    _wait(ask, lambda step: step.status == "confirmed", sleep)
+    _wait(ask, lambda step: step.status in ("confirmed", "done"), sleep)  # done: by another session
     complete = PairingComplete(pairing_id=text.pairing_id, sas_confirmed=True)
     device = api.send(endpoints.COMPLETE, complete, user_id=user_id)
     if device.public_key != scanned.public_key:

@@ -27,7 +27,7 @@ CODE = (
 bytes_of = {size: st.binary(min_size=size, max_size=size) for size in (16, 32)}
 texts = st.builds(
     PairingText,
-    origin=st.sampled_from([ORIGIN, "http://127.0.0.1:8400", "https://[::1]:1"]),
+    origin=st.sampled_from([ORIGIN, "http://127.0.0.1:8400", "https://[::1]:1", "https://a.example:443"]),
     account=st.uuids().map(str),
     secret=bytes_of[16],
     commitment=bytes_of[32],
@@ -67,6 +67,13 @@ def test_a_mistyped_text_is_refused_or_another(text: PairingText, place: int, le
         "svc-pair:2:" + str(TEXT)[11:],
         str(TEXT)[: -1 - len(ORIGIN)],
         str(TEXT) + "/path",
+        str(TEXT) + "?query",
+        str(TEXT) + "#fragment",
+        str(TEXT) + ":port",
+        str(TEXT) + ":99999",
+        str(TEXT).replace("://", "://user@"),
+        str(TEXT).replace("node", "NODE"),
+        str(TEXT).replace("node.example", "["),
         str(TEXT).replace("https", "ftp"),
         str(TEXT) + "x" * 400,
         str(TEXT) + "\u202e",

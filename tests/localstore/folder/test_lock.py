@@ -21,6 +21,7 @@ from localstore.folder.lock import (
     AlreadyLocked,
     Holder,
     end_holder,
+    held_files,
     hold_lock,
     holder,
     living_holder,
@@ -228,3 +229,13 @@ def test_a_holder_is_ended(lock: Path) -> None:
         assert not end_holder(lock, signal.SIGCONT, 0.1)
         assert end_holder(lock, signal.SIGTERM, 60)
         assert other.wait() == -signal.SIGTERM
+
+
+def test_a_folder_among_the_files_that_are_looked_at_is_passed_over(tmp_path: Path) -> None:
+    """A backup or another program may have made it; it ended each command of the working copy."""
+    lock = tmp_path / "lock"
+    strange = tmp_path / QUEUE / "strange"
+    strange.mkdir(parents=True)
+    with own_working_copy(lock, tmp_path):
+        assert held_files(strange.parent) == []
+    assert strange.is_dir()

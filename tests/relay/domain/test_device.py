@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import secrets
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,10 +19,15 @@ from localstore.core.identity import pairing as protocol
 from localstore.core.identity.keys import sign_registration, verify_registration
 from localstore.core.identity.pairing import PairingText, Transcript
 from localstore.core.limits import OPEN_PAIRINGS
+from localstore.core.model.device import PairingComplete, PairingEnded
 from relay.base.clock import now_ms
+from relay.caller import Caller
 from relay.config import Config
+from relay.db.engine.database import Tx
 from relay.db.identity import device_key as device_keys
 from relay.db.schema.account import pairing as pairings
+from relay.db.schema.event import event
+from relay.domain.device import pairing as rules
 from relay.domain.upkeep import upkeep
 from tests.databases import new_url
 from tests.relay.auth.people import Device
@@ -164,6 +171,36 @@ def test_either_end_refuses_the_digits(
         assert "refused" in again.json()["detail"]
     late = new.confirmation(code["pairing_id"], owner.id)
     assert http.post(url_of(owner, "complete"), json=late).status_code == 410
+
+
+def test_a_refusal_that_comes_too_late_does_not_say_that_it_refused(
+    relay: Relay, owner: Account, http: httpx.Client, client: Client, new: NewEnd
+) -> None:
+    """One end refuses, and while its request is on the way, the other end's adds the device."""
+    code, complete = generate(http, owner), url_of(owner, "complete")
+    ok(client().post(url_of(owner, "process"), json=new.scan(code["qr"])))
+    confirmation = new.confirmation(code["pairing_id"], owner.id)
+
+    class Late(Caller):
+        @contextlib.asynccontextmanager
+        async def write(self, *names: str, effect: bool = True) -> AsyncIterator[Tx]:
+            added = await asyncio.to_thread(http.post, complete, json=confirmation)
+            assert added.status_code == 201
+            async with Caller.write(self, *names, effect=effect) as tx:
+                yield tx
+
+    async def refuse() -> None:
+        late = Late(relay.node, None, "127.0.0.1")
+        await rules.complete(late, owner.id, PairingComplete(code["pairing_id"], sas_confirmed=False))
+
+    async def refusals() -> int:
+        async with relay.node.db.read() as tx:
+            of_pairing = event.c.kind == "pairing.refuse", event.c.account_id == owner.id
+            return int(await tx.value(select(func.count()).select_from(event).where(*of_pairing)))
+
+    with pytest.raises(PairingEnded, match="was used"):
+        relay.run(refuse())
+    assert relay.run(refusals()) == 0
 
 
 def test_a_code_is_for_the_first_device(

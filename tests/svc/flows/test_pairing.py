@@ -18,7 +18,7 @@ from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import ServerMisbehaved
 from localstore.core.identity import pairing as protocol
 from localstore.core.identity.bearer import to_text
-from localstore.core.identity.keys import DeviceKey, TransportKey
+from localstore.core.identity.keys import DeviceKey, TransportKey, sign_registration
 from localstore.core.model import device as endpoints
 from localstore.core.model.device import Device, NewDevice, PairingEnded, PairingStep
 from relay.domain.device import pairing as rules
@@ -106,6 +106,28 @@ def test_two_machines_pair_and_the_new_one_is_signed_in(relay: Relay, owner: Acc
     assert (device.name, session.user_id, session.handle) == ("tablet", owner.id, owner.handle)
     assert pair.sessions.find(relay.url) == session
     assert device.id in pair.devices()
+
+
+def test_a_pairing_that_another_session_completed_is_not_waited_for(relay: Relay, owner: Account) -> None:
+    api, key = Api(Http(relay.url, Credential(to_text(owner.token), owner.key))), DeviceKey.generate()
+    codes: list[protocol.PairingText] = []
+
+    def scan(text: str) -> None:
+        codes.append(protocol.parse(text))
+        body = endpoints.PairingProcess(qr=text, device=NewDevice(public_key=b64u(key.public)))
+        Api(Http(relay.url)).send(endpoints.PROCESS, body, user_id=owner.id)
+
+    def complete_elsewhere(*_: str) -> bool:
+        statement = b64u(sign_registration(key, relay.url, owner.id))
+        body = endpoints.PairingComplete(codes[0].pairing_id, sas_confirmed=True, signature=statement)
+        assert api.send(endpoints.COMPLETE, body, user_id=owner.id).id == key.id
+        return True
+
+    def wait(_: float) -> None:
+        pytest.fail("it waits for what has happened")
+
+    with pytest.raises(PairingEnded, match="was used"):
+        pairing.offer(api, owner.id, "", scan, complete_elsewhere, sleep=wait)
 
 
 @pytest.mark.parametrize("end", ["old", "new"])

@@ -258,6 +258,22 @@ def test_two_relays_give_the_same(tmp_path: Path, git: Git) -> None:
     assert (tmp_path / f"{there.url[-5:]}0/last").read_bytes() == b"x"
 
 
+@pytest.mark.usefixtures("rate_limits")
+def test_a_build_does_not_wait_for_the_budget_of_another_repository(
+    relay: Relay, account: Maker, client: Client
+) -> None:
+    """A build walks trees in turns; one of many large trees uses up the budget that pays for it."""
+    greedy, modest = (own(account, client, visibility="public") for _ in range(2))
+
+    async def seconds_owed() -> list[float]:
+        views = [await serving.whole_view(relay.node, mine.id) for mine in (greedy, modest)]
+        relay.node.share.spent(views[0].payer, 100.0)
+        return [relay.node.share.owed(view.payer) for view in views]
+
+    waits = relay.run(seconds_owed())
+    assert [wait > 0 for wait in waits] == [True, False]
+
+
 def test_a_new_handle_changes_no_id(relay: Relay, git: Git, account: Maker, client: Client) -> None:
     mine = own(account, client, visibility="public")
     mine.seal({"a": b"1"})
