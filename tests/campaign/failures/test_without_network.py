@@ -45,6 +45,7 @@ WORKS = frozenset(
         "logout",
         "queue list",
         "queue retry",
+        "resolve",
         "status",
     }
     | {"repo executable", "repo git-ignored", "repo status", "restore", "version", "login"}
