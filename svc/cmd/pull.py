@@ -76,8 +76,10 @@ def pull(
         renamed = f"; {moved}, which has its former text, lacks their edit" if moved else ""
         ctx.out.note(terminal_safe(back + renamed))
     both = "both would be there" if done.dry_run else "both are there"
-    for path, (mine, theirs) in done.renamed_twice.items():
-        ctx.out.note(terminal_safe(f"{path}: you renamed it to {mine} and others to {theirs}; {both}"))
+    for path, (own_name, other_name) in done.renamed_twice.items():
+        ctx.out.note(
+            terminal_safe(f"{path}: you renamed it to {own_name} and others to {other_name}; {both}")
+        )
     if done.live:
         ctx.out.note(f"not sealed yet: {by_whom(done.live)}")
     if done.trash:

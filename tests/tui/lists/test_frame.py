@@ -62,7 +62,7 @@ async def test_tabs_tell_how_many(project: str, alice: Svc, open_app: Open) -> N
         await settle(pilot)
         await press(pilot, "enter", "3")
         await sees(pilot, "3 Issues 1")
-        assert "3 Issues 1" not in await press(pilot, "o", "o", "p")
+        assert "3 Issues 1" in await press(pilot, "o", "o", "p")
 
 
 async def test_what_a_refused_command_advises_is_not_cut(project: str, open_app: Open) -> None:
