@@ -23,12 +23,13 @@ _REMEDIES = {
 }
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _KEPT = "nothing that you saved is lost"
+_COPY_DAMAGED = f"move this record away, then run: svc pull --merge ({_KEPT})"
 
 
 @contextmanager
-def translated_disk_errors(folder: Path, record: Path) -> Iterator[None]:
+def translated_disk_errors(folder: Path, record: Path, damaged: str = _COPY_DAMAGED) -> Iterator[None]:
     """Raise OSError and sqlite3.Error of the block as DiskError. `folder`: where the block works; `record`:
-    its database folder."""
+    its database folder; `damaged`: what helps if the database is."""
     try:
         yield
     except ConnectionError:
@@ -36,7 +37,7 @@ def translated_disk_errors(folder: Path, record: Path) -> Iterator[None]:
     except OSError as error:
         raise disk_error(error, folder) from error
     except sqlite3.Error as error:
-        raise _of_database(error, record) from error
+        raise _of_database(error, record, damaged) from error
 
 
 def disk_error(error: OSError, folder: Path) -> DiskError:
@@ -48,7 +49,7 @@ def disk_error(error: OSError, folder: Path) -> DiskError:
     return DiskError(f"{terminal_safe(what)}: {terminal_safe(at)}; {remedy}, then try again ({_KEPT})")
 
 
-def _of_database(error: sqlite3.Error, record: Path) -> DiskError:
+def _of_database(error: sqlite3.Error, record: Path, damaged: str) -> DiskError:
     code = getattr(error, "sqlite_errorcode", None) or 0
     primary = code & 0xFF
     if primary == sqlite3.SQLITE_FULL:
@@ -56,7 +57,7 @@ def _of_database(error: sqlite3.Error, record: Path) -> DiskError:
     elif primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         remedy = "end the program that holds it, then try again"
     elif primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        remedy = "move this record away, then run: svc pull --merge"
+        return DiskError(f"{terminal_safe(str(error))}: {record}; {damaged}")
     else:
         remedy = "make it readable and writable, then try again"
     return DiskError(f"{terminal_safe(str(error))}: {record}; {remedy} ({_KEPT})")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,22 +47,18 @@ def edit(
     content = None if file is None else checked_content(content_of(file, as_json))
     with explained_missing(id):
         old = place.get(id)
-        if old.archived:
-            raise DocumentArchived(
-                f"the document {old.title} is archived; to change it, run: svc doc unarchive {old.id}"
-            )
+    if old.archived:
+        raise DocumentArchived(
+            f"the document {old.title} is archived; to change it, run: svc doc unarchive {old.id}"
+        )
+    with ExitStack() as stack:
         if file is None and title is not None:
             content = old.content
-        draft = None
-        if file is None and title is None:
-            draft, content = _typed(ctx, old)
+        elif file is None:
+            content = _typed(ctx, stack.enter_context(_draft(ctx, old)), is_json(old.content))
         body = checked(DocumentPut(content=content, title=title, base=old.frontier))
-        try:
+        with explained_missing(id):
             document = place.put(id, body)
-        except SvcError as error:
-            raise _with_draft(error, draft) from None
-    if draft is not None:
-        shutil.rmtree(draft.parent, ignore_errors=True)
     if document.frontier == old.frontier:
         ctx.out.done(f"{document.title} did not change", document, COLUMNS, Document, value=document.id)
         return
@@ -73,38 +70,47 @@ def _others_wrote(old: Document, new: Document) -> bool:
     return int(new.frontier) > int(old.frontier) + 1
 
 
-def _typed(ctx: Ctx, old: Document) -> tuple[Path, Any]:
-    """(the file that the user edited, its content). Raises UsageError without an editor, ClientError if it
-    fails or leaves what is no content; the file then stays."""
-    file = _edited(written(old.content), is_json(old.content), ctx.obj.environment)
-    try:
-        raw = file.read_bytes()
-        if len(raw) > JSON_BODY:
-            raise UsageError(f"the content has at most {JSON_BODY} bytes")
-        return file, checked_content(parsed(raw.decode("utf-8"), is_json(old.content)))
-    except UnicodeDecodeError:
-        raise _with_draft(UsageError("this is not UTF-8 text"), file) from None
-    except SvcError as error:
-        raise _with_draft(error, file) from None
-
-
-def _edited(text: str, json: bool, environment: Mapping[str, str]) -> Path:
-    """The file in which the user edited the text, in a folder of its own."""
-    command = editor(environment, "say the content with --file")
+@contextmanager
+def _draft(ctx: Ctx, old: Document) -> Iterator[Path]:
+    """A context with a file of the content, for the editor. It is removed at the end; if an error ends the
+    context, what the user wrote stays, and the error says where."""
+    text = written(old.content)
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
-    file = folder / ("DOCUMENT.json" if json else "DOCUMENT.md")
+    draft = folder / ("DOCUMENT.json" if is_json(old.content) else "DOCUMENT.md")
+    stays = False
     try:
-        file.write_text(text, "utf-8")
-        run(command, file, "nothing was changed; use --file")
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        draft.write_text(text, "utf-8")
+        yield draft
+    except BaseException as error:
+        stays = _has_other(draft, text)
+        where = f"what you wrote is in {draft}"
+        if stays and isinstance(error, SvcError):
+            error.detail = f"{error.detail}; {where}"
+        elif stays:
+            ctx.out.note(where)
         raise
-    return file
+    finally:
+        if not stays:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
-def _with_draft(error: SvcError, file: Path | None) -> SvcError:
-    """The error, which also says where the edited file is."""
-    if file is None:
-        return error
-    error.detail = f"{error.detail}; what you wrote is in {file}"
-    return error
+def _has_other(file: Path, text: str) -> bool:
+    """Whether a file holds anything but this text."""
+    try:
+        return file.read_bytes() not in (b"", text.encode())
+    except OSError:
+        return False
+
+
+def _typed(ctx: Ctx, draft: Path, json: bool) -> Any:
+    """The content as the user has edited it. Raises UsageError without an editor and for what is no content,
+    ClientError if the editor fails."""
+    command = editor(ctx.obj.environment, "say the content with --file")
+    run(command, draft, "the document did not change; use --file")
+    raw = draft.read_bytes()
+    if len(raw) > JSON_BODY:
+        raise UsageError(f"the content has at most {JSON_BODY} bytes")
+    try:
+        return checked_content(parsed(raw.decode("utf-8"), json))
+    except UnicodeDecodeError:
+        raise UsageError("this is not UTF-8 text") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from localstore.core.errors import NotFound
@@ -17,9 +17,12 @@ from localstore.core.model.document import (
     DocumentSummary,
     DocumentUpdate,
 )
+from localstore.disk_errors import translated_disk_errors
 from localstore.documents import FILE, LocalDocuments, is_local
 from localstore.home import Home
 from svc.api import Api
+
+DAMAGED = "put back a copy of it, or move it away to begin anew"
 
 
 class Documents(Protocol):
@@ -66,31 +69,43 @@ class OnServer:
 
 
 class OnDevice:
-    """The documents of this device, which are never sent."""
+    """The documents of this device, which are never sent. Methods raise DiskError too."""
 
     def __init__(self, home: Home) -> None:
-        self._kept = LocalDocuments(home.root / FILE)
+        self._file = home.root / FILE
+        with self._disk():
+            self._kept = LocalDocuments(self._file)
+
+    def _disk(self) -> AbstractContextManager[None]:
+        return translated_disk_errors(self._file.parent, self._file, DAMAGED)
 
     def items(self, archived: bool | None, limit: int) -> Iterable[DocumentSummary]:
-        return self._kept.items(archived)[:limit]
+        with self._disk():
+            return self._kept.items(archived)[:limit]
 
     def create(self, body: DocumentCreate) -> Document:
-        return self._kept.create(body)
+        with self._disk():
+            return self._kept.create(body)
 
     def get(self, document_id: str) -> Document:
-        return self._kept.get(document_id)
+        with self._disk():
+            return self._kept.get(document_id)
 
     def put(self, document_id: str, body: DocumentPut) -> Document:
-        return self._kept.put(document_id, body)
+        with self._disk():
+            return self._kept.put(document_id, body)
 
     def archive(self, document_id: str, archived: bool) -> Document:
-        return self._kept.archive(document_id, archived)
+        with self._disk():
+            return self._kept.archive(document_id, archived)
 
     def delete(self, document_id: str) -> None:
-        self._kept.delete(document_id)
+        with self._disk():
+            self._kept.delete(document_id)
 
     def history(self, document_id: str, limit: int) -> Iterable[DocumentUpdate]:
-        return self._kept.history(document_id)[:limit]
+        with self._disk():
+            return self._kept.history(document_id)[:limit]
 
 
 def place_of(document_id: str, home: Home, api: Callable[[], Api]) -> Documents:
