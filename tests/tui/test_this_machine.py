@@ -15,7 +15,7 @@ import pytest
 from localstore.models.names import parse
 from localstore.models.store import Models
 from scripts.bench.tui import Terminal
-from svc.flows.apps.place import Apps
+from svc.flows.apps.place import App, Apps
 from svc.flows.apps.state import state_of
 from svc.flows.llm.talk import Server, probe
 from tests.llm import tiny
@@ -219,6 +219,45 @@ async def test_an_app_says_what_it_lacks_and_why_it_fails(cache: Path, alice: Sv
         await press(pilot, "G")
         assert "bob/pictures" in await press(pilot, "p")
         await press(pilot, "escape")
+
+
+async def test_a_file_that_cannot_be_named_is_said(cache: Path, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "M")
+        await sees(pilot, "tiny")
+        await press(pilot, "p", *"~nobody-of-this-name/model.gguf", "enter")
+        await sees(pilot, "is no path of a file")
+        await press(pilot, "p", *("a" * 300), "enter")
+        await sees(pilot, "'aaaaaaaa")  # is not the name of a model
+
+
+async def test_a_key_concerns_the_app_of_its_row_alone(cache: Path, alice: Svc, open_app: Open) -> None:
+    """The app of a row was removed by another process, and its name now means another app."""
+    folder = app_folder("notes")
+    apps = Apps(Path(os.environ["SVC_HOME"]))
+    apps.record(App(id="notes", folder=str(folder)))
+    other = App(id="bob/notes", folder=str(folder), installed=True)
+    try:
+        async with open_app().run_test(size=(100, 30)) as pilot:
+            await settle(pilot)
+            await press(pilot, "M")
+            await sees(pilot, "notes")
+            await press(pilot, "G", "a")
+            await sees(pilot, "It would run")
+            await press(pilot, "y")
+            await sees(pilot, "running just now")
+            await press(pilot, "G")
+            assert "stop notes?" in await press(pilot, "x")
+            alice("app", "uninstall", "notes", "--yes")
+            apps.record(other)
+            assert alice("app", "launch", "bob/notes", "--yes", "--detach").code == 0
+            await press(pilot, "y")
+            await sees(pilot, "notes is not on this machine any more")
+            assert state_of(apps, other).state == "running"
+    finally:
+        alice("app", "stop", "bob/notes")
+        alice("app", "stop", "notes")
 
 
 async def test_over_ssh_there_is_no_machine(alice: Svc, open_app: Open) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -15,7 +14,7 @@ from localstore.models.store import Installed, Models
 from svc.cmd.frame.context import Ctx
 from svc.console import Column, answers
 from svc.console.table import size
-from svc.flows.models.local import HOW, is_file, name_of, pull_file
+from svc.flows.models.local import HOW, file_at, is_file, name_of, pull_file
 
 
 class Model(msgspec.Struct, kw_only=True):
@@ -103,9 +102,9 @@ def pull(
     if not is_file(file):
         _pull_name(ctx, file, name, projector)
         return
-    path = _path(ctx, file)
+    path = file_at(ctx.obj.folder, file)
     name_of(path, name)
-    eye = _path(ctx, projector) if projector else None
+    eye = file_at(ctx.obj.folder, projector) if projector else None
     pulled = pull_file(models_of(ctx), path, name, eye, ctx.out.meter)
     model = _model(pulled.installed)
     how = HOW[model.how] if pulled.new else f"was here already ({model.how})"
@@ -146,10 +145,6 @@ def copy(
     source, target, models = parse(model), parse(name), models_of(ctx)
     copied = _model(models.put(target, models.find(source).record))
     ctx.out.done(f"{copied.name} is {source.short} now", copied, COLUMNS, Model, value=copied.name)
-
-
-def _path(ctx: Ctx, typed: str) -> Path:
-    return (ctx.obj.folder / Path(typed).expanduser()).absolute()
 
 
 @answers(COLUMNS, Model)

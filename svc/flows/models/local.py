@@ -127,4 +127,18 @@ def name_of(file: Path, name: str | None) -> ModelName:
 
 def is_file(typed: str) -> bool:
     """Whether the typed word names a file, not a model."""
-    return typed.startswith((".", "/", "~")) or typed.lower().endswith(".gguf") or Path(typed).is_file()
+    if typed.startswith((".", "/", "~")) or typed.lower().endswith(".gguf"):
+        return True
+    try:
+        return Path(typed).is_file()
+    except (OSError, ValueError):  # a name too long, NUL
+        return False
+
+
+def file_at(base: Path, typed: str) -> Path:
+    """The path of the file that is typed, from the folder `base` on. Raises UsageError."""
+    try:
+        return (base / Path(typed).expanduser()).absolute()
+    except RuntimeError:
+        user = terminal_safe(Path(typed).parts[0][:80])
+        raise UsageError(f"{user} is no path of a file: there is no such user") from None

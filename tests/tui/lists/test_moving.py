@@ -144,3 +144,6 @@ async def test_what_cannot_be_sent_or_written_is_named(
         await press(pilot, "u")
         await pilot.press(*(["backspace"] * 20), *"'open", "enter")
         await sees(pilot, "the paths cannot be read")
+        await press(pilot, "u")
+        await pilot.press(*(["backspace"] * 20), *"~nobody-of-this-name/x", "enter")
+        await sees(pilot, "Could not determine home directory")

@@ -120,7 +120,7 @@ class Moving(Base):
         base = self.svc.place.folder or Path.cwd()
         try:
             paths = [str(base / Path(word).expanduser()) for word in shlex.split(typed)]
-        except ValueError as error:
+        except (ValueError, RuntimeError) as error:  # the latter: ~ of a user that is not there
             self.say(f"the paths cannot be read: {error}", "warn")
             return
         if not paths:

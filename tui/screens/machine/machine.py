@@ -12,7 +12,8 @@ from textual.app import ComposeResult
 
 from localstore.core.errors import SvcError, UsageError
 from localstore.models.names import parse
-from svc.flows.models.local import is_file
+from svc.flows.apps.place import App
+from svc.flows.models.local import file_at, is_file
 from tui.actions import Action
 from tui.client import sentence
 from tui.machine import Machine
@@ -226,8 +227,7 @@ class MachineScreen(Base):
         """End a pull, remove a model, or stop an app, after asking."""
         pull, row, name = self._pull, self._app_row, self._under_cursor("model")
         if pull is not None and pull.failure:
-            work.forget(self._machine, pull)
-            self._look()
+            self._run(lambda: work.forget(self._machine, pull))
         elif pull is not None:
             who = f" (process {pull.pid})" if pull.pid else ""
             question = f"end the pull of {pull.name}{who}? what came is kept;"
@@ -236,8 +236,8 @@ class MachineScreen(Base):
             question = f"remove {name} from this machine?"
             self.confirm(question, lambda: self._carry_out(["llm", "rm", name, "--yes"], f"removing {name}"))
         elif row is not None and row.state.state in RUNNING:
-            stop = ["app", "stop", row.state.id]
-            self.confirm(f"stop {row.state.id}?", lambda: self._carry_out(stop, f"stopping {stop[-1]}"))
+            id = row.state.id
+            self.confirm(f"stop {id}?", lambda: self._run(lambda: work.stop(self._machine, id)))
         elif row is not None:
             self.say(f"{row.state.id} does not run", "dim")
         else:
@@ -256,11 +256,11 @@ class MachineScreen(Base):
         typed = typed.strip()
         if not typed:
             return
-        if is_file(typed):
-            file = (self._folder / Path(typed).expanduser()).absolute()
-            self._carry_out(["llm", "pull", str(file)], f"taking in {file.name}")
-            return
         try:
+            if is_file(typed):
+                file = file_at(self._folder, typed)
+                self._carry_out(["llm", "pull", str(file)], f"taking in {file.name}")
+                return
             name = parse(typed)
         except UsageError as error:
             self.say(error.detail, "warn")
@@ -289,19 +289,23 @@ class MachineScreen(Base):
         """Launch the app under the cursor, or one that is typed."""
         name = self._under_cursor("app")
         if name:
-            self._launch(name)
+            self._launch(lambda: work.recorded(self._machine, name))
         else:
-            self.ask("folder of an app, or its name", self._launch)
+            self.ask("folder of an app, or its name", self._app_typed)
 
-    def _launch(self, typed: str) -> None:
-        """Launch an app. What it runs is shown first, unless the user has allowed it before."""
-        if not typed.strip():
-            return
-        app, folder = self.svc, self._folder
+    def _app_typed(self, typed: str) -> None:
+        folder = self._folder
+        if typed.strip():
+            self._launch(lambda: work.find(self._machine, typed.strip(), folder))
+
+    def _launch(self, find: Callable[[], App]) -> None:
+        """Launch the app that `find` returns. What it runs is shown first, unless the user has allowed it
+        before."""
+        app = self.svc
 
         def prepare() -> None:
             try:
-                offer = work.prepare(self._machine, typed.strip(), folder)
+                offer = work.prepare(self._machine, find())
             except (OSError, SvcError) as error:
                 words = sentence(error)
                 app.later(lambda: self._failed(words))

@@ -12,7 +12,7 @@ from localstore.core.errors import ClientError
 from localstore.core.launch import Launch
 from localstore.core.paths import terminal_safe
 from localstore.folder.lock import end_holder
-from localstore.models.errors import AppFailed
+from localstore.models.errors import AppFailed, AppMissing
 from localstore.models.names import ModelName, parse
 from localstore.models.place import llm_home
 from localstore.models.store import Models
@@ -61,16 +61,34 @@ def cancel(machine: Machine, going: Pull) -> str:
     return f"ended the pull of {going.name}; p goes on where it was"
 
 
-def forget(machine: Machine, failed: Pull) -> None:
+def forget(machine: Machine, failed: Pull) -> str:
     """Show a pull that failed no longer."""
     background.forget(machine.root, parse(failed.name))
+    return f"forgot the pull of {failed.name}"
 
 
-def prepare(machine: Machine, typed: str, base: Path) -> Offer:
-    """Look at an app before it is launched. Raises AppMissing, UsageError, and what is wrong with its
-    manifest."""
+def find(machine: Machine, typed: str, base: Path) -> App:
+    """The app with this name, or in this folder. Raises AppMissing, UsageError."""
+    return Apps(machine.root).find(typed, base)
+
+
+def recorded(machine: Machine, id: str) -> App:
+    """The app with just this id, which a row had. Raises AppMissing."""
+    for app in Apps(machine.root).all():
+        if app.id == id:
+            return app
+    raise AppMissing(f"{id} is not on this machine any more")
+
+
+def stop(machine: Machine, id: str) -> str:
+    """Stop the app with just this id. Raises AppMissing, AppFailed."""
+    before = control.stop(Apps(machine.root), recorded(machine, id))
+    return f"Stopped {id}" if before is not None else f"{id} does not run"
+
+
+def prepare(machine: Machine, app: App) -> Offer:
+    """Look at an app before it is launched. Raises what is wrong with its manifest."""
     apps = Apps(machine.root)
-    app = apps.find(typed, base)
     manifest = manifest_of(app)
     launch_now = launch_of(app, manifest)
     needs_of(manifest)
