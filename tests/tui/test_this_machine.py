@@ -204,6 +204,25 @@ async def test_what_an_app_would_run_is_shown_before_its_first_launch(
         alice("app", "stop", "notes")
 
 
+async def test_nothing_is_allowed_that_was_not_on_the_screen(cache: Path, alice: Svc, open_app: Open) -> None:
+    app_folder("long", "true", "x" * 3000, "the last word")
+    apps = Apps(Path(os.environ["SVC_HOME"]))
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "M")
+        await sees(pilot, "no apps here")
+        await press(pilot, "a", *"./long", "enter")
+        screen = await sees(pilot, "It would run", "more rows: y shows them, n")
+        assert "the last word" not in screen
+        await press(pilot, "y")
+        assert not apps.all()
+        await press(pilot, "y")
+        await sees(pilot, "the last word", "launch long? y or n")
+        assert not apps.all()
+        await press(pilot, "y")
+        await sees(pilot, "long has ended")
+
+
 async def test_an_app_says_what_it_lacks_and_why_it_fails(cache: Path, alice: Svc, open_app: Open) -> None:
     app_folder("draw", models=["bob/pictures"])
     folder = app_folder("broken", "true")

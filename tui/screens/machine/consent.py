@@ -13,7 +13,8 @@ from tui.widgets.lines import Item, Lines
 
 
 class Consent(Over):
-    """Shows what an app would run; calls `launch` if the user presses y."""
+    """Shows what an app would run; calls `launch` if the user presses y at its end. Before, y shows more, so
+    that nothing is allowed that was never on the screen."""
 
     def __init__(self, offer: Offer, launch: Callable[[], None]) -> None:
         super().__init__()
@@ -45,11 +46,23 @@ class Consent(Over):
             rows.append(Item(len(rows), (("", "text"),)))
         self.query_one("#consent", Lines).show(rows)
 
+    @property
+    def _left(self) -> int:
+        """How many rows are below the screen."""
+        lines = self.query_one("#consent", Lines)
+        return max(0, len(lines.rows) - lines.top - lines.fits)
+
     def _ask(self) -> None:
         lines = self.query_one("#consent", Lines)
-        self.ask(f"launch {self._offer.app.id}? y or n", self._answer, filtered=lines, one_key=True)
+        keys = f"{self._left} more rows: y shows them, n" if self._left else "y or n"
+        self.ask(f"launch {self._offer.app.id}? {keys}", self._answer, filtered=lines, one_key=True)
 
     def _answer(self, typed: str) -> None:
+        if typed.strip().lower() == "y" and self._left:
+            lines = self.query_one("#consent", Lines)
+            lines.scroll_rows(max(1, lines.fits))
+            self._ask()
+            return
         below = self.below
         self.app.pop_screen()
         if typed.strip().lower() == "y":
