@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,13 +10,15 @@ from pathlib import Path
 from localstore.core.errors import UsageError
 from localstore.core.model.repo import Repo
 from localstore.core.paths import terminal_safe
-from localstore.errors import DiskError
+from localstore.errors import DiskError, FolderNotEmpty
 from svc.flows.apps.place import App, Apps, launch_of, manifest_of
 from svc.flows.place.folder import copy_for_pulling
 from svc.flows.place.target import clone_into
 from svc.flows.place.where import Where
 from svc.flows.pull import Pulled
 from svc.flows.pull import pull as pull_copy
+
+_REMOVED = ".removed-"
 
 
 def install(where: Where, apps: Apps, repo: Repo) -> tuple[App, bool]:
@@ -27,7 +30,12 @@ def install(where: Where, apps: Apps, repo: Repo) -> tuple[App, bool]:
             _require_same_server(known_app, where.server)
             return known_app, False
     apps.folder(app.id).mkdir(parents=True, exist_ok=True, mode=0o700)
-    clone_into(where, repo, repo.default_branch, apps.files(app.id))
+    try:
+        clone_into(where, repo, repo.default_branch, apps.files(app.id))
+    except FolderNotEmpty:  # left by an installation that was killed before the app was recorded
+        uninstall(apps, app)
+        apps.folder(app.id).mkdir(parents=True, exist_ok=True, mode=0o700)
+        clone_into(where, repo, repo.default_branch, apps.files(app.id))
     try:
         launch_of(app, manifest_of(app))
     except BaseException:
@@ -56,9 +64,14 @@ def update(environment: Mapping[str, str], app: App, where: Where) -> Pulled:
 
 
 def uninstall(apps: Apps, app: App) -> None:
-    """Remove what svc has of an app: its folder too, if it was installed. Raises DiskError."""
+    """Remove what svc has of an app: its folder too, if it was installed. If this is cut, the app is there
+    whole or not at all, and the next one removes what is left. Raises DiskError."""
+    for left in apps.root.glob(f"{_REMOVED}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    removed = apps.root / f"{_REMOVED}{secrets.token_hex(8)}"
     try:
-        shutil.rmtree(apps.folder(app.id))
+        apps.folder(app.id).rename(removed)
+        shutil.rmtree(removed)
     except FileNotFoundError:
         return
     except OSError as error:

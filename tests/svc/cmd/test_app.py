@@ -490,3 +490,26 @@ def test_an_app_is_installed_launched_updated_and_uninstalled(alice: Svc, tmp_pa
     assert alice("app", "uninstall", full, "--yes").code == 0
     assert not Path(row["folder"]).exists()
     assert Path("tool/run").exists()
+
+
+def test_an_app_whose_removal_was_cut_is_installed_whole(alice: Svc) -> None:
+    full = f"{os.environ['TEST_HANDLE']}/cut"
+    assert alice("repo", "create", "cut", "--kind", "app").code == 0
+    assert alice("repo", "clone", full, "cut").code == 0
+    Path("cut/.svc.yaml").write_text("kind: app\nlaunch: {command: [./run]}\n")
+    Path("cut/run").write_text("#!/bin/sh\nexit 5\n")
+    with contextlib.chdir("cut"):
+        assert alice("push", "-m", "First").code == 0
+    assert alice("app", "install", full).code == 0
+    (row,) = json.loads(alice("app", "list", "--json", "folder").out)
+    files = Path(row["folder"])
+    assert alice("app", "uninstall", full, "--yes").code == 0
+    assert alice("app", "install", full).code == 0
+    assert (files / "run").exists()
+    (files / "run").unlink()  # as what was killed leaves it
+    (files.parent / "app.json").unlink()
+    again = alice("app", "install", full)
+    assert again.code == 0, again.err
+    assert (files / "run").read_text() == "#!/bin/sh\nexit 5\n"
+    assert alice("app", "uninstall", full, "--yes").code == 0
+    assert not list(files.parent.parent.iterdir())
