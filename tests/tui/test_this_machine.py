@@ -203,6 +203,8 @@ async def test_what_an_app_would_run_is_shown_before_its_first_launch(
             await press(pilot, "enter")
             await sees(pilot, "svc app logs notes", "up")
             await press(pilot, "escape")
+            assert "svc app launch notes" in await press(pilot, "?")
+            await press(pilot, "escape")
             assert "stop notes?" in await press(pilot, "x")
             await press(pilot, "y")
             await sees(pilot, "Stopped notes", "stopped")
