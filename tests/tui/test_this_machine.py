@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from localstore.core.errors import ClientError
+from localstore.home import Home
 from localstore.models.names import parse
 from localstore.models.store import Models
 from scripts.bench.tui import Terminal
@@ -25,6 +28,9 @@ from tests.svc.conftest import ROOT, Svc, clean_environment
 from tests.tui.conftest import shown
 from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
+from tui.machine import Machine
+from tui.screens.machine import work
+from tui.screens.machine.reading import Pull
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
@@ -110,6 +116,17 @@ async def test_a_pull_of_another_process_is_seen_moving_and_ended(cache: Path, o
             assert "90 %" not in await settle(pilot)
 
 
+def test_nobody_is_told_to_end_process_0(svc: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pull that began on a full disk holds its lock without its number."""
+    monkeypatch.setattr(work, "END_SECONDS", 0.0)
+    lock = tmp_path / "b3-00.lock"
+    with lock.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(ClientError) as caught:
+            work.cancel(Machine(Home(tmp_path / "home")), Pull("bob/big:q4", lock=lock))
+    assert "kill -9" not in caught.value.detail and "not known" in caught.value.detail
+
+
 async def test_a_model_is_pulled_removed_and_what_fails_is_said(
     project: str, cache: Path, alice: Svc, open_app: Open
 ) -> None:
@@ -185,6 +202,8 @@ async def test_what_an_app_would_run_is_shown_before_its_first_launch(
             assert "has no page" in await press(pilot, "o")
             await press(pilot, "enter")
             await sees(pilot, "svc app logs notes", "up")
+            await press(pilot, "escape")
+            assert "svc app launch notes" in await press(pilot, "?")
             await press(pilot, "escape")
             assert "stop notes?" in await press(pilot, "x")
             await press(pilot, "y")

@@ -66,8 +66,8 @@ def update(environment: Mapping[str, str], app: App, where: Where) -> Pulled:
 def uninstall(apps: Apps, app: App) -> None:
     """Remove what svc has of an app: its folder too, if it was installed. If this is cut, the app is there
     whole or not at all, and the next one removes what is left. Raises DiskError."""
-    for left in apps.root.glob(f"{_REMOVED}*"):
-        shutil.rmtree(left, ignore_errors=True)
+    for remains in apps.root.glob(f"{_REMOVED}*"):
+        shutil.rmtree(remains, ignore_errors=True)
     removed = apps.root / f"{_REMOVED}{secrets.token_hex(8)}"
     try:
         apps.folder(app.id).rename(removed)

@@ -104,9 +104,8 @@ async def test_a_proposal_is_read_changed_and_merged(proposal: str, alice: Svc, 
         assert "its own seals are then on no branch" in await press(pilot, "j", "enter")
         text = await press(pilot, "n")
         assert "nothing was done" in text and "○ open" in text
-        await press(pilot, "M", "d", "j", "enter")
-        text = await press(pilot, "y")
-        assert "Merged #1" in text, text
+        await press(pilot, "enter", "y")
+        await sees(pilot, "Merged #1")
         assert "● merged" in await press(pilot, "escape")
         await press(pilot, "escape")
         assert "no open proposals" in await settle(pilot)

@@ -154,8 +154,8 @@ class MachineScreen(Base):
         return str(key[1]) if isinstance(key, tuple) and key[0] == kind else ""
 
     def facts(self) -> dict[str, str]:
-        model = self._under_cursor("model")
-        return {"model": model} if model else {}
+        named = {kind: self._under_cursor(kind) for kind in ("model", "app")}
+        return {kind: name for kind, name in named.items() if name}
 
     @property
     def _pull(self) -> Pull | None:

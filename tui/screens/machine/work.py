@@ -57,7 +57,9 @@ def cancel(machine: Machine, going: Pull) -> str:
     else:
         ended = end_holder(going.lock, signal.SIGTERM, END_SECONDS)
     if not ended:
-        raise ClientError(f"the pull of {going.name} does not end; end it: kill -9 {going.pid}")
+        # 0 is every process of the terminal's group; one has no number if it began on a full disk.
+        how = f"kill -9 {going.pid}" if going.pid else "its number is not known"
+        raise ClientError(f"the pull of {going.name} does not end; end its process: {how}")
     return f"ended the pull of {going.name}; p goes on where it was"
 
 
