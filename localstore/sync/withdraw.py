@@ -1,10 +1,11 @@
 """Withdraws updates in flight whose change is no longer in the folder.
 
 An update stays in flight until it is answered: after a push that was killed, and while the relay is
-unreachable. What the relay refused was answered, and is dropped (`drop_refused`). Its file may be restored or edited before the next command runs, and the old change must not
-be published then. Its answer may be lost, so nobody here knows whether the relay has it. Therefore its number
-is used for another update, which changes nothing. The relay answers a number once: its answer shows that the
-first update had arrived, or makes sure that it can never be accepted."""
+unreachable. What the relay refused was answered, and is dropped (`drop_refused`). Its file may be restored or
+edited before the next command runs, and the old change must not be published then. Its answer may be lost, so
+nobody here knows whether the relay has it. Therefore its number is used for another update, which changes
+nothing. The relay answers a number once: its answer shows that the first update had arrived, or makes sure
+that it can never be accepted."""
 
 from __future__ import annotations
 
