@@ -37,10 +37,10 @@ def explained(kind: Any) -> Any:
                 return convert(value, param, ctx)
             except typer.BadParameter:
                 pass
-        wanted = _choice(kind) if number is None else f"{number}{_range(kind)}"
+        fitting = _choice(kind) if number is None else f"{number}{_range(kind)}"
         digits = ", in the digits 0 to 9" if foreign else ""
         raise UnfitValue(
-            f"{_spelled_as_typed(param, ctx)} wants {wanted}{digits}, not {terminal_safe(str(value)[:60])!r}",
+            f"{_spelled_as_typed(param, ctx)} wants {fitting}{digits}, not {terminal_safe(str(value)[:60])!r}",
             ctx,
         )
 
