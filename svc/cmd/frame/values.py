@@ -39,10 +39,8 @@ def explained(kind: Any) -> Any:
                 pass
         fitting = _choice(kind) if number is None else f"{number}{_range(kind)}"
         digits = ", in the digits 0 to 9" if foreign else ""
-        raise UnfitValue(
-            f"{_spelled_as_typed(param, ctx)} wants {fitting}{digits}, not {terminal_safe(str(value)[:60])!r}",
-            ctx,
-        )
+        label = terminal_safe(str(value)[:60])
+        raise UnfitValue(f"{_spelled_as_typed(param, ctx)} wants {fitting}{digits}, not {label!r}", ctx)
 
     own.convert = convert_or_explain
     return own
