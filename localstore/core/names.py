@@ -90,12 +90,13 @@ def turn(text: str) -> str:
 
 def parse_repo(text: str) -> RepoAddress:
     """The address `[HOST/]OWNER/NAME`, `svc://OWNER/NAME` or `https://HOST/OWNER/NAME[.git]`, as git has it.
-    Reserved words are accepted, because old addresses must resolve."""
+    Without https:// a host has a dot or a port, or is localhost: `a/b/c` names no server. Reserved words are
+    accepted, because old addresses must resolve."""
     if web := _WEB.match(text):
-        at = parse_repo(_GIT.sub("", text[web.end() :].removesuffix("/")))
-        if at.host is None:
+        parts = _GIT.sub("", text[web.end() :].removesuffix("/")).split("/")
+        if len(parts) != 3:
             raise Invalid(f"'{terminal_safe(text[:200])}' is not a repository; write https://HOST/OWNER/NAME")
-        return at._replace(host=f"{web[0].lower()}{at.host}")
+        return _address(f"{web[0].lower()}{_host(parts[0])}", *parts[1:])
     parts = text.removeprefix(SCHEME).split("/")
     if len(parts) not in ((2,) if text.startswith(SCHEME) else (2, 3)):
         raise Invalid(
@@ -103,9 +104,16 @@ def parse_repo(text: str) -> RepoAddress:
             f"write [HOST/]OWNER/NAME, {SCHEME}OWNER/NAME or https://HOST/OWNER/NAME"
         )
     *host, owner, name = parts
-    return RepoAddress(
-        _host(host[0]) if host else None, _name(owner, "an owner"), _name(name, "a repository name")
-    )
+    if host and host[0].lower() != "localhost" and not any(mark in host[0] for mark in ".:"):
+        raise Invalid(
+            f"'{terminal_safe(text[:200])}' is not a repository; write OWNER/NAME, or HOST/OWNER/NAME with a "
+            "host that has a dot or a port, as node.example"
+        )
+    return _address(_host(host[0]) if host else None, owner, name)
+
+
+def _address(host: str | None, owner: str, name: str) -> RepoAddress:
+    return RepoAddress(host, _name(owner, "an owner"), _name(name, "a repository name"))
 
 
 def _name(text: str, what: str) -> str:

@@ -1,14 +1,15 @@
 """Withdraws updates in flight whose change is no longer in the folder.
 
-An update stays in flight until it is answered: after a push that was killed or refused, and while the relay
-is unreachable. Its file may be restored or edited before the next command runs, and the old change must not
-be published then. Its answer may be lost, so nobody here knows whether the relay has it. Therefore its number
-is used for another update, which changes nothing. The relay answers a number once: its answer shows that the
-first update had arrived, or makes sure that it can never be accepted."""
+An update stays in flight until it is answered: after a push that was killed, and while the relay is
+unreachable. What the relay refused was answered, and is dropped (`drop_refused`). Its file may be restored or
+edited before the next command runs, and the old change must not be published then. Its answer may be lost, so
+nobody here knows whether the relay has it. Therefore its number is used for another update, which changes
+nothing. The relay answers a number once: its answer shows that the first update had arrived, or makes sure
+that it can never be accepted."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -49,6 +50,18 @@ def withdraw(copy: WorkingCopy) -> Withdrawn:
     for start in range(0, len(leaving), limits.UPDATES_PER_BATCH):
         _withdraw(copy, leaving[start : start + limits.UPDATES_PER_BATCH], done)
     return done
+
+
+def drop_refused(copy: WorkingCopy, earlier: Collection[int]) -> None:
+    """Drop the updates in flight that are not `earlier`, after the relay refused the whole request that they
+    were in, or before they were sent. It knows nothing of them; their changes stay on the disk, as edits."""
+    flights = [msgspec.json.decode(body, type=LiveUpdate) for _, body in copy.db.flights()]
+    leaving = [update for update in flights if update.n not in earlier]
+    settle(copy, [update.path for update in leaving if not _is_settled(copy, update.path)])
+    with copy.db.step():
+        copy.db.drop_flights(update.n for update in leaving)
+        for update in leaving:
+            _undo(copy, update.path)
 
 
 def forget_flights(copy: WorkingCopy) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -11,7 +14,10 @@ from localstore.core.model.history import ChangedFile
 from svc.cmd.frame import changes
 from svc.cmd.frame.context import Ctx
 from svc.console import Column, answers
+from svc.console.table import size
 from svc.flows.history.compare import Span, compare_folder, compare_refs, span_of
+from svc.flows.merge.resolve import unresolved_copies
+from svc.flows.place.folder import copy_for_reading
 
 COLUMNS = (
     Column("path"),
@@ -79,4 +85,23 @@ def diff(
     elif stat:
         ctx.out.text(changes.stat(files, ctx.out.width), diff=True)
     else:
-        ctx.out.text(changes.patches(files), diff=True)
+        copies = {} if head or span is not None else _copies(ctx, files, typed)
+        ctx.out.text(changes.patches(files, copies), diff=True)
+
+
+def _copies(ctx: Ctx, files: Sequence[ChangedFile], typed: Sequence[str]) -> dict[str, str]:
+    """Path of a file that an unresolved conflict kept → the line that stands for its text, which repeats most
+    of another file. Copies that the user named themselves are left out."""
+    with copy_for_reading(ctx.obj) as copy:
+        copies = unresolved_copies(copy, [file.path for file in files if file.status == "added"])
+        for word in typed:
+            if (ctx.obj.folder / word).exists():
+                copies.pop(ctx.obj.path_in_repo(word), None)
+        lines = {}
+        for kept_as, path in copies.items():
+            typed_so = shlex.quote(os.path.relpath(copy.folder / kept_as, ctx.obj.folder))
+            info = copy.files.stat(kept_as)
+            bulk = f" ({size(info.st_size)})" if info is not None else ""
+            what = f"{kept_as}{bulk}, your version of {path}, which is in conflict"
+            lines[kept_as] = f"{what}; to see it: svc diff {typed_so}"
+        return lines

@@ -60,6 +60,7 @@ def pull(
     if force and merge:
         raise UsageError("--force drops your edits and --merge keeps them; use one of them")
     mode: Mode = "force" if force else "merge" if merge else "plain"
+    ctx.out.goes_on = not dry_run
     with copy_for_pulling(ctx.obj) as copy:
         done = pull_copy(copy, mode, dry_run=dry_run)
     if done.replaced:

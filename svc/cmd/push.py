@@ -144,6 +144,7 @@ class _LeftOut(ClientError):
 
 def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False, confirmed: bool = False) -> Pushed:
     """Push. `confirmed`: the user agreed to send files that git ignores for them alone."""
+    ctx.out.goes_on = not dry_run
     with copy_for_sending(ctx.obj) as copy:
         merge = open_merge(copy)
         if merge is None or (merge.whole and not unresolved(copy, merge)):  # else its refusal names the merge

@@ -22,7 +22,7 @@ from localstore.sync.owning import opened
 from localstore.sync.working_copy import WorkingCopy
 from svc.cmd.frame.context import Ctx
 from svc.console import Column, answers
-from svc.flows.editor import editor, run
+from svc.flows.editor import editor, is_named, run
 from svc.flows.merge import resolve as flow
 from svc.flows.place.folder import turn
 
@@ -79,10 +79,10 @@ def resolve(
 ) -> None:
     """Choose or write the version that a file in conflict gets
 
-    Without an option your editor opens (VISUAL, EDITOR) on one text: what could be joined is joined, and
-    where the versions stand against each other, both are there between markers. Saved without markers, it
-    becomes the file. Your copy then goes to a trash folder, which is named. To the branch this is an edit as
-    any other.
+    Without an option your editor opens (VISUAL, EDITOR; a script too, where there is no terminal) on one
+    text: what could be joined is joined, and where the versions stand against each other, both are there
+    between markers. Saved without markers, it becomes the file. Your copy then goes to a trash folder, which
+    is named. To the branch this is an edit as any other.
 
     A program gets the files BASE LOCAL REMOTE MERGED, in this order, or as $BASE, $LOCAL, $REMOTE and $MERGED
     where CMD uses them; LOCAL is your version, and what it leaves in MERGED becomes the file.
@@ -106,7 +106,7 @@ def resolve(
         if mine:
             _report(ctx, flow.resolve(copy, conflict, "mine"))
             return
-        if not tool and not ctx.out.interactive:
+        if not tool and not ctx.out.interactive and not is_named(ctx.obj.environment):
             raise UsageError(f"there is no terminal for an editor; {INSTEAD}")
         texts = flow.texts(copy, conflict)
     _by_hand(ctx, conflict, texts, tool)

@@ -44,6 +44,7 @@ class Out:
         self.draws = self.terminal and smart  # whether a table may be drawn in place
         self._pages = self.terminal and smart and sys.stdin.isatty()
         self.meter = Meter(self._stderr, live=smart and self._stderr.isatty())
+        self.goes_on = False  # whether the running command, given again, goes on where Ctrl-C stopped it
 
     @property
     def noted(self) -> bool:

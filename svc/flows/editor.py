@@ -16,15 +16,25 @@ FALLBACKS = ("vi", "nano")
 def editor(environment: Mapping[str, str], instead: str) -> list[str]:
     """The editor command: VISUAL, EDITOR, or an installed one. Raises UsageError, ending in `instead`, if
     there is none."""
-    visual = environment.get("VISUAL") if environment.get("TERM", "dumb") != "dumb" else None
-    for named in (visual, environment.get("EDITOR"), *FALLBACKS):
-        words = _words(named or "", instead)
+    for named in (*_named(environment), *FALLBACKS):
+        words = _words(named, instead)
         program = shutil.which(words[0]) if words else None
         if program is not None:
             return [program, *words[1:]]
         if words and named not in FALLBACKS:
             raise UsageError(f"there is no editor {words[0]}; set EDITOR, or {instead}")
     raise UsageError(f"there is no editor here; set EDITOR, or {instead}")
+
+
+def is_named(environment: Mapping[str, str]) -> bool:
+    """Whether the user named an editor, which then may be a program that needs no terminal, as for git."""
+    return any(_named(environment))
+
+
+def _named(environment: Mapping[str, str]) -> tuple[str, str]:
+    """The editors that the user named, "" for none; VISUAL counts only where a terminal can draw."""
+    visual = environment.get("VISUAL", "") if environment.get("TERM", "dumb") != "dumb" else ""
+    return visual, environment.get("EDITOR", "")
 
 
 def _words(named: str, instead: str) -> list[str]:

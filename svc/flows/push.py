@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 import msgspec
 
 from localstore.core.errors import Conflict
+from localstore.core.model.collaboration.protection import BranchProtected
 from localstore.core.model.ref import StaleHead
 from localstore.core.paths import terminal_safe
 from localstore.core.removals import removes_most
@@ -22,7 +23,7 @@ from localstore.sync.removals import lost_among, missing_files
 from localstore.sync.sealing import seal
 from localstore.sync.transfer.send import Sent, send
 from localstore.sync.uncarried import with_kept
-from localstore.sync.withdraw import withdraw
+from localstore.sync.withdraw import drop_refused, withdraw
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.common import ConflictCopy, begin, conflict_copies, merged_with, update_file_cap
 from svc.flows.executable import unlisted
@@ -108,7 +109,12 @@ def push(
         result.where = f"{copy.repo.repo}, branch {copy.repo.branch}"
         result.tracked, result.ignored = tracked_by_git(copy), list(ignored(copy))
         return result
-    result = _send_changes(copy, no_delete, agreed)
+    earlier = copy.db.flight_numbers()
+    try:
+        result = _send_changes(copy, no_delete, agreed)
+    except BranchProtected:
+        drop_refused(copy, earlier)  # of the earlier ones it is not known whether they arrived
+        raise
     result.tracked = newly_tracked_by_git(copy)
     try:
         sealed = seal(copy, message, merged=result.merges)

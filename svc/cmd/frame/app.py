@@ -45,7 +45,7 @@ def run(words: list[str]) -> int:
     except TyperException as error:
         return _usage(out, error)
     except (KeyboardInterrupt, Abort):
-        out.fail("interrupted")
+        out.fail("interrupted; the same command goes on where it stopped" if out.goes_on else "interrupted")
         return EXIT_INTERRUPTED
     except OSError as error:
         if debug:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from localstore.core.model.history import ChangedFile, SealSummary
 from localstore.core.paths import terminal_safe
@@ -33,8 +34,14 @@ def names(files: Sequence[ChangedFile]) -> str:
     return "".join(f"{file.path}\n" for file in files)
 
 
-def patches(files: Sequence[ChangedFile]) -> str:
-    return "".join(file.patch or _without_patch(file) for file in files)
+def patches(files: Sequence[ChangedFile], instead: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The changes of the files. `instead`: path → a line that stands for the changes of that file."""
+    return "".join(
+        f"{terminal_safe(instead[file.path])}\n"
+        if file.path in instead
+        else file.patch or _without_patch(file)
+        for file in files
+    )
 
 
 def _without_patch(file: ChangedFile) -> str:

@@ -7,7 +7,6 @@ import importlib
 import inspect
 from collections.abc import Callable
 from contextlib import nullcontext
-from copy import copy
 from difflib import get_close_matches
 from functools import partial
 from typing import Any, NoReturn
@@ -24,6 +23,7 @@ from svc.cmd.frame.json_option import is_list_of, with_fields
 from svc.cmd.frame.over_ssh import require_no_files, require_offered
 from svc.cmd.frame.queueing import catching_queued, is_queueable, offering_queue, queue_option
 from svc.cmd.frame.table import COMMANDS, GROUPS, children
+from svc.cmd.frame.values import TYPED, explained
 from svc.console import Answers, Format, answers_of
 from svc.http.remote import link
 
@@ -85,7 +85,7 @@ class Command(TyperCommand):
         settings["context_settings"] = HELP
         super().__init__(*args, **settings)
         for param in self.params:
-            param.type = _in_plain_digits(param.type)
+            param.type = explained(param.type)
         self.own_params = list(self.params)
         self.params.extend(shared_options())
 
@@ -93,6 +93,7 @@ class Command(TyperCommand):
         required = sum(param.param_type_name == "argument" and param.required for param in self.own_params)
         fields = self.answers.fields
         decide = partial(is_list_of, fields, required)
+        ctx.meta[TYPED] = tuple(args)
         return super().parse_args(ctx, with_fields(args, self.params, decide))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -217,22 +218,6 @@ def _require_format(command: str, template: str | None, own: list[Any]) -> None:
             f"--template formats the answer, such as '{{{{number}}}}'; {command} --from-template {label} "
             "begins with the template of that name"
         )
-
-
-def _in_plain_digits(kind: Any) -> Any:
-    """A type of numbers that accepts only the digits 0 to 9; Python's `int` and `float` also accept
-    underscores and digits of other scripts. Other types are returned unchanged."""
-    if kind.name.partition(" ")[0] not in ("int", "integer", "float"):  # a range of them has a second word
-        return kind
-    plain, convert = copy(kind), kind.convert
-
-    def convert_plain(value: Any, param: Any, ctx: Any) -> Any:
-        if isinstance(value, str) and not (value.isascii() and "_" not in value):
-            kind.fail(f"{terminal_safe(value[:60])} is not a number in the digits 0 to 9.", param, ctx)
-        return convert(value, param, ctx)
-
-    plain.convert = convert_plain
-    return plain
 
 
 def arguments_of(command: Command) -> list[Any]:

@@ -123,6 +123,7 @@ def _pull_name(ctx: Ctx, typed: str, name: str | None, projector: str | None) ->
         if step.digest:
             ctx.out.meter("pulling", step.completed >> 20, step.total >> 20, step.completed)
 
+    ctx.out.goes_on = True
     pulled = pull_model(ctx.obj, models_of(ctx), typed, name, tell)
     model = _model(pulled.installed)
     what = f"Pulled {model.name} ({size(model.size)})" if pulled.new else f"{model.name} is up to date"

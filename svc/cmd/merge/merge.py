@@ -98,7 +98,11 @@ def _merge(ctx: Ctx, ref: str, dry_run: bool) -> None:
     elif done.conflicts:
         first = terminal_safe(done.conflicts[0].path)
         ctx.out.note(f"to end a conflict: svc resolve {first}; to undo the merge: svc merge --abort")
-        sentence = f"Merged {source.name} but for {count(len(done.conflicts), 'conflict')}: {_files(done)}"
+        stands = "conflict is" if len(done.conflicts) == 1 else "conflicts are"
+        sentence = f"Merged {source.name}, and {len(done.conflicts)} {stands} left to resolve"
+        if done.written or done.removed:
+            changed, _, paths = _files(done).partition(": ")
+            sentence += f"; {changed} changed: {paths}"
     else:
         ctx.out.note("to seal it: svc merge --continue")
         sentence = f"Merged {source.name}: {_files(done)}"

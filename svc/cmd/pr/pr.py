@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Annotated, Any, Literal
 
 import msgspec
 import typer
 
+from localstore.core.model import auth
 from localstore.core.model.base import PageQuery
 from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration import proposal as proposals
@@ -97,7 +98,8 @@ def list_proposals(
 def status(ctx: Ctx, limit: Limit = 30) -> None:
     """List the open proposals that concern you
 
-    That of this folder's branch, those you opened, those you review or are assigned to; `why` says which.
+    That of this folder's branch, those you opened, those that wait for your review or are assigned to you;
+    `why` says which. After your verdict a proposal waits no more, until you are asked again.
 
     Examples:
     svc pr status
@@ -106,7 +108,6 @@ def status(ctx: Ctx, limit: Limit = 30) -> None:
     place = place_of(ctx)
     repo, fork = place.repo, place.fork
     about: list[tuple[str, ProposalQuery]] = [
-        ("review", ProposalQuery(reviewer="@me")),
         ("author", ProposalQuery(author="@me")),
         ("assigned", ProposalQuery(assignee="@me")),
     ]
@@ -123,12 +124,23 @@ def status(ctx: Ctx, limit: Limit = 30) -> None:
         add("branch", islice(from_branch(ctx.api, repo, branch, of=of), limit))
     elif branch != repo.default_branch:
         add("branch", ctx.api.items(proposals.LIST, ProposalQuery(head=branch), limit=limit, id=repo.id))
+    reviewing = ctx.api.items(proposals.LIST, ProposalQuery(reviewer="@me"), id=repo.id)
+    add("review", islice(_waiting_for_me(ctx, reviewing), limit))
     for why, query in about:
         add(why, ctx.api.items(proposals.LIST, query, limit=limit, id=repo.id))
     newest = [by_number[number] for number in sorted(by_number, reverse=True)][:limit]
     say_place(ctx, place)
     empty = f"no open proposal of {repo.full_name} concerns you"
     ctx.out.rows(newest, WHY, Proposal, empty=empty)
+
+
+def _waiting_for_me(ctx: Ctx, reviewing: Iterable[Proposal]) -> Iterator[Proposal]:
+    """Those whose review the caller was asked for and has not given; the server is asked who that is."""
+    me = ""
+    for proposal in reviewing:
+        me = me or ctx.api.send(auth.USER_INFO).user_id
+        if any(reviewer.who.id == me and reviewer.state == "requested" for reviewer in proposal.reviewers):
+            yield proposal
 
 
 @answers(THREAD, Proposal)

@@ -47,6 +47,7 @@ def upload(
     repo = ctx.repo
     with explained_not_found(repo, f"release {version}", LIST):
         ctx.api.send(releases.GET, id=repo.id, v=version)
+    ctx.out.goes_on = True
     sent = list(send(ctx.api, repo.id, version, files, clobber, ctx.obj.progress))
     rows = [{**_to_record(result.asset), "uploaded": result.uploaded} for result in sent]
     ctx.out.rows(rows, COLUMNS, Asset)
@@ -81,6 +82,7 @@ def download(
     if (fault := publication.fault_of(repo.id, release)) is not None:
         raise ServerMisbehaved(f"{fault}; nothing was downloaded")
     assets = chosen(release, pattern or [])
+    ctx.out.goes_on = True
     received = receive(ctx.reader, repo.id, release.version, assets, Path(folder), clobber, ctx.obj.progress)
     rows = [
         {**_to_record(result.asset), "path": str(result.path), "downloaded": result.downloaded}

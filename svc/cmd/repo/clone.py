@@ -60,6 +60,7 @@ def clone(
     shown_seal = at.head if at.kind != "branch" else None
     chosen = at.name if shown_seal is None else repo.default_branch
     target = run.below(folder or repo.name)
+    ctx.out.goes_on = True
     done = clone_into(ctx.obj, repo, chosen, Path(target), shown_seal)
     if shown_seal:
         ctx.out.note(

@@ -115,12 +115,20 @@ def test_good_ref_names(text: str) -> None:
         ("svc://alice/tool", (None, "alice", "tool")),
         ("Example.org/alice/tool", ("example.org", "alice", "tool")),
         ("localhost:8000/alice/tool", ("localhost:8000", "alice", "tool")),
+        ("localhost/alice/tool", ("localhost", "alice", "tool")),
+        ("node:8000/alice/tool", ("node:8000", "alice", "tool")),
+        ("https://node/alice/tool", ("https://node", "alice", "tool")),
         ("[::1]:8000/alice/tool", ("[::1]:8000", "alice", "tool")),
         ("apps/tool", (None, "apps", "tool")),
     ],
 )
 def test_repository_addresses(text: str, expected: tuple[str | None, str, str]) -> None:
     assert names.parse_repo(text) == expected
+
+
+def test_a_word_without_a_dot_or_a_port_is_no_host() -> None:
+    with pytest.raises(Invalid, match="write OWNER/NAME, or HOST/OWNER/NAME with a host that has a dot"):
+        names.parse_repo("a/b/c")
 
 
 @pytest.mark.parametrize(
@@ -130,6 +138,8 @@ def test_repository_addresses(text: str, expected: tuple[str | None, str, str]) 
         "alice",
         "alice/",
         "/tool",
+        "a/b/c",
+        "node/alice/tool",
         "a/b/c/d",
         "svc://alice",
         "svc://h/a/b",

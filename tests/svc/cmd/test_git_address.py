@@ -41,6 +41,14 @@ def test_view_names_it_and_clone_takes_it(alice: Svc, node: str, monkeypatch: py
     assert "use one of them" in told.err
 
 
+@pytest.mark.parametrize("typed", ["a/b/c", "node/alice/notes"])
+@pytest.mark.parametrize("command", [("repo", "view"), ("repo", "clone"), ("pr", "list", "-R")])
+def test_a_word_is_no_host(svc: Svc, command: tuple[str, ...], typed: str) -> None:
+    told = svc(*command, typed)
+    assert told.code == 2
+    assert "write OWNER/NAME, or HOST/OWNER/NAME with a host that has a dot or a port" in told.err
+
+
 @pytest.mark.parametrize(
     "typed",
     ["https://h", "https://h/a", "https://h/a/b/c", "https:///a/b", "https://h/a/b.git.git", "ftp://h/a/b"],

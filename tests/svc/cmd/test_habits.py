@@ -10,7 +10,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import typer
 
+from svc.cmd.frame.command import build
 from svc.cmd.frame.foreign_commands import OPTIONS, OTHER_NAMES, WORDS
 from svc.cmd.frame.specified import SPECIFIED, missing, not_built
 from svc.cmd.frame.table import COMMANDS, GROUPS
@@ -379,4 +381,31 @@ def test_a_push_that_removes_most_of_a_branch_needs_a_yes(linked: Svc) -> None:
 def test_numbers_are_written_in_plain_digits(svc: Svc, typed: tuple[str, ...]) -> None:
     told = svc(*typed)
     assert (told.code, told.out) == (2, "")
-    assert f"{typed[-1]} is not a number in the digits 0 to 9" in told.err
+    assert f"{typed[-2]} wants a " in told.err
+    assert f", in the digits 0 to 9, not '{typed[-1]}'" in told.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ("log -n x", "-n wants a whole number from 1 on, not 'x'"),
+        ("log -nx", "-n wants a whole number from 1 on, not 'x'"),
+        ("issue list -L 0", "-L wants a whole number from 1 on, not '0'"),
+        ("repo list --limit=3x", "--limit wants a whole number from 1 on, not '3x'"),
+        ("pr list -s shut", "-s wants open, closed, merged or all, not 'shut'"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_answered_with_what_fits(svc: Svc, typed: str, sentence: str) -> None:
+    told = svc(*typed.split())
+    assert (told.code, told.err.splitlines()[0]) == (2, f"svc: {sentence}")
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_every_number_and_choice_is_explained(path: str) -> None:
+    for param in build(path).own_params:
+        if param.type.name.partition(" ")[0] not in ("int", "integer", "float", "choice", "datetime"):
+            continue
+        with pytest.raises(typer.BadParameter) as caught:
+            param.type.convert("no such value", param, None)
+        sentence = caught.value.format_message()
+        assert " wants " in sentence and sentence.endswith(", not 'no such value'"), (path, sentence)

@@ -161,3 +161,25 @@ def test_completion_offers_the_parents_proposals(forked: tuple[Svc, str, str]) -
     opened(svc, "-t", "Three")
     assert svc("pr", "list").code == 0
     assert complete.answer(["pr", "view", ""], os.environ, Path.cwd()) == "1\tThree\n"
+
+
+def test_a_proposal_waits_for_a_review_until_its_verdict(
+    forked: tuple[Svc, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    svc, parent, _ = forked
+    owner = parent.partition("/")[0]
+    assert svc("pr", "create", "--fill", "-r", owner).code == 0
+    bobs = os.environ["SVC_HOME"]
+    monkeypatch.chdir(tmp_path)
+
+    def waiting() -> object:
+        monkeypatch.setenv("SVC_HOME", str(tmp_path / "home"))
+        return json.loads(svc("pr", "status", "-R", parent, "--json", "number,why").out)
+
+    assert waiting() == [{"number": 1, "why": ["review"]}]
+    assert svc("pr", "review", "1", "-R", parent, "--comment", "-b", "I look at it").code == 0
+    assert svc("pr", "review", "1", "-R", parent, "--approve").code == 0
+    assert waiting() == []
+    monkeypatch.setenv("SVC_HOME", bobs)
+    assert svc("pr", "edit", "1", "-R", parent, "--add-reviewer", owner).code == 0
+    assert waiting() == [{"number": 1, "why": ["review"]}]

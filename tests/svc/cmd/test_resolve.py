@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from svc.console.table import size
 from tests.svc.cmd.frame.test_editor import at_terminal
 from tests.svc.conftest import Svc
 
@@ -83,6 +84,21 @@ def test_conflicts_are_listed_with_lines_copy_and_person(alice: Svc, kept: Path)
     assert told.out.splitlines()[-1].split("\t") == [str(FILE), str(kept), "4", "3", ""]
     [one] = json.loads(alice("conflicts", "--json").out)
     assert one == {"path": str(FILE), "kept_as": str(kept), "lines": "4", "kept_lines": "3", "by": None}
+
+
+def test_a_diff_names_the_copy_and_shows_its_text_only_if_asked(alice: Svc, kept: Path) -> None:
+    kept.write_bytes(MINE * 1000)
+    Path("new.txt").write_text("new\n")
+    told = alice("diff")
+    label = f"{kept} ({size(len(MINE) * 1000)}), your version of {FILE}, which is in conflict"
+    assert f"{label}; to see it: svc diff {kept}\n" in told.out
+    assert "+new\n" in told.out and "+PORT" not in told.out
+    assert "+PORT = 3000\n" in alice("diff", str(kept)).out
+    assert str(kept) in alice("diff", "--name-only").out.splitlines()
+    records = {record["path"]: record for record in json.loads(alice("diff", "--json", "path,patch").out)}
+    assert "+PORT = 3000\n" in records[str(kept)]["patch"]  # a program gets everything
+    kept.unlink()
+    assert str(kept) not in alice("diff").out
 
 
 def test_a_script_sees_by_the_exit_code_whether_a_conflict_stands(alice: Svc, kept: Path) -> None:
@@ -263,7 +279,22 @@ def test_nothing_is_joined_by_a_tool(alice: Svc, kept: Path, tmp_path: Path, too
     assert unchanged(alice, kept, tmp_path)
 
 
-def test_without_terminal_and_flag_the_flags_are_named(alice: Svc, kept: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("variable", ["EDITOR", "VISUAL"])
+def test_a_named_editor_runs_in_a_pipe(
+    alice: Svc, kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv(variable, editor(tmp_path, "text = b'both\\n'"))
+    assert alice("resolve", str(FILE)).code == 0
+    assert FILE.read_bytes() == b"both\n"
+    assert open_conflicts(alice) == []
+
+
+def test_without_terminal_and_flag_the_flags_are_named(
+    alice: Svc, kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("EDITOR", "VISUAL"):
+        monkeypatch.delenv(variable, raising=False)
     told = alice("resolve", str(FILE))
     assert told.code == 2
     assert all(flag in told.err for flag in ("--mine", "--theirs", "--tool"))

@@ -74,16 +74,34 @@ def test_without_the_server_it_says_that_it_is_not_known(
     assert Path("a.txt").read_text() == "one\n"
 
 
-def test_a_protected_branch_can_be_pulled_after_its_refused_push_was_taken_back(
-    alice: Svc, full: str
-) -> None:
+def test_after_a_push_that_a_protected_branch_refused_nothing_is_on_the_way(alice: Svc, full: str) -> None:
     assert alice("repo", "protect", "set", "main", "--require-review").code == 0
     Path("a.txt").write_text("one\npassword\n")
+    Path("new.txt").write_text("new\n")
+    Path("b.bin").write_bytes(b"\0b")
     assert "protected" in alice("push", "-m", "two").err
-    assert "that was taken back" in alice("restore", ".").err
+    told = alice("status")
+    assert "on the way" not in told.err
+    assert told.out.split() == ["changed", "a.txt", "new", "b.bin", "new", "new.txt"]
+    told = alice("restore", ".")
+    assert told.code == 0
+    assert "an earlier command" not in told.err
+    assert Path("a.txt").read_text() == "one\n"
     assert alice("pull").code == 0
+
+
+def test_what_a_protected_branch_refused_is_pushed_once_the_rule_is_gone(alice: Svc, full: str) -> None:
+    assert alice("repo", "protect", "set", "main", "--require-review").code == 0
+    Path("a.txt").write_text("one\ntwo\n")
+    Path("new.txt").write_text("new\n")
+    for _ in range(2):
+        assert "protected" in alice("push", "-m", "two").err
+        assert alice("pull", "--merge").code == 0
+        assert Path("a.txt").read_text() == "one\ntwo\n"
     assert alice("repo", "protect", "clear", "main").code == 0
-    assert pushed(alice)["seal"] is None
+    Path("a.txt").write_text("zero\none\ntwo\n")
+    assert sorted(pushed(alice)["sent"]) == ["a.txt", "new.txt"]
+    assert alice("status").out == ""
 
 
 def _unreachable(*_: object) -> None:

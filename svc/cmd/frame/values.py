@@ -1,0 +1,78 @@
+"""What is said of the value of an option or argument that is no number, out of its range, or no word that it
+takes."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import typer
+
+from localstore.core.paths import terminal_safe
+
+TYPED = "svc.typed"  # key of the words of a command line in the `meta` of its context
+NUMBERS = {"int": "a whole number", "integer": "a whole number", "float": "a number"}
+
+
+class UnfitValue(typer.BadParameter):
+    """Raised for a value that does not fit its option or argument; the message is a whole sentence."""
+
+    def format_message(self) -> str:
+        return str(self.message)
+
+
+def explained(kind: Any) -> Any:
+    """A type of numbers or of fixed words that says in a sentence what it wants. Of numbers it accepts only
+    the digits 0 to 9; Python's `int` and `float` also accept underscores and digits of other scripts. Other
+    types are returned unchanged."""
+    number = NUMBERS.get(kind.name.partition(" ")[0])  # a range of them has a second word
+    if number is None and not getattr(kind, "choices", ()):
+        return kind
+    own, convert = copy(kind), kind.convert
+
+    def convert_or_explain(value: Any, param: Any, ctx: Any) -> Any:
+        foreign = number and isinstance(value, str) and not (value.isascii() and "_" not in value)
+        if not foreign:
+            try:
+                return convert(value, param, ctx)
+            except typer.BadParameter:
+                pass
+        fitting = _choice(kind) if number is None else f"{number}{_range(kind)}"
+        digits = ", in the digits 0 to 9" if foreign else ""
+        label = terminal_safe(str(value)[:60])
+        raise UnfitValue(f"{_spelled_as_typed(param, ctx)} wants {fitting}{digits}, not {label!r}", ctx)
+
+    own.convert = convert_or_explain
+    return own
+
+
+def _choice(kind: Any) -> str:
+    *most, last = [str(getattr(word, "value", word)) for word in kind.choices]
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _range(kind: Any) -> str:
+    """The range of a type of numbers, as words that follow "a number"; "" without one."""
+    low, high = getattr(kind, "min", None), getattr(kind, "max", None)
+    if low is not None and high is not None:
+        return f" from {low} to {high}"
+    if low is not None:
+        return f" from {low} on"
+    return f" up to {high}" if high is not None else ""
+
+
+def _spelled_as_typed(param: Any, ctx: Any) -> str:
+    """An option by the spelling that was typed, else by its longest; an argument as usages show it."""
+    if param is None:
+        return "this"
+    if param.param_type_name == "argument":
+        return str(param.metavar or param.name).strip("[]").upper()
+    spellings = sorted(param.opts, key=len, reverse=True)
+    words = ctx.meta.get(TYPED, ()) if ctx is not None else ()
+    for spelling in spellings:
+        if any(word.partition("=")[0] == spelling for word in words):
+            return str(spelling)
+    for spelling in spellings:
+        if len(spelling) == 2 and any(word.startswith(spelling) for word in words):  # -nx
+            return str(spelling)
+    return str(spellings[0])
