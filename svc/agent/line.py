@@ -88,6 +88,7 @@ class Line:
     ) -> None:
         self.origin, self._sessions, self._log, self._answers = origin, sessions, log, answers
         self.light: Light = "offline"
+        self._unreachable = False  # whether it is off because the server was not reached
         self.why, self.since = "connecting", int(time.time())
         self._lock = threading.Lock()
         self._members: dict[int, Member] = {}
@@ -177,7 +178,7 @@ class Line:
                 self._light("offline", error.detail or "sign in: svc login")
             except SvcError as error:
                 was_live = False
-                self._light("offline", error.detail)
+                self._lose(error)
             except Exception as error:  # a bug must not end the line
                 was_live = False
                 self._log(f"line {self.origin}: {type(error).__name__}: {error}")
@@ -224,7 +225,7 @@ class Line:
                         self._light("live", "")
                     self._pass_on(message)
         except ServerUnreachable as error:
-            self._light("offline", error.detail)
+            self._lose(error)
         finally:
             with self._lock:
                 self._socket = None
@@ -276,7 +277,7 @@ class Line:
             except SvcError as error:
                 failed += 1
                 if failed >= POLL_TRIES:
-                    self._light("offline", error.detail)
+                    self._lose(error)
                     return False
                 self._wake.wait(1)
                 self._wake.clear()
@@ -324,6 +325,14 @@ class Line:
             for repo_id in repos:
                 self._pass_on(Resync(repo_id=repo_id, id=answer.next))
         return not (answer.frames or answer.events)
+
+    def _lose(self, error: SvcError) -> None:
+        """Turn the light off. One outage has one reason: however the next attempts fail to reach the server,
+        what ended the line stays."""
+        unreachable = isinstance(error, ServerUnreachable)
+        if not (unreachable and self._unreachable and self.light == "offline"):
+            self._light("offline", error.detail)
+        self._unreachable = unreachable
 
     def _light(self, light: Light, why: str) -> None:
         if (light, why) == (self.light, self.why):

@@ -13,7 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from localstore.core.errors import Forbidden, ServerUnreachable
 from scripts.live.devices import Device, Relay, paired
+from svc.agent.line import Heard, Light, Line, Place
+from svc.http.session import Sessions
 from tests.patience import PATIENCE
 
 SOON = PATIENCE
@@ -114,3 +117,41 @@ def test_the_light_follows_the_road_and_no_edit_is_lost(
     arrives(first.folder / f"{name}-second.txt")
     if mode != "no sockets":  # a socket is tried each minute while polling
         first.wait_for("live")
+
+
+class Witness:
+    """A member of a line that records its lights."""
+
+    place: Place | None = None
+    channel, repo_id = 1, ""
+
+    def __init__(self) -> None:
+        self.lights: list[tuple[str, str]] = []
+
+    def lit(self, light: Light, why: str) -> None:
+        self.lights.append((light, why))
+
+    def heard(self, message: Heard) -> None:
+        raise AssertionError(message)
+
+
+def test_one_outage_has_one_reason(tmp_path: Path) -> None:
+    line, witness = Line("http://127.0.0.1:9", Sessions(tmp_path), print, lambda: None), Witness()
+    line.close()
+    line._thread.join()  # it tries nothing beside the test
+    line.light, line._unreachable = "polling", False
+    line._members[1] = witness
+    reset, refused = ServerUnreachable("it was reset"), ServerUnreachable("it was refused")
+    line._lose(reset)
+    line._lose(refused)
+    line._light("live", "")
+    line._lose(refused)
+    line._lose(Forbidden("you may not"))  # another thing to do
+    line._lose(reset)
+    assert witness.lights == [
+        ("offline", "it was reset"),
+        ("live", ""),
+        ("offline", "it was refused"),
+        ("offline", "you may not"),
+        ("offline", "it was reset"),
+    ]

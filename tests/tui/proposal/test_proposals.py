@@ -171,6 +171,20 @@ async def test_a_review_is_shown(
         assert "Four is better" in text
 
 
+async def test_open_threads_are_counted_on_a_small_terminal(
+    proposal: str, other: Callable[..., None], alice: Svc, open_app: Open
+) -> None:
+    for line in ("1", "2"):
+        other("pr", "comment", "1", "--path", "src/main.py", "--line", line, "-b", "Why?")
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        await press(pilot, "p")
+        await press(pilot, "enter")
+        assert "2 open" in await sees(pilot, "threads")
+
+
 async def test_a_way_to_merge_that_the_base_rules_out_cannot_be_chosen(
     proposal: str, alice: Svc, open_app: Open
 ) -> None:

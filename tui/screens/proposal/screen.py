@@ -208,6 +208,7 @@ class ProposalScreen(Reviewing, Talk):
         ]
         facts = [
             ("pending   ", f"{self.pending()} of your comments wait for A, X or S" if self.pending() else ""),
+            ("threads   ", f"{proposal.threads.open} open" if proposal.threads.open else ""),
             ("labels    ", " ".join(label.name for label in proposal.labels)),
             ("assigned  ", " ".join(f"@{person.handle or '?'}" for person in proposal.assignees)),
             ("reviewers ", " ".join(_standing_of(it) for it in proposal.reviewers)),
