@@ -27,20 +27,23 @@ _HEADERS = {"referrer-policy": "same-origin", "cache-control": "no-store"}
 def page(
     caller: Caller,
     template: str,
-    status: int = 200,
+    error: SvcError | None = None,
     *,
+    status: int = 200,
     cookies: tuple[str, ...] = (),
-    problem_of: SvcError | None = None,
     **values: Any,
 ) -> Reply:
-    """The template as an answer. `values` are escaped where they are shown. `problem_of`: the refusal that
-    the page explains; one about a rate limit gets its headers."""
+    """The template as an answer. `values` are escaped where they are shown. `error`: the refusal that the
+    page explains, which gives the answer its status; one about a rate limit its headers too. The page shows
+    it as `problem`, in its own words unless `values` has others."""
+    values = {"problem": error.detail if error else "", **values}
+    status = error.status if error else status
     html = (
         _templates()
         .get_template(template)
         .render(me=caller.principal, node=caller.node.config.node_name, **values)
     )
-    headers = _HEADERS | (rate_headers(problem_of) if problem_of else {})
+    headers = _HEADERS | (rate_headers(error) if error else {})
     return Reply(html, status=status, headers=headers, content_type=HTML, cookies=cookies)
 
 

@@ -45,9 +45,13 @@ def with_query(path: str, request: Request) -> str:
     return f"{path}?{request.query_string}" if request.query_string else path
 
 
-def too_late(page: str, **sent: str) -> Reply:
-    """The answer to a form that was sent after the session had expired. It fetches a fresh token and goes to
-    `page`, which shows what was `sent` again and says that nothing was done."""
+def refuse_late(caller: Caller, request: Request, page: str, **sent: str) -> Reply | None:
+    """The answer to a form that was sent after the session had expired; None if the form is in time. It
+    fetches a fresh token and goes to `page`, which shows what was `sent` again and says that nothing was
+    done. Raises Forbidden for a form of another site."""
+    cookies.require_own_page(caller.node.config, request)
+    if in_browser(caller):
+        return None
     return redirect(renewal(f"{page}?{urlencode({**sent, 'again': '1'})}"))
 
 

@@ -27,19 +27,20 @@ encode = msgspec.json.Encoder(order="sorted").encode
 
 def checked(content: Any) -> Any:
     """The content in its one spelling. Raises TooLarge beyond a bound, Invalid for what Yjs cannot hold."""
+    return spelled(content)[0]
+
+
+def spelled(content: Any) -> tuple[Any, bytes]:
+    """(the content in its one spelling, its JSON). Raises as `checked`."""
     _check_parts(content)
     normal = normalized(content)
-    require_size(encode(normal))
-    return normal
-
-
-def require_size(raw: bytes) -> None:
-    """Raise TooLarge if encoded content exceeds the limit."""
-    if len(raw) > DOCUMENT_BYTES:
+    json = encode(normal)
+    if len(json) > DOCUMENT_BYTES:
         raise TooLarge(
             f"the content of a document has at most {in_words(DOCUMENT_BYTES)} of JSON; this has "
-            f"{len(raw)} bytes"
+            f"{len(json)} bytes"
         )
+    return normal, json
 
 
 def normalized(value: Any) -> Any:

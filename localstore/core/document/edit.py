@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from localstore.core.document.content import checked, encode
+from localstore.core.document.content import encode, spelled
 from localstore.core.document.document import Document
 from localstore.core.errors import Invalid
 from localstore.core.limits import DOCUMENT_UPDATES
@@ -68,12 +68,13 @@ def work_out(edit: Edit) -> Edited:
     writer = HEAD_WRITER + edit.number if edit.later else HEAD_WRITER
     document = Document(writer, edit.base)
     operations = document.write(edit.content)
-    content = edit.content
     if edit.later:
         for update in edit.later:
             document.apply(update)
-        content = checked(document.content())
+        _, json = spelled(document.content())
+    else:
+        json = encode(edit.content)
     snapshot = None
     if edit.joined:
         snapshot = Document(HEAD_WRITER, [*edit.base, *edit.later][: edit.joined]).state()
-    return Edited(operations, encode(content), snapshot)
+    return Edited(operations, json, snapshot)

@@ -17,7 +17,6 @@ from localstore.core.validation import checked
 from relay.caller import Caller
 from relay.domain.api_key import api_key as rules
 from relay.gate.gate import admit
-from relay.http import cookies
 from relay.http.routing import Reply, route
 from relay.pages import HTML, page, redirect, visit
 
@@ -71,9 +70,9 @@ async def keys_page(caller: Caller, request: Request, query: KeysQuery) -> Reply
 )
 async def create_key(caller: Caller, request: Request, body: KeyForm) -> Reply:
     """Create an API key and show its secret once"""
-    cookies.require_own_page(caller.node.config, request)
-    if not visit.in_browser(caller):
-        return visit.too_late(HERE, name=body.name[:LABEL_CHARS], scope=body.scope, days=str(body.days))
+    sent = {"name": body.name[:LABEL_CHARS], "scope": body.scope, "days": str(body.days)}
+    if late := visit.refuse_late(caller, request, HERE, **sent):
+        return late
     try:
         if not 0 <= body.days <= MOST_DAYS:
             raise Invalid(f"a key lives 1 to {MOST_DAYS} days, or until it is revoked (0)", pointer="/days")
@@ -99,9 +98,8 @@ async def create_key(caller: Caller, request: Request, body: KeyForm) -> Reply:
 )
 async def rotate_key(caller: Caller, request: Request, id: str, body: RotateForm) -> Reply:
     """Give an API key a new secret and show it once"""
-    cookies.require_own_page(caller.node.config, request)
-    if not visit.in_browser(caller):
-        return visit.too_late(HERE)
+    if late := visit.refuse_late(caller, request, HERE):
+        return late
     try:
         admit(OPERATIONS["api_key.rotate"], caller)
         rotation = checked(ApiKeyRotate(overlap_seconds=body.overlap))
@@ -120,9 +118,8 @@ async def rotate_key(caller: Caller, request: Request, id: str, body: RotateForm
 )
 async def revoke_key(caller: Caller, request: Request, id: str) -> Reply:
     """Revoke an API key for ever"""
-    cookies.require_own_page(caller.node.config, request)
-    if not visit.in_browser(caller):
-        return visit.too_late(HERE)
+    if late := visit.refuse_late(caller, request, HERE):
+        return late
     await rules.revoke(caller, caller.me.account_id, id)
     return redirect(HERE)
 
@@ -140,9 +137,7 @@ async def _show(
     return page(
         caller,
         "keys.html",
-        error.status if error else 200,
-        problem_of=error,
-        problem=error.detail if error else "",
+        error,
         note=visit.SENT_TOO_LATE if again else "",
         form=form or KeyForm(),
         secret=secret,

@@ -21,7 +21,6 @@ from relay.caller import Caller
 from relay.domain.device import device as devices
 from relay.domain.device import pairing
 from relay.gate.gate import admit
-from relay.http import cookies
 from relay.http.routing import Reply, route
 from relay.pages import HTML, page, redirect, visit
 
@@ -63,9 +62,8 @@ async def devices_page(caller: Caller, request: Request, query: DevicesQuery) ->
 )
 async def draw_code(caller: Caller, request: Request) -> Reply:
     """Draw a QR code by which another device joins"""
-    cookies.require_own_page(caller.node.config, request)
-    if not visit.in_browser(caller):
-        return visit.too_late(HERE)
+    if late := visit.refuse_late(caller, request, HERE):
+        return late
     try:
         admit(OPERATIONS["device.pair"], caller)
         code = await pairing.generate(caller, caller.me.account_id, PairingCreate())
@@ -86,9 +84,8 @@ async def draw_code(caller: Caller, request: Request) -> Reply:
 )
 async def pair_device(caller: Caller, request: Request, body: PairForm) -> Reply:
     """Show the digits of a pairing, or confirm or refuse them"""
-    cookies.require_own_page(caller.node.config, request)
-    if not visit.in_browser(caller):
-        return visit.too_late(HERE)
+    if late := visit.refuse_late(caller, request, HERE):
+        return late
     step: PairingStep | None = None
     try:
         admit(OPERATIONS["device.pair"], caller)
@@ -119,9 +116,8 @@ async def pair_device(caller: Caller, request: Request, body: PairForm) -> Reply
 )
 async def revoke_device(caller: Caller, request: Request, id: str) -> Reply:
     """Revoke a device"""
-    cookies.require_own_page(caller.node.config, request)
-    if not visit.in_browser(caller):
-        return visit.too_late(HERE)
+    if late := visit.refuse_late(caller, request, HERE):
+        return late
     await devices.revoke(caller, caller.me.account_id, id)
     return redirect(HERE)
 
@@ -141,8 +137,7 @@ async def _show(
     return page(
         caller,
         "devices.html",
-        error.status if error else 200,
-        problem_of=error,
+        error,
         problem=(error.detail or "this account has no such code") if error else "",
         note=note,
         qr=qr,

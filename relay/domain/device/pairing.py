@@ -110,8 +110,9 @@ async def process(caller: Caller, user_id: str, body: PairingProcess) -> Pairing
         device.require_own(caller, user_id)
     text = _read_code(caller, user_id, body.qr)
     async with caller.read() as tx:
-        pairing = await _find(tx, caller, user_id, text.pairing_id if text else "")
-    if text is None or text.commitment != pairing.commitment:
+        pairing = await _find(tx, caller, user_id, text.pairing_id)
+        account = await tx.one(accounts.BY_ID, id=user_id)
+    if text.commitment != pairing.commitment:
         _refuse(caller)
     _require_running(pairing)
     if body.device is not None:
@@ -123,8 +124,7 @@ async def process(caller: Caller, user_id: str, body: PairingProcess) -> Pairing
         if caller.principal is None:
             raise Unauthorized("sign in first; only the account opens its pairing: svc login")
         pairing = await _open(caller, pairing, text, body.opening)
-    async with caller.read() as tx:
-        return await _to_step(tx, text, pairing)
+    return _to_step(text, pairing, accounts.row(account).handle if account else None)
 
 
 async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Device:
@@ -133,11 +133,11 @@ async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Devic
     The new device confirms first, by signing its registration. Until the account confirmed too, and after a
     refusal, the answer is 202 with a device that is not paired.
     """
+    if caller.principal is not None:
+        device.require_own(caller, user_id)
     async with caller.read() as tx:
         pairing = await _find(tx, caller, user_id, body.pairing_id)
-    _require_running(pairing)
-    if pairing.ended_at is not None:
-        raise PairingEnded("this pairing code was used; start again: svc auth device pair")
+    _require_unused(pairing)
     if pairing.ed25519 is None or pairing.x25519 is None:
         raise OutOfOrder("no device has scanned this code yet; scan it first")
     if not body.sas_confirmed:
@@ -149,21 +149,21 @@ async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Devic
         statement = device_key.decode_bytes(body.signature, SIGNATURE_BYTES, "/signature")
         verify_registration(caller.node.config.public_url, pairing.account_id, pairing.ed25519, statement)
     async with caller.write(_lock(pairing.id)) as tx:
-        pairing = await _find_running(tx, pairing.id)
+        locked = await _find_unused(tx, pairing.id)
         if statement is not None:
             await tx.run(rows.CONFIRM, of_pairing=pairing.id, signed=statement)
         if caller.principal is None:
-            return _unpaired(pairing)
+            return _unpaired(pairing.ed25519, pairing.name)
         _require_whole(caller)
-        registration = statement or pairing.registration
+        registration = statement or locked.registration
         if registration is None:
             raise OutOfOrder("the new device has not confirmed the digits yet; confirm them there first")
         key = await device_key.store(
             tx,
             caller,
             pairing.account_id,
-            ed25519=pairing.ed25519 or b"",
-            x25519=pairing.x25519 or b"",
+            ed25519=pairing.ed25519,
+            x25519=pairing.x25519,
             name=pairing.name,
             registration=registration,
             caps=device_key.lasting_caps(caller.me),
@@ -172,22 +172,22 @@ async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Devic
         return device.to_wire(key)
 
 
-def _read_code(caller: Caller, user_id: str, qr: str) -> PairingText | None:
-    """The content of a code for this account; None for one of another account. Raises Unauthorized where a
-    caller without a session shows no code."""
+def _read_code(caller: Caller, user_id: str, qr: str) -> PairingText:
+    """The content of a code of this account. Raises Invalid for another text, Unauthorized where a caller
+    without a session shows no code."""
     try:
         text = protocol.parse(qr)
     except Invalid:
         if caller.principal is None:
             _refuse(caller)
         raise
-    return text if text.account == user_id else None
+    if text.account != user_id:
+        _refuse(caller)
+    return text
 
 
 async def _find(tx: Tx, caller: Caller, user_id: str, pairing_id: str) -> PairingRow:
-    """The pairing, if it is of this account and, for a signed-in caller, of their own."""
-    if caller.principal is not None:
-        device.require_own(caller, user_id)
+    """The pairing, if it is of this account."""
     row = await tx.one(rows.ONE, of_pairing=pairing_id)
     pairing = pairing_row(row) if row else None
     if pairing is None or pairing.account_id != user_id:
@@ -195,15 +195,13 @@ async def _find(tx: Tx, caller: Caller, user_id: str, pairing_id: str) -> Pairin
     return pairing
 
 
-async def _find_running(tx: Tx, pairing_id: str) -> PairingRow:
+async def _find_unused(tx: Tx, pairing_id: str) -> PairingRow:
     """The pairing as it is behind its lock. Raises PairingEnded."""
     row = await tx.one(rows.ONE, of_pairing=pairing_id)
     if row is None:
-        raise PairingEnded("this pairing code is older than ten minutes; start again: svc auth device pair")
+        raise _too_old()
     pairing = pairing_row(row)
-    _require_running(pairing)
-    if pairing.ended_at is not None:
-        raise PairingEnded("this pairing code was used; start again: svc auth device pair")
+    _require_unused(pairing)
     return pairing
 
 
@@ -219,7 +217,17 @@ def _require_running(pairing: PairingRow) -> None:
     if pairing.refused:
         raise PairingEnded("this pairing was refused by one of its ends; start again: svc auth device pair")
     if pairing.expires_at <= now_ms():
-        raise PairingEnded("this pairing code is older than ten minutes; start again: svc auth device pair")
+        raise _too_old()
+
+
+def _require_unused(pairing: PairingRow) -> None:
+    _require_running(pairing)
+    if pairing.ended_at is not None:
+        raise PairingEnded("this pairing code was used; start again: svc auth device pair")
+
+
+def _too_old() -> PairingEnded:
+    return PairingEnded("this pairing code is older than ten minutes; start again: svc auth device pair")
 
 
 def _require_whole(caller: Caller) -> None:
@@ -247,13 +255,16 @@ async def _scan(caller: Caller, pairing: PairingRow, scanned: NewDevice) -> Pair
         nonce = None
     else:
         nonce = device_key.decode_bytes(scanned.nonce, protocol.NONCE_BYTES, "/device/nonce")
-    if _is_same(pairing, ed25519, x25519, nonce):
+    if _was_scanned_by(pairing, ed25519, x25519, nonce):
         return pairing
     name = pairing.name or device_key.label(scanned.name)
     async with caller.write(_lock(pairing.id), effect=False) as tx:
         if await tx.one(device_keys.ONE, id=key_id(ed25519)) is not None:
             raise DeviceKeyExists("this device key is registered already, or was revoked; make a new one")
-        changed = await tx.run(
+        pairing = await _find_unused(tx, pairing.id)
+        if _was_scanned_by(pairing, ed25519, x25519, nonce):
+            return pairing
+        await tx.run(
             rows.SCAN,
             of_pairing=pairing.id,
             new_ed25519=ed25519,
@@ -261,21 +272,20 @@ async def _scan(caller: Caller, pairing: PairingRow, scanned: NewDevice) -> Pair
             new_nonce=nonce or secrets.token_bytes(protocol.NONCE_BYTES),
             new_name=name,
         )
-        row = await tx.one(rows.ONE, of_pairing=pairing.id)
-        now_stands = pairing_row(row) if row else pairing
-        if not changed and not _is_same(now_stands, ed25519, x25519, nonce):
-            raise PairingEnded("another device used this pairing code; start again: svc auth device pair")
-        if changed:
-            await audit.record(
-                tx, pairing.account_id, "pairing.scan", key_id(ed25519), name=name, address=caller.address
-            )
-        return now_stands
+        await audit.record(
+            tx, pairing.account_id, "pairing.scan", key_id(ed25519), name=name, address=caller.address
+        )
+        return await _find_unused(tx, pairing.id)
 
 
-def _is_same(pairing: PairingRow, ed25519: bytes, x25519: bytes, nonce: bytes | None) -> bool:
-    """Whether this device scanned the code already."""
+def _was_scanned_by(pairing: PairingRow, ed25519: bytes, x25519: bytes, nonce: bytes | None) -> bool:
+    """Whether this device scanned the code already. Raises PairingEnded if another one did."""
+    if pairing.ed25519 is None:
+        return False
     same_keys = (pairing.ed25519, pairing.x25519) == (ed25519, x25519)
-    return same_keys and (nonce is None or nonce == pairing.nonce)
+    if not same_keys or nonce not in (None, pairing.nonce):
+        raise PairingEnded("another device used this pairing code; start again: svc auth device pair")
+    return True
 
 
 async def _open(caller: Caller, pairing: PairingRow, text: PairingText, opening: str) -> PairingRow:
@@ -288,19 +298,18 @@ async def _open(caller: Caller, pairing: PairingRow, text: PairingText, opening:
         raise Invalid("this opening does not belong to the commitment in the code", pointer="/opening")
     async with caller.write(_lock(pairing.id), effect=False) as tx:
         await tx.run(rows.OPEN, of_pairing=pairing.id, revealed=revealed)
-        return await _find_running(tx, pairing.id)
+        return await _find_unused(tx, pairing.id)
 
 
 async def _end_refused(caller: Caller, pairing: PairingRow, ed25519: bytes) -> Device:
     async with caller.write(_lock(pairing.id)) as tx:
-        await _find_running(tx, pairing.id)  # one that has added its device meanwhile is not refused any more
+        await _find_unused(tx, pairing.id)  # one that has added its device meanwhile is not refused any more
         await tx.run(rows.END, of_pairing=pairing.id, now=now_ms(), was_refused=True)
         await audit.record(tx, pairing.account_id, "pairing.refuse", key_id(ed25519), address=caller.address)
-    return _unpaired(pairing)
+    return _unpaired(ed25519, pairing.name)
 
 
-async def _to_step(tx: Tx, text: PairingText, pairing: PairingRow) -> PairingStep:
-    account = await tx.one(accounts.BY_ID, id=pairing.account_id)
+def _to_step(text: PairingText, pairing: PairingRow, handle: str | None) -> PairingStep:
     scanned_by, sas = None, None
     if pairing.ed25519 is not None and pairing.x25519 is not None and pairing.nonce is not None:
         scanned_by = ScannedBy(
@@ -318,7 +327,7 @@ async def _to_step(tx: Tx, text: PairingText, pairing: PairingRow) -> PairingSte
         sas=sas,
         status=_status(pairing),
         expires_at=rfc3339(pairing.expires_at),
-        handle=accounts.row(account).handle if account else None,
+        handle=handle,
         device=scanned_by,
         opening=b64u(pairing.opening) if sas is not None and pairing.opening is not None else None,
     )
@@ -334,12 +343,9 @@ def _status(pairing: PairingRow) -> PairingStatus:
     return "opened" if pairing.registration is None else "confirmed"
 
 
-def _unpaired(pairing: PairingRow) -> Device:
+def _unpaired(ed25519: bytes, name: str) -> Device:
     """The device of a pairing, while it is not one of the account."""
-    public = pairing.ed25519 or b""
-    return Device(
-        id=key_id(public), name=pairing.name, public_key=b64u(public), paired_at=None, last_seen_at=None
-    )
+    return Device(id=key_id(ed25519), name=name, public_key=b64u(ed25519), paired_at=None, last_seen_at=None)
 
 
 def _lock(pairing_id: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from localstore.core import limits
-from localstore.core.document.content import checked, encode
+from localstore.core.document.content import spelled
 from localstore.core.document.document import EMPTY
 from localstore.core.document.edit import Edit, Edited, Kept, plan, work_out
 from localstore.core.errors import Conflict, NotFound, QuotaExceeded
@@ -62,8 +62,8 @@ async def create(caller: Caller, body: DocumentCreate) -> Document:
     """Create a document"""
     if body.mode != STORED:
         raise DocumentModeRefused(MODES[body.mode], pointer="/mode")
-    content = await asyncio.to_thread(checked, body.content)
-    edited = await _work_out(caller, plan(content, (), 0, 1))
+    content, json = await asyncio.to_thread(spelled, body.content)
+    edited = await _work_out(caller, plan(content, (), 0, 1), len(json))
     now, document_id = now_ms(), new_id()
     row = DocumentRow(document_id, caller.me.account_id, body.title, 1, _size_of(edited), now, now, None)
     async with caller.write() as tx:
@@ -88,14 +88,13 @@ async def create(caller: Caller, body: DocumentCreate) -> Document:
 async def get(caller: Caller, id: str) -> Document:
     """One document of the caller"""
     async with caller.read() as tx:
-        row = await _find(tx, caller, id)
-        return await _read(tx, row)
+        return await _read(tx, caller, id)
 
 
 async def put(caller: Caller, id: str, body: DocumentPut, if_match: str | None) -> Document:
     """Change a document to the given content, by operations: what others changed elsewhere since `base`
     stays"""
-    content = await asyncio.to_thread(checked, body.content)
+    content, json = await asyncio.to_thread(spelled, body.content)
     for _ in range(ATTEMPTS):
         async with caller.read(snapshot=True) as tx:
             row = await _find(tx, caller, id)
@@ -106,7 +105,7 @@ async def put(caller: Caller, id: str, body: DocumentPut, if_match: str | None) 
         base = row.head if body.base is None else int(body.base)
         stored = [Kept(update.number, update.operations) for update in updates]
         edit = plan(content, stored, base, row.head + 1)
-        edited = await _work_out(caller, edit)
+        edited = await _work_out(caller, edit, len(json))
         try:
             async with caller.write() as tx:
                 now = await _find(tx, caller, id)
@@ -114,6 +113,8 @@ async def put(caller: Caller, id: str, body: DocumentPut, if_match: str | None) 
                 _require_match(now, if_match)
                 if now.head != row.head:
                     raise _ChangedMeanwhile
+                if edited.operations == EMPTY and body.title in (None, now.title):
+                    return await _read(tx, caller, id)
                 return await _store(
                     tx, now, body.title, base, updates[: edit.joined], updates[edit.joined :], edited
                 )
@@ -132,20 +133,12 @@ async def delete(caller: Caller, id: str) -> None:
 
 async def archive(caller: Caller, id: str) -> Document:
     """Archive a document, which then takes no writes; a repeated request changes nothing"""
-    async with caller.write() as tx:
-        row = await _find(tx, caller, id)
-        if row.archived_at is None:
-            await tx.run(rows.ARCHIVE, of_document=id, of_account=row.account_id, now=_next_moment(row))
-        return await _read(tx, await _find(tx, caller, id))
+    return await _set_archived(caller, id, True)
 
 
 async def unarchive(caller: Caller, id: str) -> Document:
     """Let an archived document take writes again; a repeated request changes nothing"""
-    async with caller.write() as tx:
-        row = await _find(tx, caller, id)
-        if row.archived_at is not None:
-            await tx.run(rows.UNARCHIVE, of_document=id, of_account=row.account_id, now=_next_moment(row))
-        return await _read(tx, await _find(tx, caller, id))
+    return await _set_archived(caller, id, False)
 
 
 async def history(caller: Caller, id: str, query: PageQuery) -> Page[DocumentUpdate]:
@@ -155,13 +148,23 @@ async def history(caller: Caller, id: str, query: PageQuery) -> Page[DocumentUpd
         return await paging.page(tx, rows.HISTORY, query, _update_to_wire, of_document=id)
 
 
-def tag_of(document: Document) -> str:
+def tag_of(document: DocumentSummary) -> str:
     """The ETag of a document: it changes with all that is shown."""
     return f'"{document.frontier}-{document.updated_at}"'
 
 
-async def _work_out(caller: Caller, edit: Edit) -> Edited:
-    size = WEIGHT * (len(encode(edit.content)) + sum(map(len, edit.base)) + sum(map(len, edit.later)))
+async def _set_archived(caller: Caller, document_id: str, archived: bool) -> Document:
+    async with caller.write() as tx:
+        row = await _find(tx, caller, document_id)
+        if (row.archived_at is not None) != archived:
+            statement = rows.ARCHIVE if archived else rows.UNARCHIVE
+            await tx.run(statement, of_document=document_id, of_account=row.account_id, now=_next_moment(row))
+        return await _read(tx, caller, document_id)
+
+
+async def _work_out(caller: Caller, edit: Edit, content_size: int) -> Edited:
+    """The edit, worked out in the process for heavy work. `content_size`: bytes of its content as JSON."""
+    size = WEIGHT * (content_size + sum(map(len, edit.base)) + sum(map(len, edit.later)))
     return await caller.node.workers.run(caller.payer, size, work_out, edit)
 
 
@@ -176,8 +179,6 @@ async def _store(
 ) -> Document:
     """Store an edit of version `base` of the document `row`, whose updates are `joined` and `apart`."""
     title = row.title if title is None else title
-    if edited.operations == EMPTY and title == row.title:
-        return await _read(tx, row)
     now, number = _next_moment(row), row.head + 1
     if edited.snapshot is not None:
         last = joined[-1]
@@ -250,11 +251,13 @@ async def _find(tx: Tx, caller: Caller, document_id: str) -> DocumentRow:
     return document_row(row)
 
 
-async def _read(tx: Tx, row: DocumentRow) -> Document:
-    content = await tx.value(rows.CONTENT, of_document=row.id, of_account=row.account_id)
-    if content is None:  # deleted between two statements
+async def _read(tx: Tx, caller: Caller, document_id: str) -> Document:
+    """The document with its content. One statement, else the frontier could be older than the content."""
+    row = await tx.one(rows.WHOLE, of_document=document_id, of_account=caller.me.account_id)
+    if row is None:
         raise NotFound
-    return _to_wire(row, bytes(content))
+    *columns, content = row
+    return _to_wire(document_row(columns), bytes(content))
 
 
 def _require_writable(row: DocumentRow) -> None:
@@ -269,7 +272,7 @@ def _require_match(row: DocumentRow, if_match: str | None) -> None:
     if if_match is None:
         return
     tags = {tag.strip() for tag in if_match.split(",")}
-    tag = tag_of(_to_wire(row, b"null"))
+    tag = tag_of(_summary(row))
     if "*" not in tags and tag not in tags:
         raise DocumentMoved("the document changed meanwhile; read it again", frontier=str(row.head))
 

@@ -88,4 +88,4 @@ def _ask_to_sign_in(caller: Caller, address: str, form: ActForm) -> Reply:
     """The form again, to be sent once somebody has signed in beside it. It tells nothing about the
     repository, which may be hidden from everybody else."""
     fields = {name: value for name in form.__struct_fields__ if (value := getattr(form, name))}
-    return page(caller, "again.html", 401, address=address, renew=visit.renewal("/"), fields=fields)
+    return page(caller, "again.html", status=401, address=address, renew=visit.renewal("/"), fields=fields)

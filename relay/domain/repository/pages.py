@@ -14,6 +14,7 @@ import msgspec
 from sanic.request import Request
 
 from localstore.core.errors import NotFound
+from localstore.core.limits import ISSUE_TITLE_CHARS
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.catalog.advisory import AdvisoryQuery
 from localstore.core.model.collaboration.issue import IssueQuery
@@ -48,7 +49,6 @@ Tab = Literal["overview", "code", "issues", "workflows", "releases", "security",
 FORM_REFUSALS = (401, 404, 409, 410, 413, 415, 422, 501, 503, 507)  # of the rules that forms call
 LABELS = 100  # that are offered
 ROWS = 30  # of a page of a list
-TITLE_CHARS = 256  # of a proposal
 START_ROWS = 30  # repositories of a list on the first page
 
 
@@ -304,7 +304,7 @@ async def _new_proposal(place: Place, query: DevQuery) -> Reply:
 async def _title_of(place: Place, seal_id: str) -> str:
     """The first line of a seal's message; empty for a seal of another repository that is not here yet."""
     try:
-        return (await history.seal(place.view, seal_id)).message.split("\n")[0][:TITLE_CHARS]
+        return (await history.seal(place.view, seal_id)).message.split("\n")[0][:ISSUE_TITLE_CHARS]
     except NotFound:
         return ""
 

@@ -264,6 +264,19 @@ def test_what_several_send_at_once_is_all_there(http: httpx.Client, owner: Accou
     assert _content(http, id) == {f"{who}.{number}": 1 for who in range(4) for number in range(5)}
 
 
+def test_a_reader_gets_the_content_of_the_frontier_it_is_told(
+    http: httpx.Client, owner: Account, client: Client
+) -> None:
+    """Also while others write: an edit on top of another content would undo theirs."""
+    id, reader = _create(http, 1), client(owner)
+    with ThreadPoolExecutor(1) as threads:
+        writing = threads.submit(lambda: [ok(_put(http, id, number)) for number in range(2, 102)])
+        while not writing.done():
+            seen = ok(reader.get(f"{DOCUMENTS}/{id}"))
+            assert str(seen["content"]) == seen["frontier"]
+    assert len(writing.result()) == 100
+
+
 def test_an_account_has_bounds(http: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "DOCUMENTS", 2)
     monkeypatch.setattr(limits, "DOCUMENTS_BYTES", 10_000)

@@ -53,10 +53,9 @@ async def settings(caller: Caller, request: Request, query: SettingsQuery) -> Re
 @route("POST", HERE + "/tokens", operation="page.settings", media=HTML, forms=True, others=(303,))
 async def create_token(caller: Caller, request: Request, body: TokenForm) -> Reply:
     """Create a script token and show it once"""
-    cookies.require_own_page(caller.node.config, request)
-    if not visit.in_browser(caller):
-        label = body.label[:LABEL_CHARS]
-        return visit.too_late(HERE, label=label, days=str(body.days), access=body.access)
+    sent = {"label": body.label[:LABEL_CHARS], "days": str(body.days), "access": body.access}
+    if late := visit.refuse_late(caller, request, HERE, **sent):
+        return late
     try:
         token_request = checked(ScriptTokenRequest(label=body.label, days=body.days, access=body.access))
         return await _settings(caller, token=await tokens.create(caller, token_request))
@@ -67,9 +66,8 @@ async def create_token(caller: Caller, request: Request, body: TokenForm) -> Rep
 @route("POST", HERE + "/tokens/{id}/revoke", operation="page.settings", media=HTML, status=303)
 async def revoke_token(caller: Caller, request: Request, id: str) -> Reply:
     """End a session or token"""
-    cookies.require_own_page(caller.node.config, request)
-    if not visit.in_browser(caller):
-        return visit.too_late(HERE)
+    if late := visit.refuse_late(caller, request, HERE):
+        return late
     await sessions.revoke(caller, id)
     if id == caller.me.session_id:
         return redirect("/auth/login", cookies=cookies.cleared(caller.node.config))
@@ -87,9 +85,8 @@ async def revoke_token(caller: Caller, request: Request, id: str) -> Reply:
 )
 async def link(caller: Caller, request: Request, id: str) -> Reply:
     """Link an identity provider to the caller's account"""
-    cookies.require_own_page(caller.node.config, request)
-    if not visit.in_browser(caller):
-        return visit.too_late(HERE, tab="sign-in")
+    if late := visit.refuse_late(caller, request, HERE, tab="sign-in"):
+        return late
     try:
         begun = await logins.begin(caller, id, f"{HERE}?tab=sign-in", link=True)
     except Unavailable as error:
@@ -110,9 +107,8 @@ async def link(caller: Caller, request: Request, id: str) -> Reply:
 )
 async def unlink(caller: Caller, request: Request, id: str) -> Reply:
     """Unlink an identity provider from the caller's account"""
-    cookies.require_own_page(caller.node.config, request)
-    if not visit.in_browser(caller):
-        return visit.too_late(HERE, tab="sign-in")
+    if late := visit.refuse_late(caller, request, HERE, tab="sign-in"):
+        return late
     try:
         await logins.unlink(caller, id)
     except LastWayIn as error:
@@ -124,9 +120,7 @@ async def _ways(caller: Caller, error: SvcError | None = None, *, again: bool = 
     return page(
         caller,
         "ways.html",
-        error.status if error else 200,
-        problem_of=error,
-        problem=error.detail if error else "",
+        error,
         note=visit.SENT_TOO_LATE if again else "",
         ways=await logins.ways(caller),
     )
@@ -145,9 +139,7 @@ async def _settings(
     return page(
         caller,
         "tokens.html",
-        error.status if error else 200,
-        problem_of=error,
-        problem=error.detail if error else "",
+        error,
         note=visit.SENT_TOO_LATE if again else "",
         form=body or TokenForm(),
         made=token,

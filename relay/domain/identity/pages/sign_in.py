@@ -189,8 +189,7 @@ def _arrival(caller: Caller, row: FlowRow, handle: str | None = None, error: Svc
     return page(
         caller,
         "arrival.html",
-        error.status if error else 200,
-        problem_of=error,
+        error,
         problem=terminal_safe(error.detail, PROSE) if error else "",
         is_taken=isinstance(error, NameTaken),
         provider=logins.label(caller, row.provider),
@@ -222,10 +221,9 @@ def _login(
     return page(
         caller,
         "login.html",
-        error.status if error else 200,
+        error,
         cookies=set_cookies,
         providers=[] if sign_up else caller.node.providers.all,
-        problem_of=error,
         return_to=return_to,
         problem=terminal_safe(error.detail, PROSE) if error else "",
         sign_up=sign_up and config.local_sign_up,

@@ -12,7 +12,6 @@ from localstore.core.model.base import Model, Sent
 from relay.caller import Caller
 from relay.domain.identity import device_grant
 from relay.domain.identity.rows.device_grant import DeviceCodeRow
-from relay.http import cookies
 from relay.http.routing import Reply, route
 from relay.pages import HTML, page, visit
 
@@ -51,9 +50,8 @@ async def authorize_page(caller: Caller, request: Request, query: AuthorizeQuery
 @route("POST", HERE, operation="page.terminal", media=HTML, forms=True, others=(303,), errors=(404, 410))
 async def authorize(caller: Caller, request: Request, body: DecisionForm) -> Reply:
     """Approve or deny the terminal"""
-    cookies.require_own_page(caller.node.config, request)
-    if not visit.in_browser(caller):
-        return visit.too_late(HERE, user_code=body.user_code)
+    if late := visit.refuse_late(caller, request, HERE, user_code=body.user_code):
+        return late
     try:
         approval = Approval(user_code=body.user_code, fingerprint=body.fingerprint, decision=body.decision)
         answer = await device_grant.decide(caller, approval)
@@ -77,8 +75,7 @@ def _authorize(
     return page(
         caller,
         "authorize.html",
-        error.status if error else 200,
-        problem_of=error,
+        error,
         problem=problem,
         waiting=waiting,
         fingerprint=fingerprint,
