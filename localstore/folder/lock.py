@@ -159,6 +159,13 @@ def end_holder(lock: Path, number: int, seconds: float) -> bool:
     return True
 
 
+def how_to_end(lock: Path) -> str:
+    """What a person does about the process that holds a lock and does not end by itself, as words of an
+    error. It may have no number there: just after it took the lock, and on a full disk."""
+    pid = living_holder(lock)
+    return f"end it: kill -9 {pid}" if pid else f"end the process that holds {terminal_safe(str(lock))}"
+
+
 def held_files(folder: Path) -> list[str]:
     """The names of the files in a folder that living processes hold, sorted. Files of dead ones are
     removed."""

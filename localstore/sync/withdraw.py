@@ -5,7 +5,7 @@ unreachable. What the relay refused was answered, and is dropped (`drop_refused`
 edited before the next command runs, and the old change must not be published then. Its answer may be lost, so
 nobody here knows whether the relay has it. Therefore its number is used for another update, which changes
 nothing. The relay answers a number once: its answer shows that the first update had arrived, or makes sure
-that it can never be accepted."""
+that it can never be accepted. A captured edit that no update carries yet is dropped (`drop_undone`)."""
 
 from __future__ import annotations
 
@@ -50,6 +50,21 @@ def withdraw(copy: WorkingCopy) -> Withdrawn:
     for start in range(0, len(leaving), limits.UPDATES_PER_BATCH):
         _withdraw(copy, leaving[start : start + limits.UPDATES_PER_BATCH], done)
     return done
+
+
+def drop_undone(copy: WorkingCopy) -> None:
+    """Drop captured edits that no update carries yet, of files that were changed back since and show the
+    confirmed text again: they are no edits any more, and nobody is to be sent what was taken back."""
+    in_flight = copy.db.flight_kinds()
+    for path in copy.db.may_need_update():
+        entry = copy.entries.get(path)
+        if entry is None or not entry.pending or not entry.settled or path in in_flight:
+            continue
+        now = copy.digest_on_disk(path)
+        if now == entry.shadow or is_typed(copy.db, entry) or now != copy.confirmed_lane(entry).digest():
+            continue
+        with copy.db.step():
+            _drop_pending(copy, entry)
 
 
 def drop_refused(copy: WorkingCopy, earlier: Collection[int]) -> None:

@@ -30,7 +30,7 @@ from localstore.sync.remote import connect, unsealed_authors
 from localstore.sync.sealing import adopt_unconfirmed_seal
 from localstore.sync.settle import recover, write_hidden_edits
 from localstore.sync.transfer.send import send
-from localstore.sync.withdraw import forget_flights, withdraw
+from localstore.sync.withdraw import drop_undone, forget_flights, withdraw
 from localstore.sync.working_copy import SEALED_AT, WorkingCopy
 from svc.flows.executable import mark_interrupted
 
@@ -59,8 +59,9 @@ def begin(copy: WorkingCopy) -> str | None:
 
 
 def finish_sending(copy: WorkingCopy) -> bool:
-    """Send what is in flight again, if the folder still has the change; withdraw the rest. Returns whether
-    there was anything."""
+    """Send what is in flight again, if the folder still has the change; withdraw the rest. Captured edits
+    that were undone since are dropped. Returns whether there was anything in flight."""
+    drop_undone(copy)
     if not copy.db.flight_kinds():
         return False
     take_back(copy)

@@ -23,7 +23,7 @@ from localstore.sync.removals import lost_among, missing_files
 from localstore.sync.sealing import seal
 from localstore.sync.transfer.send import Sent, send
 from localstore.sync.uncarried import with_kept
-from localstore.sync.withdraw import drop_refused, withdraw
+from localstore.sync.withdraw import drop_refused, drop_undone, withdraw
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.common import ConflictCopy, begin, conflict_copies, merged_with, update_file_cap
 from svc.flows.executable import unlisted
@@ -137,6 +137,7 @@ def _send_changes(copy: WorkingCopy, no_delete: bool, agreed: Agreed = lambda re
         raise UnpulledSeal(copy.repo.branch, head)
     _require_merged(copy)
     withdraw(copy)
+    drop_undone(copy)
     merges = sources_to_seal(copy)
     kind = update_file_cap(copy)
     if not no_delete:

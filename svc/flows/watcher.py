@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from localstore.errors import NotWatchable
-from localstore.folder.lock import holder, living_holder
+from localstore.folder.lock import how_to_end, living_holder
 from localstore.home import Home
 from localstore.watch import protocol
 from localstore.watch.protocol import SOCKET_NAME, WatcherInfo
@@ -88,7 +88,7 @@ def stop(record: Path) -> WatcherInfo | None:
     if watcher is not None and watcher.live:
         raise NotWatchable("svc watch needs the watcher of this folder; to end both: svc watch stop")
     if watcher is None and not _has_ended(record):
-        raise NotWatchable(f"the watcher does not answer; end it: kill -9 {holder(record / LOCK_NAME).pid}")
+        raise NotWatchable(f"the watcher does not answer; {how_to_end(record / LOCK_NAME)}")
     until = time.monotonic() + END_SECONDS
     while watcher is not None and not _has_ended(record):
         if time.monotonic() > until:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from localstore.core.paths import terminal_safe
-from localstore.folder.lock import end_holder, holder, living_holder
+from localstore.folder.lock import end_holder, how_to_end, living_holder
 from localstore.models.errors import AppFailed
 from svc import UTF8_NAMES
 from svc.flows.apps.place import LOCK, App, Apps
@@ -76,4 +76,4 @@ def stop(apps: Apps, app: App) -> AppState | None:
     if any(end_holder(lock, number, STOP_SECONDS) for number in (signal.SIGTERM, signal.SIGKILL)):
         end_left(apps, app)
         return state
-    raise AppFailed(f"{app.id} does not end; end it: kill -9 {holder(lock).pid}")
+    raise AppFailed(f"{app.id} does not end; {how_to_end(lock)}")

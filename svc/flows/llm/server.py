@@ -19,7 +19,7 @@ from pathlib import Path
 from localstore.core.paths import terminal_safe
 from localstore.disk_errors import translated_disk_errors
 from localstore.errors import DiskError
-from localstore.folder.lock import NOTIFIED_AFTER, AlreadyLocked, end_holder, hold_lock, holder
+from localstore.folder.lock import NOTIFIED_AFTER, AlreadyLocked, end_holder, hold_lock, how_to_end
 from localstore.models import leases, port, server
 from localstore.models.errors import PortHeld, ServerFailed
 from localstore.models.log import tail
@@ -148,8 +148,7 @@ def stop(number: int, environment: Mapping[str, str]) -> Status | None:
     ):
         leases.set_stays(folder, False)
         return state
-    pid = holder(lock).pid
-    raise ServerFailed(f"the server on port {number} does not end; end it: kill -9 {pid}")
+    raise ServerFailed(f"the server on port {number} does not end; {how_to_end(lock)}")
 
 
 def held(number: int) -> PortHeld:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from msgspec import structs
 
 from localstore.core.launch import Launch
 from localstore.folder.lock import hold_lock
+from localstore.models import server as servers
 from localstore.models.errors import AppMissing
 from localstore.models.log import Log
 from localstore.models.names import parse
@@ -37,18 +39,25 @@ from tests.svc.flows.models.test_registry import Registry
 SIGNALLED = """
 import signal, sys
 from pathlib import Path
-from localstore.models.errors import AppFailed
+from localstore.models import server as servers
+from localstore.models.errors import AppFailed, ServerFailed
 from localstore.models.names import parse
 from localstore.models.store import Models
 from svc.flows.apps import control
 from svc.flows.apps.place import App, Apps
+from svc.flows.llm import server
 from svc.flows.models import background
 home = Path(sys.argv[1])
-control.STOP_SECONDS = background.END_SECONDS = 0.2
+control.STOP_SECONDS = background.END_SECONDS = server.END_SECONDS = 0.2
 try:
     control.stop(Apps(home), App(id="a", folder=str(home)))
-except AppFailed:
-    print("not ended")
+except AppFailed as error:
+    print(error.detail)
+servers.write(home / "1", servers.Running(kind="embedded", pid=1, port=1, svc_home=""))
+try:
+    server.stop(1, {"SVC_LLM_HOME": str(home)})
+except ServerFailed as error:
+    print(error.detail)
 background.cancel(home, parse("m"), Models(home))
 print("not ended")
 """
@@ -62,19 +71,24 @@ def hangs_up() -> Iterator[None]:
 
 
 def test_who_has_not_said_its_number_is_not_signalled(tmp_path: Path) -> None:
-    locks = [Apps(tmp_path).folder("a") / LOCK, background._folder(tmp_path, parse("m")) / background.LOCK]
-    for lock in locks:
-        lock.parent.mkdir(parents=True)
-    with locks[0].open("w") as first, locks[1].open("w") as second:
-        for held in (first, second):
-            fcntl.flock(held, fcntl.LOCK_EX)
+    app, llm = Apps(tmp_path).folder("a") / LOCK, tmp_path / "1" / servers.LOCK
+    pull = background._folder(tmp_path, parse("m")) / background.LOCK
+    with ExitStack() as stack:
+        for lock in (app, llm, pull):
+            lock.parent.mkdir(parents=True)
+            fcntl.flock(stack.enter_context(lock.open("w")), fcntl.LOCK_EX)
         done = subprocess.run(
             [sys.executable, "-c", SIGNALLED, str(tmp_path)],
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )
-    assert (done.returncode, done.stdout) == (0, "not ended\n" * 2)
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [
+        f"a does not end; end the process that holds {app}",
+        f"the server on port 1 does not end; end the process that holds {llm}",
+        "not ended",
+    ]
 
 
 def test_consent_is_for_a_folder_and_not_for_its_path(tmp_path: Path) -> None:

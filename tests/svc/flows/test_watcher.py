@@ -88,6 +88,14 @@ def test_one_that_does_not_answer_is_named(place: Place, monkeypatch: pytest.Mon
     assert stop(record) is not None
 
 
+def test_one_that_has_not_said_its_number_is_not_told_by_it(place: Place) -> None:
+    record = record_of(place)
+    with (record / LOCK_NAME).open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(NotWatchable, match=f"end the process that holds {lock.name}$"):
+            stop(record)
+
+
 def test_two_who_start_at_once_share_one(place: Place) -> None:
     record = record_of(place)
     with ThreadPoolExecutor(3) as pool:

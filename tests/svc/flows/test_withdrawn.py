@@ -203,3 +203,44 @@ def test_a_rehearsal_takes_nothing_back(relay: ModelRelay, ann: Place) -> None:
         assert len(copy.db.flight_kinds()) == 5
         push(copy, "for show", dry_run=True)
         assert len(copy.db.flight_kinds()) == 5
+
+
+def restore_all(place: Place) -> None:
+    with place.device() as copy:
+        restore(copy, ["."])
+
+
+def write_back(place: Place) -> None:
+    place.write("a.txt", TEXT)
+
+
+@pytest.mark.parametrize("undo", [restore_all, write_back])
+@pytest.mark.parametrize("command", [pull, merge, turn, seal])
+def test_an_edit_that_a_pull_merged_is_none_any_more_once_it_is_undone(
+    relay: ModelRelay, ann: Place, undo: Callable[[Place], None], command: Callable[[Place], None]
+) -> None:
+    before, sent = relay.tree("main"), len(relay.accepted)
+    ann.write("a.txt", TEXT + SECRET)
+    ann.pull("merge")
+    undo(ann)
+    command(ann)
+    assert len(relay.accepted) == sent
+    if command is not turn:
+        ann.write("a.txt", TEXT + "four\n")
+        ann.push()
+        assert relay.tree("main") == ann.files() == {**before, "a.txt": f"{TEXT}four\n".encode()}
+
+
+def test_an_edit_that_is_undone_does_not_undo_what_others_wrote_meanwhile(
+    relay: ModelRelay, ann: Place, tmp_path: Path
+) -> None:
+    bob = Place(tmp_path, relay, "bob")
+    bob.pull()
+    ann.write("a.txt", TEXT + SECRET)
+    ann.pull("merge")
+    bob.write("a.txt", "zero\n" + TEXT)
+    bob.push()
+    ann.write("a.txt", TEXT)
+    ann.pull()
+    assert ann.read("a.txt").decode() == "zero\n" + TEXT
+    assert ann.push().seal is None
