@@ -100,4 +100,10 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(words=words, run_state_of=run.state_of)
+    environment.filters["minute"] = _to_minute
     return environment
+
+
+def _to_minute(moment: str | None) -> str:
+    """A time of RFC 3339 as people read it, without seconds and zone; "never" for None."""
+    return moment[:16].replace("T", " ") if moment else "never"

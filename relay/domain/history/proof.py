@@ -73,7 +73,7 @@ class _Proof:
         with trees.work_on_trees() as work:
             while paths and work.seconds < SLICE:
                 path = paths.pop()
-                ahead = [self._level[each] for each in reversed(paths[-AHEAD:])]
+                ahead = map(self._level.__getitem__, reversed(paths[-AHEAD:]))
                 raw = await self._reader.read(self._level[path], ahead)
                 steps = self._frame(path, raw)
                 parts.append(await trees.drive(steps, load, len(raw) // trees.ENTRY))

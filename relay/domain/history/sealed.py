@@ -262,9 +262,8 @@ async def _walk(
         if child.kind != "dir":
             yield (path, child.entry) if view.sees(path) else None
             continue
-        raw = await reader.read(
-            child.digest, [child.digest for _, child in stack[-AHEAD:] if child.kind == "dir"]
-        )
+        ahead = (child.digest for _, child in stack[-AHEAD:] if child.kind == "dir")
+        raw = await reader.read(child.digest, ahead)
         below = (
             _list_reversed(raw) if len(raw) <= trees.LARGE else await asyncio.to_thread(_list_reversed, raw)
         )
@@ -282,8 +281,9 @@ class DirectoryReader:
         self._ready: dict[bytes, bytes] = {}
         self._held = 0
 
-    async def read(self, digest: bytes, ahead: Sequence[bytes]) -> bytes:
-        """The bytes of a directory. `ahead`: those that the walk needs next."""
+    async def read(self, digest: bytes, ahead: Iterable[bytes]) -> bytes:
+        """The bytes of a directory. `ahead`: those that the walk needs next; only gone through if the
+        directory is not read already."""
         if digest not in self._ready:
             self._ready = await _read_directories(self._view, digest, ahead)
         raw = self._ready[digest]

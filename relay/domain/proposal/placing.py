@@ -8,6 +8,7 @@ blame.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from localstore.core.diff import anchors, renames
 from localstore.core.diff.anchors import Span
 from localstore.core.diff.renames import File
 from localstore.core.encoding import digest
-from localstore.core.errors import NotFound
+from localstore.core.errors import NotFound, TooLarge
 from localstore.core.limits import DIFF_BYTES, MIB
 from localstore.core.tree import TreeEntry
 from localstore.core.tree.read import Change
@@ -172,7 +173,8 @@ class _Files:
             digests = {file.digest for side in undecided for file in side.values()}
             texts = await self.node.objects.read_many(sorted(digests), self.repo_id)
             size = sum(file.size for side in undecided for file in side.values())
-            moved = moved + await self.node.workers.run(self.repo_id, size, heavy.moves, undecided, texts)
+            with contextlib.suppress(TooLarge):  # then those that moved unchanged are all
+                moved = moved + await self.node.workers.run(self.repo_id, size, heavy.moves, undecided, texts)
         return {rename.old: rename.new for rename in moved}
 
     async def searched(self, but: str) -> dict[str, bytes]:
@@ -236,9 +238,12 @@ async def _carry_in_file(
         after = await files.read(new)
         spans = [Span(thread.at_from, thread.at_to) for thread in threads]
         size = len(before) + len(after)
-        new_spans = await files.node.workers.go_on_waiting(
-            files.repo_id, size, heavy.followed, before, after, spans
-        )
+        try:
+            new_spans = await files.node.workers.go_on_waiting(
+                files.repo_id, size, heavy.followed, before, after, spans
+            )
+        except TooLarge:  # and would be again: the threads are looked for in the next version
+            return []
         placed_threads = [
             placed(thread, after, path, span, seal) for thread, span in zip(threads, new_spans, strict=True)
         ]

@@ -10,6 +10,7 @@ import pytest
 
 from localstore.core.encoding import b64u, unb64u
 from relay.domain.attention import follow
+from relay.memory import workers
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import ok
 from tests.relay.live.copies import Copy
@@ -102,6 +103,20 @@ def test_a_thread_follows_its_lines(world: Proposing) -> None:
     assert place(world) is None
     world.repo.seal({"b.txt": lines("new", *MORE)}, branch="topic")
     assert place(world, 1) == ("b.txt", 6, 6, "moved")
+
+
+def test_texts_that_take_too_long_to_follow_leave_a_thread_without_a_place(
+    world: Proposing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lines are looked for again in the next version."""
+    ok(begin(world, 20))
+    with monkeypatch.context() as patched:
+        patched.setattr(workers, "LITTLE", 0)
+        patched.setattr(workers, "LONGEST", 0.0)
+        world.repo.seal({"a.txt": lines("above", *MORE)}, branch="topic")
+        assert place(world) is None
+    world.repo.seal({"a.txt": lines("more", "above", *MORE)}, branch="topic")
+    assert place(world) == ("a.txt", 22, 22, "moved")
 
 
 def test_lines_that_moved_to_another_file_are_found_there(world: Proposing) -> None:
