@@ -20,6 +20,7 @@ from localstore.core.identity.keys import KEY_BYTES, sign_registration
 from localstore.core.identity.pairing import PairingText, Transcript
 from localstore.core.limits import PAIRING_CODE
 from localstore.core.model import device as endpoints
+from localstore.core.model.auth import DeviceKeyExists
 from localstore.core.model.device import (
     Device,
     NewDevice,
@@ -108,7 +109,13 @@ def join(
     def ask() -> PairingStep:
         return api.send(endpoints.PROCESS, PairingProcess(qr=str(text), device=device), user_id=text.account)
 
-    step = _wait(ask, lambda step: step.opening is not None, sleep)
+    try:
+        step = _wait(ask, lambda step: step.opening is not None, sleep)
+    except DeviceKeyExists:  # as after a pairing that was killed before its sign-in
+        raise DeviceKeyExists(
+            f"{text.origin} knows this machine's key already; sign in with it: "
+            f"svc login --server {text.origin} --device-key --handle NAME"
+        ) from None
     transcript = Transcript(
         text,
         _bytes(text.origin, step.opening or "", protocol.OPENING_BYTES),

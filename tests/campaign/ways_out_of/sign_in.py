@@ -148,6 +148,23 @@ def _a_pairing_code_that_is_too_old(place: Place) -> None:
     assert drawing.wait().code == 0
 
 
+@row("device_key_exists", "login")
+def _a_machine_that_was_killed_after_its_pairing(place: Place) -> None:
+    bob = Machine(place.base, "bob", place.node)
+    drawing = place.ann.begin("auth", "device", "pair", "--yes")
+    bob.ok("login", "--qr", _drawn(place, drawing), "--yes")
+    assert drawing.wait().code == 0
+    (session,) = (bob.home / "sessions").iterdir()
+    session.unlink()  # it had not signed in yet
+    drawing = place.ann.begin("auth", "device", "pair", "--yes")
+    at = ("--server", place.node.address)
+    says = f"login --server {place.node.address} --device-key --handle NAME"
+    refused(bob, "login", "--qr", _drawn(place, drawing), "--yes", says=says)
+    bob.ok("login", *at, "--device-key", "--handle", place.handle)
+    place.node.rows("UPDATE pairing SET expires_at=0")
+    assert drawing.wait().code == 1
+
+
 def _drawn(place: Place, drawing: Running) -> str:
     """The text of the code, once the machine has printed it and waits."""
     for _ in range(400):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -20,10 +21,12 @@ from localstore.core.identity import pairing as protocol
 from localstore.core.identity.bearer import to_text
 from localstore.core.identity.keys import DeviceKey, TransportKey, sign_registration
 from localstore.core.model import device as endpoints
+from localstore.core.model.auth import DeviceKeyExists
 from localstore.core.model.device import Device, NewDevice, PairingEnded, PairingStep
 from relay.domain.device import pairing as rules
 from svc.api import Api
 from svc.flows.sign_in import pairing
+from svc.flows.sign_in.login import by_device_key
 from svc.http.client import Http
 from svc.http.credential import Credential
 from svc.http.session import Session, Sessions
@@ -128,6 +131,20 @@ def test_a_pairing_that_another_session_completed_is_not_waited_for(relay: Relay
 
     with pytest.raises(PairingEnded, match="was used"):
         pairing.offer(api, owner.id, "", scan, complete_elsewhere, sleep=wait)
+
+
+def test_a_machine_whose_key_was_added_before_is_told_how_it_signs_in(
+    relay: Relay, owner: Account, tmp_path: Path
+) -> None:
+    pair = Pair(relay, owner, tmp_path, _same)
+    pair.run()
+    pair.sessions.forget(relay.url)  # as if it had been killed before it signed in
+    create = endpoints.PairingCreate(commitment=b64u(protocol.commit(bytes(protocol.OPENING_BYTES))))
+    text = protocol.parse(pair.api.send(endpoints.GENERATE, create, user_id=owner.id).qr)
+    told = f"sign in with it: svc login --server {relay.url} --device-key --handle NAME"
+    with pytest.raises(DeviceKeyExists, match=re.escape(told)):
+        pairing.join(text, pair.sessions, "tablet", lambda *_: True)
+    assert by_device_key(relay.url, pair.sessions, owner.handle).user_id == owner.id
 
 
 @pytest.mark.parametrize("end", ["old", "new"])
