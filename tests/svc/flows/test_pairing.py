@@ -195,8 +195,8 @@ def test_a_relay_cannot_open_a_commitment_to_another_number(
     """With a number of its choice it could make the digits of the two ends equal."""
     honest = rules._to_step
 
-    async def replace(*given: Any) -> PairingStep:
-        step = await honest(*given)
+    def replace(*given: Any) -> PairingStep:
+        step = honest(*given)
         other = b64u(secrets.token_bytes(32))
         return msgspec.structs.replace(step, opening=other) if step.opening else step
 
