@@ -9,23 +9,16 @@ from pathlib import Path
 import pytest
 
 from scripts.llm.javascript import HERE
+from tests import npm
 from tests.llm.conftest import Kept
-
-REGISTRY_SECONDS = 120
 
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the clients. Skips where there is no node, or no registry for them."""
-    if not shutil.which("node") or not shutil.which("npm"):
-        pytest.skip("node and npm are not installed")
+    """A folder with the clients."""
     folder = tmp_path_factory.mktemp("npm")
     shutil.copy(HERE / "package.json", folder)
-    command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"]
-    try:
-        subprocess.run(command, cwd=folder, capture_output=True, check=True, timeout=REGISTRY_SECONDS)
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-        pytest.skip(f"npm cannot install the clients: {error}")
+    npm.install(folder)
     return folder
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import http.server
+import re
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +15,7 @@ from localstore.core.encoding import b64u
 from tests.campaign.conftest import Place
 from tests.campaign.ways_out import SAID, first_push, refused, row, signed_in, wait_for_a_code
 from tests.campaign.world import Machine, Running
+from tests.patience import until
 
 
 @row("sign_in_required", "login", "auth status")
@@ -167,13 +168,14 @@ def _a_machine_that_was_killed_after_its_pairing(place: Place) -> None:
 
 def _drawn(place: Place, drawing: Running) -> str:
     """The text of the code, once the machine has printed it and waits."""
-    for _ in range(400):
-        lines = (place.ann.output / "err").read_text().splitlines()
-        if lines and lines[-1].startswith("Waiting"):
-            return lines[-2].removeprefix("  svc login --qr ")
+
+    def waits() -> bool:
         assert not drawing.over(), drawing.wait().err
-        time.sleep(0.025)
-    raise AssertionError("no code was drawn")
+        return "\nWaiting" in err.read_text()
+
+    err = place.ann.output / "err"
+    until(waits, "a code is drawn")
+    return re.findall(r"svc login --qr (\S+)\n", err.read_text())[-1]
 
 
 @contextmanager

@@ -86,15 +86,13 @@ def test_other_texts_are_no_codes(text: str) -> None:
 
 
 @given(bytes_of[32], bytes_of[32], bytes_of[32], bytes_of[32], texts)
-def test_digits_are_six_and_depend_on_everything(
+def test_digits_are_six_whatever_they_are_made_of(
     opening: bytes, ed25519: bytes, x25519: bytes, nonce: bytes, text: PairingText
 ) -> None:
     whole = dataclasses.replace(text, commitment=pairing.commit(opening))
-    transcript = Transcript(whole, opening, ed25519, x25519, nonce)
-    digits = transcript.digits()
+    digits = Transcript(whole, opening, ed25519, x25519, nonce).digits()
     assert len(digits) == 6
     assert digits.isdigit()
-    assert transcript.digits() == digits
 
 
 def test_each_part_changes_the_digits() -> None:

@@ -13,12 +13,21 @@ import pytest
 from relay.base import clock
 from relay.events.jobs import Jobs
 from tests.relay.auth.people import Browser, Device, Terminal
+from tests.relay.auth.provider import Provider
 
 
 @pytest.fixture
 def name() -> Callable[[], str]:
     """Handles nobody has."""
     return lambda: f"u{secrets.token_hex(6)}"
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[Provider]:
+    """An identity provider on this machine."""
+    running = Provider()
+    yield running
+    running.close()
 
 
 @pytest.fixture

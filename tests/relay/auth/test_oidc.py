@@ -29,13 +29,6 @@ NONE = b64u(b'{"alg":"none","kid":"one"}')
 
 
 @pytest.fixture(scope="module")
-def provider() -> Iterator[Provider]:
-    running = Provider()
-    yield running
-    running.close()
-
-
-@pytest.fixture(scope="module")
 def github() -> Iterator[Provider]:
     running = Provider()
     running.user = {"id": 583231, "login": "octo", "name": "Octo Cat"}

@@ -15,11 +15,11 @@ import httpx
 import pytest
 
 from localstore.core.model.auth import USER_INFO
+from tests import npm
 from tests.patience import PATIENCE
 from tests.relay.auth.people import TRUST
 from tests.relay.auth.provider import CLIENT, SECRET
 
-REGISTRY_SECONDS = 60  # that installing may take
 PACKAGE = "oidc-provider@9.13.3"
 SCRIPT = Path(__file__).with_name("oidc_provider.mjs")
 
@@ -31,16 +31,10 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the provider's packages. Skips where there is no node, or no registry for it."""
-    if not shutil.which("node") or not shutil.which("npm"):
-        pytest.skip("node and npm are not installed")
+    """A folder with the provider's packages."""
     folder = tmp_path_factory.mktemp("npm")
     shutil.copy(SCRIPT, folder)
-    command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", PACKAGE]
-    try:
-        subprocess.run(command, cwd=folder, capture_output=True, check=True, timeout=REGISTRY_SECONDS)
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-        pytest.skip(f"npm cannot install oidc-provider: {error}")
+    npm.install(folder, PACKAGE)
     return folder
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,19 +9,11 @@ import pytest
 from sqlalchemy import select
 
 from localstore.core.model.auth import USER_INFO
-from relay import config as configuration
 from relay.db.schema import tables
 from tests.relay.auth.provider import CLIENT, SECRET, Provider
 from tests.relay.auth.test_oidc import come_back, me, refresh_of, start
 
 SENTENCE = "lets nobody in that way who has no account yet; sign in as you did before, then link it"
-
-
-@pytest.fixture(scope="module")
-def provider() -> Iterator[Provider]:
-    running = Provider()
-    yield running
-    running.close()
 
 
 @pytest.fixture(scope="module")
@@ -52,24 +43,6 @@ def accounts(relay: Any, handle: str) -> list[Any]:
             return list(await tx.all(select(account.c.id).where(account.c.handle == handle)))
 
     return list(relay.run(read()))
-
-
-def test_strict_mode_makes_no_accounts_unless_told() -> None:
-    strict = {
-        "TR_PUBLIC_URL": "https://svc.example",
-        "TR_EDITION": "self-hosted-community",
-        "TR_ENROLL_CHALLENGE": "x" * 16,
-        "TR_VALIDATE_JWT_AUD": "x" * 16,
-    }
-
-    def sign_up(dev: bool, **variables: str) -> bool:
-        read = configuration.read(strict | variables, dev=dev, host="127.0.0.1", port=1, data=None)
-        return read.oidc_sign_up
-
-    assert not sign_up(False)
-    assert sign_up(False, TR_OIDC_SIGN_UP="on")
-    assert sign_up(True)
-    assert not sign_up(True, TR_OIDC_SIGN_UP="off")
 
 
 def test_a_stranger_is_told_to_sign_in_as_before(relay, browser, provider) -> None:

@@ -17,7 +17,8 @@ def relay_variables() -> dict[str, str]:
     return {"TR_RATE_LIMITS": "off", "RUST_LOG": "off", "TR_DEVICE_KEY_SIGN_UP": "off"}
 
 
-def test_strict_mode_makes_no_accounts_unless_told():
+@pytest.mark.parametrize("variable", ["TR_DEVICE_KEY_SIGN_UP", "TR_OIDC_SIGN_UP"])
+def test_strict_mode_makes_no_accounts_unless_told(variable: str) -> None:
     strict = {
         "TR_PUBLIC_URL": "https://svc.example",
         "TR_EDITION": "self-hosted-community",
@@ -27,12 +28,12 @@ def test_strict_mode_makes_no_accounts_unless_told():
 
     def sign_up(dev: bool, **variables: str) -> bool:
         read = configuration.read(strict | variables, dev=dev, host="127.0.0.1", port=1, data=None)
-        return read.device_key_sign_up
+        return bool(getattr(read, variable.removeprefix("TR_").lower()))
 
     assert not sign_up(False)
-    assert sign_up(False, TR_DEVICE_KEY_SIGN_UP="on")
+    assert sign_up(False, **{variable: "on"})
     assert sign_up(True)
-    assert not sign_up(True, TR_DEVICE_KEY_SIGN_UP="off")
+    assert not sign_up(True, **{variable: "off"})
 
 
 def test_a_stranger_is_told_how_to_get_an_account(relay, capsys, monkeypatch):

@@ -22,16 +22,6 @@ KEYS = "/api/v1/apikeys"
 CHECK = f"{KEYS}/validate"
 
 
-@pytest.fixture
-def owner(account: Someone) -> Account:
-    return account()
-
-
-@pytest.fixture
-def http(owner: Account, client: Client) -> httpx.Client:
-    return client(owner)
-
-
 def _create(http: httpx.Client, owner: Account, **body: Any) -> dict[str, Any]:
     return dict(ok(http.post(f"{KEYS}/{owner.id}", json={"name": "printer", **body})))
 

@@ -39,16 +39,6 @@ Someone = Callable[..., Account]
 
 
 @pytest.fixture
-def owner(account: Someone) -> Account:
-    return account()
-
-
-@pytest.fixture
-def http(owner: Account, client: Client) -> httpx.Client:
-    return client(owner)
-
-
-@pytest.fixture
 def new(relay: Relay) -> NewEnd:
     return NewEnd(Device(relay.url))
 

@@ -24,16 +24,6 @@ Someone = Callable[..., Account]
 DOCUMENTS = "/api/v1/documents"
 
 
-@pytest.fixture
-def owner(account: Someone) -> Account:
-    return account()
-
-
-@pytest.fixture
-def http(owner: Account, client: Client) -> httpx.Client:
-    return client(owner)
-
-
 def _create(http: httpx.Client, content: Any = None, title: str = "Plan") -> str:
     return str(ok(http.post(DOCUMENTS, json={"title": title, "content": content}))["id"])
 

@@ -51,12 +51,11 @@ def _write_until_killed(
 
 def test_no_acknowledged_update_is_lost(tmp_path: Path) -> None:
     data, acknowledged = tmp_path / "data", list[str]()
-    with served(data, "--dev") as relay:
-        cookies, path = _guest(relay)
-        relay.end()
     for kill in range(1, rounds(4, 10)):
         names = [f"{kill}.{number}" for number in range(60)]
         with served(data, "--dev") as relay:
+            if kill == 1:
+                cookies, path = _guest(relay)
             _write_until_killed(relay, cookies, path, names, acknowledged, len(acknowledged) + kill)
     with (
         served(data, "--dev") as relay,
