@@ -48,9 +48,7 @@ def edit(
     with explained_missing(id):
         old = place.get(id)
     if old.archived:
-        raise DocumentArchived(
-            f"the document {old.title} is archived; to change it, run: svc doc unarchive {old.id}"
-        )
+        raise DocumentArchived(old.title, old.id)
     with ExitStack() as stack:
         if file is None and title is not None:
             content = old.content
