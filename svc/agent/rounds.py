@@ -87,10 +87,10 @@ class FolderRounds:
                 if below:
                     state.tell(copy, state.work.saved_below(copy, below))
                 if paths:
-                    known = _last_file(copy, paths)
-                    before = None if known is None else _text_of(copy, known)
+                    recorded = _last_file(copy, paths)
+                    before = None if recorded is None else _text_of(copy, recorded)
                     state.tell(copy, state.work.saved(copy, paths))
-                    saved = known or _last_file(copy, paths)
+                    saved = recorded or _last_file(copy, paths)
                     if saved is not None:
                         state.last_save = (saved, _line_changed(before, _text_of(copy, saved)))
             state.try_line(now)
