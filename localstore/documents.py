@@ -8,8 +8,7 @@ from __future__ import annotations
 import sqlite3
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,8 @@ from localstore.core.model.document import (
     DocumentSummary,
     DocumentUpdate,
 )
-from localstore.shared_database import open_shared
+from localstore.core.seal import timestamp
+from localstore.shared_database import open_shared, transaction
 
 FILE = "documents.db"  # in SVC_HOME
 PREFIX = "local-"  # of the id of every document here, and of none on a server
@@ -71,7 +71,7 @@ class LocalDocuments:
     def create(self, body: DocumentCreate) -> Document:
         edited = work_out(plan(checked(body.content), (), 0, 1))
         document_id, now = f"{PREFIX}{uuid.uuid4().hex[:12]}", self._now()
-        with self._writing():
+        with transaction(self._db):
             self._db.execute(
                 "INSERT INTO document VALUES (?, ?, ?, 1, ?, ?, 0)",
                 (document_id, body.title, edited.content, now, now),
@@ -92,12 +92,10 @@ class LocalDocuments:
     def put(self, document_id: str, body: DocumentPut) -> Document:
         """Change a document as `PUT` of a relay does. Raises DocumentArchived."""
         content = checked(body.content)
-        with self._writing():
+        with transaction(self._db):
             old = self.get(document_id)
             if old.archived:
-                raise DocumentArchived(
-                    f"the document {old.title} is archived; to change it, run: svc doc unarchive {old.id}"
-                )
+                raise DocumentArchived(old.title, old.id)
             head, title = int(old.frontier), body.title or old.title
             rows = self._db.execute(
                 "SELECT number, operations, first, created_at FROM document_update "
@@ -121,7 +119,7 @@ class LocalDocuments:
 
     def archive(self, document_id: str, archived: bool) -> Document:
         """Archive a document, or let it take writes again."""
-        with self._writing():
+        with transaction(self._db):
             if self.get(document_id).archived != archived:
                 self._db.execute(
                     "UPDATE document SET archived = ?, updated_at = ? WHERE id = ?",
@@ -130,7 +128,7 @@ class LocalDocuments:
         return self.get(document_id)
 
     def delete(self, document_id: str) -> None:
-        with self._writing():
+        with transaction(self._db):
             self.get(document_id)
             self._db.execute("DELETE FROM document_update WHERE document_id = ?", (document_id,))
             self._db.execute("DELETE FROM document WHERE id = ?", (document_id,))
@@ -164,19 +162,8 @@ class LocalDocuments:
             (document_id, number, first, base, operations, created_at),
         )
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
-
     def _now(self) -> str:
-        moment = datetime.fromtimestamp(self._clock(), UTC)
-        return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return timestamp(datetime.fromtimestamp(self._clock(), UTC))
 
 
 def _summary(row: sqlite3.Row | tuple[Any, ...]) -> DocumentSummary:

@@ -11,15 +11,14 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from localstore.shared_database import open_shared
+from localstore.shared_database import open_shared, transaction
 
 FILE = "outbox.db"  # in SVC_HOME
 LOCK = "outbox.lock"  # held by the one process that sends
@@ -81,7 +80,7 @@ class Outbox:
     ) -> QueuedAction:
         """Append an action, joined with a queued one at the same path. Raises OverflowError if there are too
         many."""
-        with self._step():
+        with self._lock, transaction(self._db):
             (waiting,) = self._db.execute("SELECT count(*) FROM entry").fetchone()
             if waiting >= KEPT:
                 raise OverflowError
@@ -178,17 +177,6 @@ class Outbox:
     def _run(self, statement: str, *values: str) -> None:
         with self._lock:
             self._db.execute(statement, values)
-
-    @contextmanager
-    def _step(self) -> Iterator[None]:
-        with self._lock:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
 
 
 def moment(timestamp: str) -> str:

@@ -3,18 +3,17 @@ beside them says that the server was started to run without leases."""
 
 from __future__ import annotations
 
+import math
 import os
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from localstore.disk_errors import disk_error
-from localstore.folder.lock import AlreadyLocked, held_files, hold_lock
+from localstore.folder.lock import held_files, hold_lock
 
 FOLDER = "leases"
 _STAYS = "stays"
-_PAUSE = 0.002
 
 
 @contextmanager
@@ -23,25 +22,15 @@ def lease(folder: Path, who: str) -> Iterator[None]:
     file = folder / FOLDER / f"{who}-{os.getpid()}"
     with ExitStack() as stack:
         try:
-            _lock(stack, file, who)
+            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # Nobody else has a file of this name; others only look whether its holder lives.
+            stack.enter_context(hold_lock(file, who, math.inf, may_be_nameless=True))
         except OSError as error:
             raise disk_error(error, file.parent) from error
         try:
             yield
         finally:
             file.unlink(missing_ok=True)
-
-
-def _lock(stack: ExitStack, file: Path, who: str) -> None:
-    """Lock the file of a lease until the stack is closed."""
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    while True:
-        with suppress(AlreadyLocked):  # by somebody who looks whether its holder lives
-            stack.enter_context(hold_lock(file, who, may_be_nameless=True))
-            if file.exists():  # who looked may have removed it before it was locked
-                return
-            stack.close()
-        time.sleep(_PAUSE)
 
 
 def held(folder: Path) -> list[str]:

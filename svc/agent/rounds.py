@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from localstore.core.lane.update import LiveUpdate
@@ -87,10 +87,12 @@ class FolderRounds:
                 if below:
                     state.tell(copy, state.work.saved_below(copy, below))
                 if paths:
-                    before = _text_of(copy, paths[-1])
+                    recorded = _last_file(copy, paths)
+                    before = None if recorded is None else _text_of(copy, recorded)
                     state.tell(copy, state.work.saved(copy, paths))
-                    if is_utf8(paths[-1]):
-                        state.last_save = (paths[-1], _line_changed(before, _text_of(copy, paths[-1])))
+                    saved = recorded or _last_file(copy, paths)
+                    if saved is not None:
+                        state.last_save = (saved, _line_changed(before, _text_of(copy, saved)))
             state.try_line(now)
             return True
         if state.work.frames.paths and state.light != "offline":
@@ -272,6 +274,15 @@ def _is_emptied(copy: WorkingCopy, path: str) -> bool:
     if info is None or entry is None:
         return False
     return (info.st_size == 0 and entry.size > 0) or copy.files.being_written(path)
+
+
+def _last_file(copy: WorkingCopy, paths: Sequence[str]) -> str | None:
+    """The last of the paths at which a recorded file is; None without one. So nobody is seen at a file that a
+    program made beside another one and renamed to it, or that is left out."""
+    for path in reversed(paths):
+        if is_utf8(path) and path in copy.entries and copy.files.is_file(path):
+            return path
+    return None
 
 
 def _text_of(copy: WorkingCopy, path: str) -> bytes | None:

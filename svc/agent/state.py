@@ -15,6 +15,7 @@ from localstore.core.lane.update import LiveUpdate
 from localstore.core.model.live import UpdateAnswers
 from localstore.core.model.sync import Live
 from localstore.core.paths import terminal_safe
+from localstore.core.seal import timestamp
 from localstore.folder.link import RepoLink
 from localstore.folder.scan_result import Skipped
 from localstore.live.frames import Arrived
@@ -132,7 +133,7 @@ class FolderState:
 
     def say(self, event: str, **members: Any) -> None:
         """Tell the followers an event; `members` are those of `Said`."""
-        at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        at = timestamp(datetime.now(UTC))
         self._say_to(msgspec.convert({"event": event, "folder": str(self.root), "at": at, **members}, Said))
 
     def say_person(self, person: Person, gone: bool) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +19,7 @@ from localstore.core.storage.file_kind import kind_of
 from localstore.sync.owning import opened
 from localstore.sync.working_copy import WorkingCopy
 from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.editor import draft
 from svc.console import Column, answers
 from svc.flows.editor import editor, is_named, run
 from svc.flows.merge import resolve as flow
@@ -140,30 +139,22 @@ def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str
     _report(ctx, done)
 
 
-@contextmanager
-def _merge_file(ctx: Ctx, conflict: flow.OpenConflict, text: bytes) -> Iterator[Path]:
-    """A context with the text in a temporary file. The file is deleted, unless the block raises after the
-    user changed it; its path is then printed."""
-    folder = Path(tempfile.mkdtemp(prefix="svc-"))
-    file = folder / Path(conflict.record.path).name
-    file.write_bytes(text)
-    try:
-        yield file
-    except BaseException:
-        if file.is_file() and file.read_bytes() != text:
-            root = ctx.obj.linked_folder()[0]
-            target, name = (
-                shlex.quote(os.path.relpath(root / path, ctx.obj.folder))
-                for path in (conflict.record.path, conflict.name)
-            )
-            ctx.out.note(
-                f"what you wrote is kept in {file}; to use it, finish it there, then: "
-                f"cp {shlex.quote(str(file))} {target} && svc resolve {name} --theirs"
-            )
-        else:
-            shutil.rmtree(folder, ignore_errors=True)
-        raise
-    shutil.rmtree(folder, ignore_errors=True)
+def _merge_file(ctx: Ctx, conflict: flow.OpenConflict, text: bytes) -> AbstractContextManager[Path]:
+    """A context with the text in a temporary file. If an error ends it after the user changed the file, the
+    path is printed."""
+
+    def say_where(file: Path, _: BaseException) -> None:
+        root = ctx.obj.linked_folder()[0]
+        target, name = (
+            shlex.quote(os.path.relpath(root / path, ctx.obj.folder))
+            for path in (conflict.record.path, conflict.name)
+        )
+        ctx.out.note(
+            f"what you wrote is kept in {file}; to use it, finish it there, then: "
+            f"cp {shlex.quote(str(file))} {target} && svc resolve {name} --theirs"
+        )
+
+    return draft(Path(conflict.record.path).name, text, say_where)
 
 
 def _run_tool(tool: str, merged: Path, versions: dict[str, bytes]) -> None:

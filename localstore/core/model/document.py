@@ -30,6 +30,9 @@ class DocumentArchived(Conflict):
 
     code = "document_archived"
 
+    def __init__(self, title: str, id: str) -> None:
+        super().__init__(f"the document {title} is archived; to change it, run: svc doc unarchive {id}")
+
 
 class DocumentBaseGone(Conflict):
     """The version on which an edit is based is older than the operations that are kept one by one."""

@@ -262,9 +262,7 @@ async def _read(tx: Tx, caller: Caller, document_id: str) -> Document:
 
 def _require_writable(row: DocumentRow) -> None:
     if row.archived_at is not None:
-        raise DocumentArchived(
-            f"the document {row.title} is archived; to change it, run: svc doc unarchive {row.id}"
-        )
+        raise DocumentArchived(row.title, row.id)
 
 
 def _require_match(row: DocumentRow, if_match: str | None) -> None:

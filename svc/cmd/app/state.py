@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from localstore.core.errors import UsageError
-from localstore.core.paths import terminal_safe
 from svc.cmd.app.launch import STATE, Id, apps_of
 from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.logs import Follow, Lines, print_log
 from svc.console import Column, answers, answers_text
 from svc.flows.apps.place import LOG
 from svc.flows.apps.state import AppState, state_of
@@ -55,10 +50,8 @@ def status(ctx: Ctx, id: Id) -> None:
 def logs(
     ctx: Ctx,
     id: Id,
-    lines: Annotated[
-        int, typer.Option("-n", "--lines", metavar="N", help="How many of the last lines")
-    ] = 100,
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until Ctrl-C")] = False,
+    lines: Lines = 100,
+    follow: Follow = False,
 ) -> None:
     """Print what an app in the background printed
 
@@ -66,18 +59,7 @@ def logs(
     svc app logs alice/notes
     svc app logs alice/notes -n 20 --follow
     """
-    from localstore.models import log
-
-    if lines < 0:
-        raise UsageError("--lines must be a number of lines")
     apps = apps_of(ctx)
     app = apps.find(id, ctx.obj.folder)
-    file = apps.folder(app.id) / LOG
-    text = log.tail(file, lines) if lines else ""
-    if text:
-        ctx.out.text(terminal_safe(text, keep="\n\t") + "\n")
-    elif not follow:
-        ctx.out.note("the log is empty; it has what the app prints in the background")
-    if follow:
-        for piece in log.follow(file):
-            ctx.out.draw(terminal_safe(piece, keep="\n\t"))
+    empty = "the log is empty; it has what the app prints in the background"
+    print_log(ctx, apps.folder(app.id) / LOG, lines, follow, empty)

@@ -7,12 +7,19 @@ from typing import Annotated
 import typer
 
 from localstore.core.document.content import checked as checked_content
-from localstore.core.model.document import Document, DocumentCreate, DocumentSummary, DocumentUpdate
+from localstore.core.model.document import (
+    LOCAL,
+    STORED,
+    Document,
+    DocumentCreate,
+    DocumentSummary,
+    DocumentUpdate,
+)
 from svc.cmd.doc.words import ALL, COLUMNS, AsJson, File, Id, content_of, documents_of
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
-from svc.flows.document.place import OnDevice, OnServer, explained_missing, mode_of
+from svc.flows.document.place import Documents, OnDevice, OnServer, explained_missing
 from svc.flows.document.text import written
 from svc.http.checked import checked
 
@@ -45,10 +52,13 @@ def create(
     echo '{"open": 3}' | svc doc create counters -F - --as-json
     """
     content = checked_content(content_of(file, as_json))
-    body = checked(DocumentCreate(title=title, mode=mode_of(local), content=content))
-    place = OnDevice(ctx.obj.home) if local else OnServer(ctx.api)
-    document = place.create(body)
+    body = checked(DocumentCreate(title=title, mode=LOCAL if local else STORED, content=content))
+    document = _place(ctx, local).create(body)
     ctx.out.done(f"Created {title} ({document.id})", document, ALL, Document, value=document.id)
+
+
+def _place(ctx: Ctx, local: bool) -> Documents:
+    return OnDevice(ctx.obj.home) if local else OnServer(ctx.api)
 
 
 @answers(COLUMNS, DocumentSummary)
@@ -64,8 +74,7 @@ def list_documents(
     svc doc list
     svc doc list --local --archived
     """
-    place = OnDevice(ctx.obj.home) if local else OnServer(ctx.api)
-    rows = place.items(archived or None, limit)
+    rows = _place(ctx, local).items(archived or None, limit)
     create_one = "svc doc create TITLE --local" if local else "svc doc create TITLE"
     ctx.out.rows(rows, COLUMNS, DocumentSummary, empty=f"no documents; make one: {create_one}")
 
@@ -112,9 +121,7 @@ def archive(ctx: Ctx, id: Id) -> None:
     Examples:
     svc doc archive 0198c0de
     """
-    with explained_missing(id):
-        document = documents_of(ctx, id).archive(id, True)
-    ctx.out.done(f"Archived {document.title}", document, COLUMNS, Document, value=document.id)
+    _archive(ctx, id, True)
 
 
 @answers(COLUMNS, Document)
@@ -124,9 +131,14 @@ def unarchive(ctx: Ctx, id: Id) -> None:
     Examples:
     svc doc unarchive 0198c0de
     """
+    _archive(ctx, id, False)
+
+
+def _archive(ctx: Ctx, id: str, archived: bool) -> None:
     with explained_missing(id):
-        document = documents_of(ctx, id).archive(id, False)
-    ctx.out.done(f"Unarchived {document.title}", document, COLUMNS, Document, value=document.id)
+        document = documents_of(ctx, id).archive(id, archived)
+    done = "Archived" if archived else "Unarchived"
+    ctx.out.done(f"{done} {document.title}", document, COLUMNS, Document, value=document.id)
 
 
 @answers((Column("id"),))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +14,7 @@ from localstore.core.limits import JSON_BODY
 from localstore.core.model.document import Document, DocumentArchived, DocumentPut
 from svc.cmd.doc.words import COLUMNS, AsJson, File, Id, content_of, documents_of
 from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.editor import draft
 from svc.console import answers
 from svc.flows.document.place import explained_missing
 from svc.flows.document.text import is_json, parsed, written
@@ -48,9 +46,7 @@ def edit(
     with explained_missing(id):
         old = place.get(id)
     if old.archived:
-        raise DocumentArchived(
-            f"the document {old.title} is archived; to change it, run: svc doc unarchive {old.id}"
-        )
+        raise DocumentArchived(old.title, old.id)
     with ExitStack() as stack:
         if file is None and title is not None:
             content = old.content
@@ -70,44 +66,27 @@ def _others_wrote(old: Document, new: Document) -> bool:
     return int(new.frontier) > int(old.frontier) + 1
 
 
-@contextmanager
-def _draft(ctx: Ctx, old: Document) -> Iterator[Path]:
-    """A context with a file of the content, for the editor. It is removed at the end; if an error ends the
-    context, what the user wrote stays, and the error says where."""
-    text = written(old.content)
-    folder = Path(tempfile.mkdtemp(prefix="svc-"))
-    draft = folder / ("DOCUMENT.json" if is_json(old.content) else "DOCUMENT.md")
-    stays = False
-    try:
-        draft.write_text(text, "utf-8")
-        yield draft
-    except BaseException as error:
-        stays = _has_other(draft, text)
-        where = f"what you wrote is in {draft}"
-        if stays and isinstance(error, SvcError):
+def _draft(ctx: Ctx, old: Document) -> AbstractContextManager[Path]:
+    """A context with a file of the content, for the editor. If an error ends it, the error says where what
+    the user wrote is."""
+
+    def say_where(file: Path, error: BaseException) -> None:
+        where = f"what you wrote is in {file}"
+        if isinstance(error, SvcError):
             error.detail = f"{error.detail}; {where}"
-        elif stays:
+        else:
             ctx.out.note(where)
-        raise
-    finally:
-        if not stays:
-            shutil.rmtree(folder, ignore_errors=True)
+
+    name = "DOCUMENT.json" if is_json(old.content) else "DOCUMENT.md"
+    return draft(name, written(old.content).encode(), say_where)
 
 
-def _has_other(file: Path, text: str) -> bool:
-    """Whether a file holds anything but this text."""
-    try:
-        return file.read_bytes() not in (b"", text.encode())
-    except OSError:
-        return False
-
-
-def _typed(ctx: Ctx, draft: Path, json: bool) -> Any:
+def _typed(ctx: Ctx, file: Path, json: bool) -> Any:
     """The content as the user has edited it. Raises UsageError without an editor and for what is no content,
     ClientError if the editor fails."""
     command = editor(ctx.obj.environment, "say the content with --file")
-    run(command, draft, "the document did not change; use --file")
-    raw = draft.read_bytes()
+    run(command, file, "the document did not change; use --file")
+    raw = file.read_bytes()
     if len(raw) > JSON_BODY:
         raise UsageError(f"the content has at most {JSON_BODY} bytes")
     try:

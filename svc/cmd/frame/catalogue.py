@@ -12,6 +12,7 @@ from svc.agent.invoke.programs import Programs
 from svc.cmd.frame.context import Run
 from svc.cmd.frame.over_ssh import offered
 from svc.cmd.frame.table import COMMANDS
+from svc.cmd.frame.values import words_of
 from svc.http.remote import link
 from tui.commands import Commands, Field
 
@@ -43,7 +44,6 @@ def fields(path: str) -> list[Field]:
 
 def _field(param: Any) -> Field:
     option = param.param_type_name == "option"
-    choices = getattr(param.type, "choices", None) or ()
     return Field(
         str(param.name),
         param.help or "",
@@ -51,7 +51,7 @@ def _field(param: Any) -> Field:
         param.nargs == -1 or bool(getattr(param, "multiple", False)),
         bool(getattr(param, "is_flag", False)),
         tuple(sorted(param.opts, key=lambda text: text[:2] != "--")) if option else (),
-        tuple(str(getattr(choice, "value", choice)) for choice in choices),
+        words_of(param.type),
     )
 
 

@@ -23,7 +23,7 @@ from svc.cmd.frame.json_option import is_list_of, with_fields
 from svc.cmd.frame.over_ssh import require_no_files, require_offered
 from svc.cmd.frame.queueing import catching_queued, is_queueable, offering_queue, queue_option
 from svc.cmd.frame.table import COMMANDS, GROUPS, children
-from svc.cmd.frame.values import TYPED, explained
+from svc.cmd.frame.values import TYPED, explained, words_of
 from svc.console import Answers, Format, answers_of
 from svc.http.remote import link
 
@@ -230,7 +230,7 @@ def spelled(argument: Any) -> str:
     given = str(argument.metavar or "")
     if given.startswith("["):
         return given
-    name = given or "|".join(getattr(argument.type, "choices", ())) or str(argument.name).upper()
+    name = given or "|".join(words_of(argument.type)) or str(argument.name).upper()
     repeated = "..." if argument.nargs == -1 and not name.endswith("...") else ""
     return f"{name}{repeated}" if argument.required else f"[{name}]{repeated}"
 

@@ -109,9 +109,11 @@ def _long_spellings(param: Any) -> list[str]:
 
 
 def _values(path: str, param: Any, environment: Mapping[str, str], folder: Path) -> Iterator[tuple[str, str]]:
-    choices = getattr(param.type, "choices", None)
+    from svc.cmd.frame.values import words_of
+
+    choices = words_of(param.type)
     if choices:
-        yield from ((getattr(choice, "value", choice), "") for choice in choices)
+        yield from ((choice, "") for choice in choices)
         return
     name = f"{path} {param.name}"
     yield from ((word, "") for word in WORDS.get(name, ()))

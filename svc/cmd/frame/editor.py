@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from localstore.core.errors import ClientError
@@ -35,6 +35,27 @@ def written(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tupl
         text = ""
     finally:
         if not text:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def draft(name: str, initial: bytes, say_where: Callable[[Path, BaseException], None]) -> Iterator[Path]:
+    """A context with a file for an editor, which begins as `initial`. It is deleted at the end, unless an
+    error ends the context after the user wrote something else: then it stays, and `say_where` is called."""
+    folder = Path(tempfile.mkdtemp(prefix="svc-"))
+    file = folder / name
+    is_kept = False
+    try:
+        file.write_bytes(initial)
+        yield file
+    except BaseException as error:
+        with suppress(OSError):
+            is_kept = file.read_bytes() not in (b"", initial)
+        if is_kept:
+            say_where(file, error)
+        raise
+    finally:
+        if not is_kept:
             shutil.rmtree(folder, ignore_errors=True)
 
 

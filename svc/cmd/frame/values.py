@@ -3,6 +3,7 @@ takes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
@@ -26,7 +27,8 @@ def explained(kind: Any) -> Any:
     the digits 0 to 9; Python's `int` and `float` also accept underscores and digits of other scripts. Other
     types are returned unchanged."""
     number = NUMBERS.get(kind.name.partition(" ")[0])  # a range of them has a second word
-    if number is None and not getattr(kind, "choices", ()):
+    words = words_of(kind)
+    if number is None and not words:
         return kind
     own, convert = copy(kind), kind.convert
 
@@ -37,7 +39,7 @@ def explained(kind: Any) -> Any:
                 return convert(value, param, ctx)
             except typer.BadParameter:
                 pass
-        fitting = _choice(kind) if number is None else f"{number}{_range(kind)}"
+        fitting = _choice(words) if number is None else f"{number}{_range(kind)}"
         digits = ", in the digits 0 to 9" if foreign else ""
         label = terminal_safe(str(value)[:60])
         raise UnfitValue(f"{_spelled_as_typed(param, ctx)} wants {fitting}{digits}, not {label!r}", ctx)
@@ -46,8 +48,13 @@ def explained(kind: Any) -> Any:
     return own
 
 
-def _choice(kind: Any) -> str:
-    *most, last = [str(getattr(word, "value", word)) for word in kind.choices]
+def words_of(kind: Any) -> tuple[str, ...]:
+    """The fixed words that a type takes; () for other types."""
+    return tuple(str(getattr(word, "value", word)) for word in getattr(kind, "choices", None) or ())
+
+
+def _choice(words: Sequence[str]) -> str:
+    *most, last = words
     return f"{', '.join(most)} or {last}" if most else last
 
 

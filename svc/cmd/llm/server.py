@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.errors import UsageError
-from localstore.core.paths import terminal_safe
 from localstore.models.names import parse
 from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.logs import Follow, Lines, print_log
 from svc.console import Column, answers, answers_text
 from svc.flows.llm.port import port_of
 from svc.flows.llm.status import Status
@@ -171,10 +170,8 @@ def list_loaded(ctx: Ctx, port: Port = None) -> None:
 @answers_text
 def logs(
     ctx: Ctx,
-    lines: Annotated[
-        int, typer.Option("-n", "--lines", metavar="N", help="How many of the last lines")
-    ] = 100,
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until Ctrl-C")] = False,
+    lines: Lines = 100,
+    follow: Follow = False,
     port: Port = None,
 ) -> None:
     """Print the log of the local LLM server
@@ -183,21 +180,11 @@ def logs(
     svc llm logs
     svc llm logs -n 20 --follow
     """
-    from localstore.models import log
     from localstore.models.server import LOG
     from svc.flows.llm.server import folder_of
 
-    if lines < 0:
-        raise UsageError("--lines must be a number of lines")
     file = folder_of(chosen_port(ctx, port), ctx.obj.environment) / LOG
-    text = log.tail(file, lines) if lines else ""
-    if text:
-        ctx.out.text(text + "\n")
-    elif not follow:
-        ctx.out.note("the log is empty; svc llm start starts the server")
-    if follow:
-        for piece in log.follow(file):
-            ctx.out.draw(terminal_safe(piece, keep="\n\t"))
+    print_log(ctx, file, lines, follow, "the log is empty; svc llm start starts the server")
 
 
 def _kind(server_status: Status) -> str:

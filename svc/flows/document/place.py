@@ -9,7 +9,6 @@ from typing import Protocol
 from localstore.core.errors import NotFound
 from localstore.core.model import document as documents
 from localstore.core.model.document import (
-    LOCAL,
     Document,
     DocumentCreate,
     DocumentPut,
@@ -121,7 +120,3 @@ def explained_missing(document_id: str) -> Iterator[None]:
     except NotFound:
         listing = "svc doc list --local" if is_local(document_id) else "svc doc list"
         raise NotFound(f"you have no document {document_id}; see: {listing}") from None
-
-
-def mode_of(local: bool) -> int:
-    return LOCAL if local else documents.STORED

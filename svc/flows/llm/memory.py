@@ -105,11 +105,12 @@ def _group_limit() -> int | None:
 
 
 def _group() -> int | None:
+    most = _group_limit()
+    if most is None:
+        return None
     with suppress(OSError, ValueError):
         folder = _group_folder()
-        most = (folder / "memory.max").read_text().strip()
-        if most != "max":
-            statistics = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-            cached = int(statistics.get("inactive_file", 0))
-            return int(most) - int((folder / "memory.current").read_text()) + cached
+        statistics = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+        cached = int(statistics.get("inactive_file", 0))
+        return most - int((folder / "memory.current").read_text()) + cached
     return None

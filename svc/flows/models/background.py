@@ -89,11 +89,7 @@ def state_of(home: Path, name: ModelName, models: Models) -> Download:
     if download.pid is not None:
         download.state = "pulling"
     elif download.state != "failed":
-        with suppress(ModelMissing):
-            models.find(name)
-            download.state = "done"
-            return download
-        download.state = "none"
+        download.state = "done" if _is_here(models, name) else "none"
     return download
 
 

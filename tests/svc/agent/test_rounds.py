@@ -1,4 +1,4 @@
-"""Saves of a round that failed are not forgotten."""
+"""Rounds of a watched folder: saves of one that failed are not forgotten, and where a person is seen."""
 
 from __future__ import annotations
 
@@ -66,3 +66,31 @@ def test_what_the_disk_cannot_hold_is_said_once(tmp_path: Path, monkeypatch: pyt
     owning.close()
     skipped = [(one.path, one.detail) for one in said if one.event == "skipped"]
     assert skipped == [("a.txt", "this file system takes it for A.txt")]
+
+
+def test_a_person_is_seen_at_the_file_and_not_at_a_temporary_one(tmp_path: Path) -> None:
+    """As with `sed -i`, which writes a file beside the old one and renames it."""
+    ann = Place(tmp_path, ModelRelay(), "ann")
+    ann.write("a.txt", "one\ntwo\n")
+    ann.write(".gitignore", "secrets\n")
+    ann.push()
+    bound = ann.relay.transport("main", ann.key), ann.key
+    owning = Rounds(ann.folder, ann.home, lambda repo: bound)
+    state = FolderState(ann.folder, 1, LINK, owning, lambda said: None)
+    rounds = FolderRounds(state, OpenTexts(state), lambda line: None)
+    ann.write("a.txt", "one\n2\n")
+    ann.write("secrets", "ignored\n")
+    state.saves.closed("a.txt", 0.0)
+    state.saves.closed("secrets", 0.0)
+    state.saves.vanished("sedAb12Cd", 0.0)
+    rounds.run()
+    assert state.last_save == ("a.txt", 2)
+    state.last_save = None
+    ann.write("new.txt", "new\n")
+    state.saves.vanished("sedEf34Gh", 0.0)
+    rounds.run()
+    assert state.last_save is None
+    state.saves.closed("new.txt", 0.0)
+    rounds.run()
+    owning.close()
+    assert state.last_save == ("new.txt", 0)
