@@ -347,6 +347,12 @@ class SplitScreen(Panes, Base):
     def content(self) -> ComposeResult:
         yield from self.two_panes()
 
+    def on_screen_resume(self) -> None:
+        """The cursor may have moved just before another screen opened, which takes its preview away."""
+        super().on_screen_resume()
+        if self.has_widgets:
+            self.rest()
+
     def do_back(self) -> None:
         if not self.leave_preview():
             super().do_back()
