@@ -51,10 +51,9 @@ SEAL = "seal"
 MACHINE = "machine"  # the action that is absent over SSH
 # Parameters that screens know by name.
 SHOWN = frozenset({"run", "version", "advisory", "report", "webhook", "model"})
-BEHIND_COLUMNS = 400  # of what a command prints that is not shown: a sentence stays one line
 TICK = 10.0  # seconds between two looks at what times say by now
 QUEUE_EVERY = 30.0  # seconds between attempts to send what waits
-WIDEST = 500  # columns that a command prints for when what it prints is wrapped later
+WIDEST = 500  # columns that a command prints for without a screen of its own: a sentence stays one line
 QUEUE_AGAIN = 3.0  # seconds after which the outbox is read again that another process was sending
 
 
@@ -618,26 +617,3 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
         if words and self.commands is not None:
             self.push_screen(Output(words, self.place.folder, self.commands))
-
-    def run_behind(self, words: list[str], done: Callable[[str, str], None]) -> None:
-        """Run a command of svc without showing it. `done` is called with the last line that it printed, or
-        with its error, and a role. It ends with the app."""
-        commands, folder = self.commands, self.place.folder
-        if commands is None:
-            return
-
-        def work() -> None:
-            try:
-                response = commands.run(words, folder, BEHIND_COLUMNS, lambda: not self.is_running)
-            except (SvcError, OSError) as error:
-                answer, role = sentence(error), "bad"
-            else:
-                data = response.data if isinstance(response.data, dict) else {}
-                lines = [line for line in str(data.get("text", "")).splitlines() if line.strip()]
-                last = lines[-1].strip() if lines else ""
-                answer, role = last, "text"
-                if response.error is not None:
-                    answer, role = response.error.message, "bad"
-            self.later(lambda: done(answer, role))
-
-        self.run_worker(work, thread=True, exit_on_error=False)

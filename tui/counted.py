@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
+from localstore.core.endpoint import Endpoint
 from localstore.core.errors import ServerUnreachable, SvcError, Unauthorized
 from localstore.core.model import release as releases
-from localstore.core.model.base import PageQuery
+from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.catalog import advisory as advisories
 from localstore.core.model.catalog.advisory import AdvisoryQuery
 from localstore.core.model.collaboration import check as checks
@@ -36,11 +38,19 @@ NONE = Counted()
 
 
 def open_issues(repo: Repo) -> Read[Counted]:
-    def call(api: Api) -> Counted:
-        page = api.send(issues.LIST, query=IssueQuery(state="open", limit=PAGE), id=repo.id)
-        return Counted(len(page.items), page.next_cursor is not None)
+    query = IssueQuery(state="open", limit=PAGE)
+    return _of_list(f"repos/{repo.id}/count/issues", issues.LIST, query, id=repo.id)
 
-    return _quiet(f"repos/{repo.id}/count/issues", call)
+
+def released(repo: Repo) -> Read[Counted]:
+    """The number of releases."""
+    return _of_list(f"repos/{repo.id}/count/releases", releases.LIST, PageQuery(limit=PAGE), id=repo.id)
+
+
+def advised(repo: Repo) -> Read[Counted]:
+    """The number of advisories about a repository."""
+    query = AdvisoryQuery(repo=repo.full_name, limit=PAGE)
+    return _of_list(f"repos/{repo.id}/count/advisories", advisories.LIST, query)
 
 
 def failed_checks(repo: Repo, seal: str) -> Read[Counted]:
@@ -52,24 +62,14 @@ def failed_checks(repo: Repo, seal: str) -> Read[Counted]:
     return _quiet(f"repos/{repo.id}/count/failed/{seal}", call)
 
 
-def released(repo: Repo) -> Read[Counted]:
-    """The number of releases."""
+def _of_list(key: str, endpoint: Endpoint[Page[Any]], query: Any, **path: str) -> Read[Counted]:
+    """The number of rows on the first page of a list."""
 
     def call(api: Api) -> Counted:
-        page = api.send(releases.LIST, query=PageQuery(limit=PAGE), id=repo.id)
+        page = api.send(endpoint, query=query, **path)
         return Counted(len(page.items), page.next_cursor is not None)
 
-    return _quiet(f"repos/{repo.id}/count/releases", call)
-
-
-def advised(repo: Repo) -> Read[Counted]:
-    """The number of advisories about a repository."""
-
-    def call(api: Api) -> Counted:
-        page = api.send(advisories.LIST, query=AdvisoryQuery(repo=repo.full_name, limit=PAGE))
-        return Counted(len(page.items), page.next_cursor is not None)
-
-    return _quiet(f"repos/{repo.id}/count/advisories", call)
+    return _quiet(key, call)
 
 
 def _quiet(key: str, call: Callable[[Api], Counted]) -> Read[Counted]:

@@ -18,6 +18,7 @@ from tests.tui.test_issues import issue
 from tui.app import SvcApp
 from tui.machine import Place
 from tui.screens.command.palette import Palette
+from tui.widgets.lines import Lines
 
 __all__ = ["issue", "project"]
 Open = Callable[..., SvcApp]
@@ -191,3 +192,17 @@ async def test_a_variable_does_not_name_another_repository_than_the_screen(
     monkeypatch.delenv("SVC_REPO")
     assert "shown-here" in alice("label", "list", "-R", issue, "--json", "name").out
     assert "shown-here" not in alice("label", "list", "-R", other, "--json", "name").out
+
+
+async def test_esc_in_a_card_lists_all_rows_again_before_it_leaves(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 40)) as pilot:
+        await settle(pilot)
+        assert "inbox" in await press(pilot, "?")
+        card = pilot.app.screen
+        rows = len(card.query_one(Lines).rows)
+        await press(pilot, "slash", *"inbox", "enter")
+        assert 0 < len(card.query_one(Lines).rows) < rows
+        await press(pilot, "escape")
+        assert pilot.app.screen is card and len(card.query_one(Lines).rows) == rows
+        await press(pilot, "escape")
+        assert pilot.app.screen is not card

@@ -298,6 +298,35 @@ async def test_a_key_concerns_the_app_of_its_row_alone(cache: Path, alice: Svc, 
         alice("app", "stop", "notes")
 
 
+async def test_no_other_app_is_shown_for_the_row_of_one_that_is_gone(
+    cache: Path, alice: Svc, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row stands until the next reading; its name fits another app by then."""
+    port = free_port()
+    serve = f"import http.server as s; s.test(s.SimpleHTTPRequestHandler, port={port}, bind='127.0.0.1')"
+    folder = app_folder("notes", sys.executable, "-c", serve)
+    manifest = json.loads((folder / ".svc.yaml").read_text())
+    manifest["launch"]["ready"] = {"http": f"http://127.0.0.1:{port}/"}
+    (folder / ".svc.yaml").write_text(json.dumps(manifest))
+    apps = Apps(Path(os.environ["SVC_HOME"]))
+    monkeypatch.setattr("tui.screens.machine.machine.EVERY", 3600.0)
+    try:
+        assert alice("app", "launch", "./notes", "--yes", "--detach").code == 0
+        async with open_app().run_test(size=(100, 30)) as pilot:
+            await settle(pilot)
+            await press(pilot, "M")
+            await sees(pilot, f"http://127.0.0.1:{port}/")
+            await press(pilot, "G")
+            assert alice("app", "uninstall", "notes", "--yes").code == 0
+            apps.record(App(id="bob/notes", folder=str(folder), installed=True))
+            assert "notes is not on this machine any more" in await press(pilot, "enter")
+            assert "svc app logs" not in await press(pilot, "j")
+            assert "notes is not on this machine any more" in await press(pilot, "o")
+    finally:
+        alice("app", "stop", "bob/notes")
+        alice("app", "stop", "notes")
+
+
 async def test_over_ssh_there_is_no_machine(alice: Svc, open_app: Open) -> None:
     app = open_app()
     app.machine = None

@@ -92,6 +92,5 @@ class Card(Over):
         lines = self.lines
         if not self.framed or lines is None:
             return
-        hidden = lines.key is not None and len(lines.rows) > max(1, lines.size.height)
-        place = f"{lines.cursor + 1} of {len(lines.rows)}" if hidden else ""
-        self.query_one("#card").border_subtitle = Content(place)
+        hidden = len(lines.rows) > max(1, lines.size.height)
+        self.query_one("#card").border_subtitle = Content(lines.position if hidden else "")

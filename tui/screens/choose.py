@@ -59,9 +59,6 @@ class Choose(Card):
         self.app.pop_screen()
         self._chosen(key)
 
-    def do_back(self) -> None:
-        self.app.pop_screen()
-
     def prompt_left(self) -> None:
         self.do_back()
 

@@ -94,8 +94,8 @@ class RepoScreen(RepoPage):
         self._views: dict[int, View] = {}
         self._tab = tab
         self._left = False
-        self._counts: dict[int, str] = {}  # of tabs that were not opened, by number
-        self._counted_at = -COUNT_EVERY  # when they were asked for last, by the monotonic clock
+        self._counts: dict[str, str] = {}  # of tabs that were not opened, by the key of the read
+        self._counted_at: dict[str, float] = {}  # when each was asked for last, by the monotonic clock
 
     @property
     def view(self) -> View | None:
@@ -179,10 +179,12 @@ class RepoScreen(RepoPage):
 
     def _named_tabs(self, short: bool, blank: str) -> list[Part]:
         parts: list[Part] = []
+        reads = self._counting()
         for number, (name, _) in enumerate(TABS, 1):
             view = self._views.get(number)
             count = view.count() if view is not None and view.is_mounted else None
-            count = self._counts.get(number, "") if count is None else count
+            if count is None:
+                count = self._counts.get(reads[name].key, "") if name in reads else ""
             words = f"{number} {SHORT.get(name, name) if short else name}{f' {count}' if count else ''}"
             parts.append(("│" if number > 1 else blank, "line"))
             parts.append((f"{blank}{words}{blank}", "tab" if number == self._tab else "text"))
@@ -215,26 +217,30 @@ class RepoScreen(RepoPage):
         view.shown()
         self.show_frame()
 
-    def _count_tabs(self) -> None:
-        """Ask how many things the tabs have that were not opened, at most every COUNT_EVERY seconds."""
-        if time.monotonic() < self._counted_at + COUNT_EVERY:
-            return
-        self._counted_at = time.monotonic()
+    def _counting(self) -> dict[str, Read[Counted]]:
+        """Name of a tab → the read of how many things it has, for the shown seal."""
         repo, seal = self.repo, self.seal
-        reads = {
-            "Issues": (counted.open_issues(repo), ""),
-            "Releases": (counted.released(repo), ""),
-            "Security": (counted.advised(repo), ""),
+        return {
+            "Issues": counted.open_issues(repo),
+            **({"Workflows": counted.failed_checks(repo, seal)} if seal is not None else {}),
+            "Releases": counted.released(repo),
+            "Security": counted.advised(repo),
         }
-        if seal is not None:
-            reads["Workflows"] = (counted.failed_checks(repo, seal), "✗")
-        for number, (name, _) in enumerate(TABS, 1):
-            if name in reads and number not in self._views:
-                self._count_tab(number, *reads[name])
 
-    def _count_tab(self, number: int, read: Read[Counted], sign: str) -> None:
+    def _count_tabs(self) -> None:
+        """Ask how many things the tabs have that were not opened, each at most every COUNT_EVERY seconds."""
+        reads, now = self._counting(), time.monotonic()
+        for number, (name, _) in enumerate(TABS, 1):
+            read = reads.get(name)
+            if read is None or number in self._views:
+                continue
+            if now >= self._counted_at.get(read.key, -COUNT_EVERY) + COUNT_EVERY:
+                self._counted_at[read.key] = now
+                self._count_tab(read, "✗" if name == "Workflows" else "")
+
+    def _count_tab(self, read: Read[Counted], sign: str) -> None:
         def paint(count: Counted, at: float) -> None:
-            self._counts[number] = count.words(sign)
+            self._counts[read.key] = count.words(sign)
             self.show_frame()
 
         self.svc.load(read, paint)
@@ -273,6 +279,8 @@ class RepoScreen(RepoPage):
             for view in self._views.values():
                 if view.is_mounted:
                     view.moved()
+            if self.is_mounted:
+                self._count_tabs()
         self.show_frame()
 
     @property

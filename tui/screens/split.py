@@ -33,7 +33,6 @@ REST = 0.12  # seconds that the cursor rests before a preview is asked for
 SHARE, LEAST, MOST, STEP = 42, 25, 75, 8  # hundredths of the width that the list takes
 SHARE_OF_THREE = 34  # the same, beside a preview and facts
 FACTS_WIDTH = 36  # columns of the facts, with their frame
-HEADINGS = 200  # rows among which there may be headings
 NARROW = 60  # columns below which a row has what matters most only
 
 LINES, SIZE = 100, 4 * 1024  # lines and characters of a text that are previewed
@@ -144,15 +143,6 @@ class Panes(Mixed):
     def paint(self) -> None:
         """Make the rows for the present room. Without data, the rows that are shown stay."""
 
-    def position(self) -> str:
-        """The position of the cursor among the rows that can be chosen, as text."""
-        rows = self.listed.rows
-        if self.listed.key is None:
-            return ""
-        above = sum(rows[index].key is None for index in range(min(self.listed.cursor, HEADINGS)))
-        headings = sum(rows[index].key is None for index in range(min(len(rows), HEADINGS)))
-        return f"{self.listed.cursor + 1 - above} of {len(rows) - headings}"
-
     # --- panes
 
     def place_panes(self) -> None:
@@ -202,7 +192,7 @@ class Panes(Mixed):
         if self.previews:
             rows = self.listed
             rows.border_title = Content("".join(text for text, _ in self.titled()))
-            rows.border_subtitle = Content(self.position())
+            rows.border_subtitle = Content(rows.position)
 
     # --- the preview
 
@@ -346,6 +336,12 @@ class SplitScreen(Panes, Base):
 
     def content(self) -> ComposeResult:
         yield from self.two_panes()
+
+    def on_screen_resume(self) -> None:
+        """The cursor may have moved just before another screen opened, which takes its preview away."""
+        super().on_screen_resume()
+        if self.has_widgets:
+            self.rest()
 
     def do_back(self) -> None:
         if not self.leave_preview():

@@ -25,6 +25,7 @@ MARK = "▌"
 LINKED = ("link", "person")  # roles of parts that lead somewhere, in rows with targets
 UNMATCHED = "nothing matches; esc lists all"
 WHEEL = 3  # rows of one step of the wheel
+HEADINGS = 200  # rows among which there may be headings
 
 
 class Item(NamedTuple):
@@ -112,6 +113,16 @@ class Lines(Widget, can_focus=True):
     @property
     def key(self) -> Hashable | None:
         return self.item.key if self.item else None
+
+    @property
+    def position(self) -> str:
+        """The place of the cursor among the rows that can be chosen, as text; "" if it is on none."""
+        if self.key is None:
+            return ""
+        last = min(len(self.rows), HEADINGS)
+        headings = [index for index in range(last) if self.rows[index].key is None]
+        above = sum(index < self.cursor for index in headings)
+        return f"{self.cursor + 1 - above} of {len(self.rows) - len(headings)}"
 
     @property
     def fits(self) -> int:

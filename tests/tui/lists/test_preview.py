@@ -233,6 +233,23 @@ async def test_home_previews_a_repository(listed: str, alice: Svc, open_app: Ope
         await sees(pilot, "Repositories 1", "Notes on parsing", "Second", "Read me.", "main  ✗ lint")
 
 
+async def test_home_previews_the_row_under_the_cursor_after_coming_back(
+    listed: str, alice: Svc, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cursor moves, and enter opens the row before it has rested there."""
+    assert alice("repo", "create", "other", "-d", "Another one").code == 0
+    monkeypatch.setattr("tui.app.TICK", 3600.0)
+    monkeypatch.setattr("tui.screens.home.EVERY", 3600.0)
+    async with open_app().run_test(size=(144, 40)) as pilot:
+        await sees(pilot, "Repositories 2", "private app  main")
+        monkeypatch.setattr(split, "REST", 3600.0)
+        await press(pilot, "j", "enter")
+        await sees(pilot, "README.md")
+        monkeypatch.setattr(split, "REST", 0.01)
+        await press(pilot, "escape")
+        await sees(pilot, "2 of 2", "Notes on parsing", "Read me.")
+
+
 async def test_a_preview_shows_what_happens_to_its_row(listed: str, alice: Svc, open_app: Open) -> None:
     """On Home, and in a tab: what is said elsewhere comes without a key."""
     async with open_app().run_test(size=(120, 30)) as pilot:

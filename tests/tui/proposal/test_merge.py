@@ -12,6 +12,7 @@ from tests.svc.conftest import Svc
 from tests.tui.proposal.test_proposals import head, proposal
 from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
+from tui.screens.proposal.merge import WAYS
 
 __all__ = ["project", "proposal"]
 Open = Callable[..., SvcApp]
@@ -58,6 +59,20 @@ async def test_the_card_lies_over_the_proposal(proposal: str, alice: Svc, open_a
         assert rows[0].rstrip().endswith("● live") and "Return three" in rows[0]
         assert "Because it is odd."[:20] in rows[3] and "opened" in rows[1]
         assert "merge #1  Return three" in rows[card.y] and "enter merge this way" in rows[-1]
+
+
+async def test_a_card_says_which_of_its_choices_is_under_the_cursor(
+    proposal: str, alice: Svc, open_app: Open
+) -> None:
+    """Where not all rows are visible; rows that cannot be chosen do not count."""
+    async with open_app().run_test(size=(100, 14)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "p", "enter")
+        await sees(pilot, "main ← topic")
+        await press(pilot, "M")
+        await sees(pilot, "▌fast-forward", f"─ 1 of {len(WAYS)} ─")
+        await press(pilot, "j")
+        await sees(pilot, f"─ 2 of {len(WAYS)} ─")
 
 
 def painted(app: SvcApp) -> list[str]:

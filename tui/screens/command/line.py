@@ -49,9 +49,6 @@ class CommandLine(Card):
         self.app.pop_screen()
         self.svc.run_line(line)
 
-    def do_back(self) -> None:
-        self.app.pop_screen()
-
     def prompt_left(self) -> None:
         self.do_back()
 

@@ -73,9 +73,6 @@ class Help(Card):
             self.app.pop_screen()
             self.app.call_later(self.svc.carry_out, self._table[str(key)])
 
-    def do_back(self) -> None:
-        self.app.pop_screen()
-
 
 def filled(command: str, facts: Mapping[str, str]) -> str:
     """A command line with what is known in the place of its words in braces; the others in capitals, as in

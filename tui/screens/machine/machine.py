@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from textual.app import ComposeResult
 
@@ -17,13 +17,15 @@ from svc.flows.models.local import file_at, is_file
 from tui.actions import Action
 from tui.client import sentence
 from tui.machine import Machine
-from tui.screens.base import Base
+from tui.screens.base import READING_SECONDS, Base
+from tui.screens.command.output import DONE
 from tui.screens.machine import work
 from tui.screens.machine.reading import RUNNING, AppRow, Overview, Pull, Reading, engine_words
 from tui.screens.machine.rows import rows_of
 from tui.text import Part
 from tui.widgets.lines import Item, Lines
 
+T = TypeVar("T")
 EVERY = 1.0  # seconds between two readings, while this screen is shown
 SAMPLES = 5  # readings over which the rate of a pull is computed
 
@@ -67,7 +69,7 @@ class MachineScreen(Base):
     def on_mount(self) -> None:
         super().on_mount()
         self._look()
-        self._on_thread(self._ask_engine)
+        self._ask_engine()
         self.set_interval(EVERY, self._look)
 
     def on_screen_resume(self) -> None:
@@ -77,48 +79,36 @@ class MachineScreen(Base):
     def do_refresh(self) -> None:
         """Read again; also what the engine can use."""
         self._look()
-        self._on_thread(self._ask_engine)
+        self._ask_engine()
 
     def news(self) -> None:
         """Does nothing: events of the server change nothing on this screen."""
 
     # --- reading
 
-    def _on_thread(self, ask: Callable[[], None]) -> None:
-        self.svc.run_worker(ask, thread=True, exit_on_error=False)
-
     def _look(self) -> None:
         """Read on a thread, unless a reading goes on, or another screen is in front."""
         if not self.is_current or self._is_reading.is_set():
             return
         self._is_reading.set()
-        app, folder = self.svc, self._folder
+        folder = self._folder
 
-        def read() -> None:
+        def read() -> Overview:
             try:
                 if self._reading is None:
                     self._reading = Reading(self._machine.root, self._machine.environment, folder)
-                overview = self._reading.read()
-                app.later(lambda: self._arrived(overview))
-            except (OSError, SvcError) as error:
-                words = sentence(error)
-                app.later(lambda: self._failed(words))
+                return self._reading.read()
             finally:
                 self._is_reading.clear()
 
-        self._on_thread(read)
+        self._on_thread(read, self._arrived)
 
     def _ask_engine(self) -> None:
-        app, engine = self.svc, engine_words(self._machine.environment)
-        app.later(lambda: self._learn(engine))
+        self._on_thread(lambda: engine_words(self._machine.environment), self._learn)
 
     def _learn(self, engine: tuple[str, str]) -> None:
         self._engine = engine
         self.paint()
-
-    def _failed(self, words: str) -> None:
-        if self.is_attached:
-            self.say(words, "bad")
 
     def _arrived(self, overview: Overview) -> None:
         self._overview = overview
@@ -188,7 +178,7 @@ class MachineScreen(Base):
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         model, app = self._under_cursor("model"), self._under_cursor("app")
         if app:
-            self.svc.run_words(["app", "logs", app])
+            self._of_row(app, lambda: self.svc.run_words(["app", "logs", app]))
         elif self._is_here(model):
             self.svc.run_words(["llm", "show", model])
         else:
@@ -283,7 +273,8 @@ class MachineScreen(Base):
         elif not row.state.page:
             self.say(f"{row.state.id} has no page: ready: in its launch: names none", "warn")
         else:
-            self._carry_out(["app", "open", row.state.id], f"opening {row.state.page}")
+            words, doing = ["app", "open", row.state.id], f"opening {row.state.page}"
+            self._of_row(row.state.id, lambda: self._carry_out(words, doing))
 
     def do_launch_app(self) -> None:
         """Launch the app under the cursor, or one that is typed."""
@@ -301,18 +292,7 @@ class MachineScreen(Base):
     def _launch(self, find: Callable[[], App]) -> None:
         """Launch the app that `find` returns. What it runs is shown first, unless the user has allowed it
         before."""
-        app = self.svc
-
-        def prepare() -> None:
-            try:
-                offer = work.prepare(self._machine, find())
-            except (OSError, SvcError) as error:
-                words = sentence(error)
-                app.later(lambda: self._failed(words))
-                return
-            app.later(lambda: self._offered(offer))
-
-        self._on_thread(prepare)
+        self._on_thread(lambda: work.prepare(self._machine, find()), self._offered)
 
     def _offered(self, offer: work.Offer) -> None:
         from tui.screens.machine.consent import Consent
@@ -331,25 +311,60 @@ class MachineScreen(Base):
 
     # --- work on threads
 
-    def _run(self, act: Callable[[], str]) -> None:
-        """Do something that takes time, say what it returns, and read again."""
-        app = self.svc
+    def _on_thread(
+        self, act: Callable[[], T], then: Callable[[T], None], failed: Callable[[str], None] | None = None
+    ) -> None:
+        """Call `act` on a thread, and then `then` with what it returns. What it raises is said, unless
+        `failed` does that."""
+        app, tell = self.svc, failed or self._failed
 
         def run() -> None:
             try:
-                words, role = act(), "text"
+                result = act()
             except (OSError, SvcError) as error:
-                words, role = sentence(error), "bad"
-            app.later(lambda: self._done(words, role))
+                words = sentence(error)
+                app.later(lambda: tell(words))
+                return
+            app.later(lambda: then(result))
 
-        self._on_thread(run)
+        app.run_worker(run, thread=True, exit_on_error=False)
+
+    def _run(self, act: Callable[[], str]) -> None:
+        """Do something that takes time, say what it returns, and read again."""
+        self._on_thread(act, self._done)
+
+    def _of_row(self, app: str, act: Callable[[], None]) -> None:
+        """Call `act`, which runs a command about an app by its name, if just that app is still here: else the
+        command would take another one that its name fits as well. Keys wait for what `act` opens."""
+
+        def checked(_: App) -> None:
+            if self.is_current:
+                act()
+            self.release_keys()
+
+        def failed(words: str) -> None:
+            self.drop_keys()
+            self._failed(words)
+
+        self.hold_keys(READING_SECONDS)
+        self._on_thread(lambda: work.recorded(self._machine, app), checked, failed)
 
     def _carry_out(self, words: list[str], doing: str) -> None:
         """Run a command of svc, and say how it ended."""
         self.say(doing, "dim")
-        self.svc.run_behind(words, self._done)
+        self.svc.run_beside(words, self._ended)
 
-    def _done(self, words: str, role: str) -> None:
+    def _ended(self, text: str, state: Part) -> None:
+        """Say the last line that a command printed. `state`: how it ended."""
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        last = lines[-1].removeprefix("svc: ") if lines else ""
+        self._done(last, "text" if state[0] == DONE else "bad")
+
+    def _failed(self, words: str) -> None:
+        if self.is_attached:
+            self.say(words, "bad")
+
+    def _done(self, words: str, role: str = "text") -> None:
         if not self.is_attached:
             return
         if words:

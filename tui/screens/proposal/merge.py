@@ -152,9 +152,6 @@ class Merge(Card):
         self._result.append(Item(None, (("  esc leaves", "dim"),)))
         self.paint()
 
-    def do_back(self) -> None:
-        self.app.pop_screen()
-
 
 def lost_with(proposal: Proposal) -> str:
     """What is lost with the branch when the base does not lead to its seals, as a question."""

@@ -126,8 +126,7 @@ class Settings(Split):
         waiting = self.svc.queued(f"/repos/{self.repo.id}")
         rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in waiting]
         self.query_one("#settings", Lines).show(sequence(rows))
-        self._stale = True
-        self.rest()
+        self.renew()
 
     def queued_values(self, endpoint: Endpoint[Any]) -> dict[str, Any]:
         """The members that queued changes by this endpoint give to the repository."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from localstore.core.model.collaboration.check import SealCheck, SealChecks
+from localstore.core.model.collaboration.check import SealChecks
 from localstore.core.model.collaboration.issue import Comment, Issue
 from localstore.core.model.collaboration.label import Label
 from localstore.core.model.collaboration.proposal import Proposal, Reviewer
@@ -141,10 +141,6 @@ def proposal_facts(proposal: Proposal, checks: SealChecks | None) -> list[Item]:
         *fact_rows("reviewers", *(reviewer_line(reviewer) for reviewer in proposal.reviewers)),
         *fact_rows("closes", [("  ".join(f"#{number}" for number in proposal.closes), "accent")]),
     ]
-
-
-def _must(check: SealCheck) -> str:
-    return "  required" if check.required else ""
 
 
 VERDICT_SIGNS: dict[str, Part] = {
