@@ -92,8 +92,11 @@ def diff(
 def _copies(ctx: Ctx, files: Sequence[ChangedFile], typed: Sequence[str]) -> dict[str, str]:
     """Path of a file that an unresolved conflict kept → the line that stands for its text, which repeats most
     of another file. Copies that the user named themselves are left out."""
+    added = [file.path for file in files if file.status == "added"]
+    if not added:
+        return {}
     with copy_for_reading(ctx.obj) as copy:
-        copies = unresolved_copies(copy, [file.path for file in files if file.status == "added"])
+        copies = unresolved_copies(copy, added)
         for word in typed:
             if (ctx.obj.folder / word).exists():
                 copies.pop(ctx.obj.path_in_repo(word), None)
