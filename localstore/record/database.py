@@ -124,6 +124,13 @@ class Database:
         )
         return cursor.fetchall()
 
+    def binary_files(self, digests: Iterable[bytes]) -> list[tuple[str, bytes]]:
+        """(path, digest) of the files with these digests, up to the blob cap, that were written to the
+        folder."""
+        return list(
+            select_in(self._sql, "SELECT path, shadow FROM entries WHERE kind='blob' AND shadow", digests)
+        )
+
     def knows_any(self) -> bool:
         """Whether the table of entries has a row."""
         return self._sql.execute("SELECT 1 FROM entries LIMIT 1").fetchone() is not None
