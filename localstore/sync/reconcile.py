@@ -127,6 +127,8 @@ def _replaced_texts(copy: WorkingCopy, rows: list[Row]) -> list[str]:
 def _write_rows(copy: WorkingCopy, todo: list[Row], local: Here) -> list[str]:
     """Reconcile the paths of these rows. Returns the paths that were written."""
     changed: list[str] = []
+    digests = {row.digest for row in todo if row.kind == "blob"}
+    copy.paths_of_binaries = copy.db.paths_of_binaries(digests) if digests else {}
     for start in range(0, len(todo), CHUNK):
         settling = []
         for remote in _remotes(copy, todo[start : start + CHUNK], local):

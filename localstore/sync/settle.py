@@ -277,7 +277,7 @@ def _apply(copy: WorkingCopy, batch: list[Change]) -> None:
                 yield digest, data
             else:
                 absent[digest in texts][digest] = sizes[digest]
-        for digest, data in copy.copies_of(absent[False]):
+        for digest, data in copy.copies_of(dict(absent[False])):
             del absent[False][digest]
             copy.reused += len(data)
             yield digest, data

@@ -102,6 +102,7 @@ class WorkingCopy:
         self.chunk_lists = ChunkLists()
         self.fetched_lists = ChunkLists()  # of large files that came, or that chunks were looked for in
         self.known_files: Callable[[int], Iterable[KnownFile]] = lambda size: ()
+        self.paths_of_binaries: dict[bytes, list[str]] = {}  # of wanted files that lie here
         self.reused = 0  # bytes of binary files that were copied from others instead of fetched
 
     def close(self) -> None:
@@ -247,16 +248,13 @@ class WorkingCopy:
         return fetch(self.transport, self.objects if keep else None, sizes)
 
     def copies_of(self, sizes: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
-        """Yields (digest, bytes) of the binary files among `sizes` (digest → bytes) that this folder has at
-        some path, as after a rename or a copy on the branch; each once."""
-        paths_of: dict[bytes, list[str]] = {}
-        for path, name in self.db.binary_files(sizes):
-            paths_of.setdefault(name, []).append(path)
-        for name, holders in paths_of.items():
-            for path in holders:
-                data = self.files.read_up_to(path, sizes[name])
-                if data is not None and blake3(data) == name:
-                    yield name, data
+        """Yields (digest, bytes) of those binary files among `sizes` (digest → bytes) that lie somewhere in
+        this folder, as after a rename or a copy on the branch; each once."""
+        for digest, size in sizes.items():
+            for path in self.paths_of_binaries.get(digest, ()):
+                data = self.files.read_up_to(path, size)
+                if data is not None and blake3(data) == digest:
+                    yield digest, data
                     break
 
     def placeholder_for(self, digest: bytes, size: int) -> Fetched | None:
