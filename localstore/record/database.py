@@ -25,7 +25,7 @@ from localstore.record.object_index import ObjectIndex
 from localstore.record.rows import Intent, Row, SealedFile, SealedTree
 from localstore.record.scan_record import ScanRecord
 from localstore.record.schema import STEPS
-from localstore.record.sql import select_in
+from localstore.record.sql import AT_ONCE, select_in
 
 __all__ = ["PARTIAL", "RESCUED", "STALE_EPOCH", "Database", "Intent", "Row", "SealedFile", "SealedTree"]
 PARTIAL = "partial"  # state of an intent: a large file is still arriving
@@ -123,6 +123,19 @@ class Database:
             "SELECT path, shadow, size FROM entries WHERE kind='chunked' AND shadow IS NOT NULL"
         )
         return cursor.fetchall()
+
+    def paths_of_binaries(self, digests: Collection[bytes]) -> dict[bytes, list[str]]:
+        """Digest → the paths of the files with it that were written to the folder. Only files up to the blob
+        cap count."""
+        select = "SELECT shadow, path FROM entries WHERE kind='blob'"
+        if len(digests) <= AT_ONCE:
+            rows: Iterable[tuple[bytes, str]] = select_in(self._sql, f"{select} AND shadow", digests)
+        else:  # no index leads to a digest, so the table is read once instead of once for each lot
+            rows = (row for row in self._sql.execute(select) if row[0] in digests)
+        paths: dict[bytes, list[str]] = {}
+        for shadow, path in rows:
+            paths.setdefault(shadow, []).append(path)
+        return paths
 
     def knows_any(self) -> bool:
         """Whether the table of entries has a row."""

@@ -125,6 +125,10 @@ class DryRunCopy(WorkingCopy):
         for digest, size in sizes.items():
             yield digest, Placeholder.of(digest, "blob", size)
 
+    def copies_of(self, sizes: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
+        """Nothing, because `fetch` returns placeholders, which take no memory."""
+        yield from ()
+
     def placeholder_for(self, digest: bytes, size: int) -> Fetched | None:
         path = temp_name("")
         self._overlay.promise(path, Placeholder.of(digest, "chunked", size))

@@ -89,7 +89,8 @@ def _reconcile_rows(
         for path, entry in entries
         if path not in rows and _is_gone(entry, index) and path not in flying and not scan.unknown(path)
     ]
-    removed, ways = _removals(copy, sorted(gone))
+    sources = _sources(copy, rows, gone)
+    removed, ways = _removals(copy, sorted(gone), sources)
     todo = [
         rows[path]
         for path in sorted(rows)
@@ -101,7 +102,9 @@ def _reconcile_rows(
     todo = follow_epochs(copy, todo)
     replaced = moved_there(copy, edits, edits) if (edits := _replaced_texts(copy, todo)) else {}
     changed = _write_rows(copy, [row for row in todo if row.path not in replaced], local)
-    for old, new in {**ways, **replaced}.items():  # after the new files were written
+    copied, moved = _removals(copy, sorted(sources))
+    removed += copied
+    for old, new in {**ways, **moved, **replaced}.items():  # after the new files were written
         take_along(copy, old, new)
     if replaced:
         changed += _write_rows(copy, [rows[path] for path in sorted(replaced)], local)
@@ -124,6 +127,8 @@ def _replaced_texts(copy: WorkingCopy, rows: list[Row]) -> list[str]:
 def _write_rows(copy: WorkingCopy, todo: list[Row], local: Here) -> list[str]:
     """Reconcile the paths of these rows. Returns the paths that were written."""
     changed: list[str] = []
+    digests = {row.digest for row in todo if row.kind == "blob"}
+    copy.paths_of_binaries = copy.db.paths_of_binaries(digests) if digests else {}
     for start in range(0, len(todo), CHUNK):
         settling = []
         for remote in _remotes(copy, todo[start : start + CHUNK], local):
@@ -240,15 +245,42 @@ def _folds_case(copy: WorkingCopy) -> bool:
     return copy.files.stat(".SVC") is not None
 
 
-def _removals(copy: WorkingCopy, gone: list[str]) -> tuple[list[str], Ways]:
-    """Remove files that the branch removed and that are unchanged here. Returns (their paths, for a live
-    folder old path → new path of edited files that the branch renamed). Renamed files are left in place. Any
-    other edited file becomes a conflict copy, recorded as such, because sending it would bring the file back
-    for everybody. What is no file there, as a directory, stays: it is new, and nobody contests it. On a
-    branch that may never have had the file, the file stays and counts as new."""
+def _sources(copy: WorkingCopy, rows: dict[str, Row], gone: list[str]) -> set[str]:
+    """The unchanged binary files among `gone` whose bytes the branch has under another path now. They are
+    removed after that file was written, which copies them (`localstore.sync.settle`) instead of fetching
+    them. A file in the way of a path of the branch is none of them."""
+    records = {path: copy.entries[path] for path in gone}
+    held = {path: entry.shadow for path, entry in records.items() if entry.kind != "text"}
+    digests = set(held.values())
+    wanted = {
+        row.digest
+        for row in rows.values()
+        if row.digest in digests and _is_behind(copy.entries.get(row.path), row)
+    }
+    if not wanted or _folds_case(copy):
+        return set()
+    folders = {folder for path in rows for folder in paths.parents(path)}
+    return {
+        path
+        for path, shadow in held.items()
+        if shadow in wanted
+        and path not in folders
+        and not any(above in rows for above in paths.parents(path))
+        and copy.digest_on_disk(path) == shadow
+    }
+
+
+def _removals(copy: WorkingCopy, gone: list[str], later: Collection[str] = ()) -> tuple[list[str], Ways]:
+    """Remove files that the branch removed and that are unchanged here, but for those in `later`. Returns
+    (their paths, for a live folder old path → new path of edited files that the branch renamed). Renamed
+    files are left in place. Any other edited file becomes a conflict copy, recorded as such, because sending
+    it would bring the file back for everybody. What is no file there, as a directory, stays: it is new, and
+    nobody contests it. On a branch that may never have had the file, the file stays and counts as new."""
     clean: list[str] = []
     edits: list[str] = []
     for path in gone:
+        if path in later:
+            continue
         entry = copy.entries[path]
         if (entry.kind == "text" and not entry.settled) or copy.live:
             capture(copy, [path])

@@ -277,6 +277,10 @@ def _apply(copy: WorkingCopy, batch: list[Change]) -> None:
                 yield digest, data
             else:
                 absent[digest in texts][digest] = sizes[digest]
+        for digest, data in copy.copies_of(dict(absent[False])):
+            del absent[False][digest]
+            copy.reused += len(data)
+            yield digest, data
         for is_text, missing in absent.items():
             if missing:
                 yield from copy.fetch(missing, keep=is_text)

@@ -102,7 +102,8 @@ class WorkingCopy:
         self.chunk_lists = ChunkLists()
         self.fetched_lists = ChunkLists()  # of large files that came, or that chunks were looked for in
         self.known_files: Callable[[int], Iterable[KnownFile]] = lambda size: ()
-        self.reused = 0  # bytes of large files that were copied from others instead of fetched
+        self.paths_of_binaries: dict[bytes, list[str]] = {}  # of wanted files that lie here
+        self.reused = 0  # bytes of binary files that were copied from others instead of fetched
 
     def close(self) -> None:
         self.files.close()
@@ -245,6 +246,16 @@ class WorkingCopy:
         """Yields verified objects (digest, bytes) from the relay, each once. `keep` also stores them in the
         record. The `sizes` (bytes) group requests."""
         return fetch(self.transport, self.objects if keep else None, sizes)
+
+    def copies_of(self, sizes: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
+        """Yields (digest, bytes) of those binary files among `sizes` (digest → bytes) that lie somewhere in
+        this folder, as after a rename or a copy on the branch; each once."""
+        for digest, size in sizes.items():
+            for path in self.paths_of_binaries.get(digest, ()):
+                data = self.files.read_up_to(path, size)
+                if data is not None and blake3(data) == digest:
+                    yield digest, data
+                    break
 
     def placeholder_for(self, digest: bytes, size: int) -> Fetched | None:
         """A placeholder for a large file that need not be fetched; None if it must be fetched."""

@@ -107,11 +107,14 @@ def _fetch(copy: WorkingCopy, sizes: Mapping[bytes, int]) -> Iterator[tuple[byte
 
 
 def _known_files(copy: WorkingCopy, digest: bytes, size: int, near: str | None) -> Iterator[KnownFile]:
-    """Files that may contain chunks: an older version at the same path, then other large files of the folder,
-    then `copy.known_files`."""
+    """Files that may contain chunks: an older version at the same path, then the same file at another path,
+    then other large files of the folder, then `copy.known_files`."""
     info = copy.files.stat(near) if near is not None else None
     if near is not None and info is not None and info.st_size > limits.BLOB_FILE:
         yield KnownFile(partial(copy.files.open, near), _cut)
+    for path, other, _ in copy.db.large_files():
+        if other == digest and path != near:  # renamed or copied on the branch
+            yield KnownFile(partial(copy.files.open, path), _cut)
     room = size // MANIFEST_SHARE
     others = [file for file in copy.db.large_files() if file[1] != digest and file[0] != near]
     for path, other, bytes_of_it in sorted(others, key=lambda file: abs(file[2] - size)):

@@ -91,6 +91,26 @@ def test_a_clone_of_a_model_and_its_fine_tune_moves_their_difference(alice: Svc,
     assert 0.9 * (len(base) - difference) < told["reused"] < len(base)
 
 
+def test_a_pull_of_a_renamed_large_file_copies_it(
+    alice: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = made(alice, "model")
+    base = noise(43, 20 * MIB)
+    Path("base.gguf").write_bytes(base)
+    pushed(alice)
+    target, figures = tmp_path / "b", tmp_path / "bytes"
+    assert alice("repo", "clone", full, str(target)).code == 0
+    Path("base.gguf").rename("other.gguf")
+    pushed(alice)
+    monkeypatch.chdir(target)
+    figures.write_text("")
+    done = counted(figures, 1 << 40, "pull")
+    assert done.returncode == 0, done.stderr
+    assert (target / "other.gguf").read_bytes() == base
+    assert not (target / "base.gguf").exists()
+    assert total(figures) < MIB
+
+
 def test_a_pull_takes_chunks_of_a_file_at_another_path(alice: Svc, tmp_path: Path) -> None:
     full = made(alice, "model")
     base = noise(42, 24 * MIB)
