@@ -250,20 +250,20 @@ def _sources(copy: WorkingCopy, rows: dict[str, Row], gone: list[str]) -> set[st
     removed after that file was written, which copies them (`localstore.sync.settle`) instead of fetching
     them. A file in the way of a path of the branch is none of them."""
     records = {path: copy.entries[path] for path in gone}
-    held = {path: entry.shadow for path, entry in records.items() if entry.kind != "text"}
-    digests = set(held.values())
-    wanted = {
+    shadows = {path: entry.shadow for path, entry in records.items() if entry.kind != "text"}
+    digests = set(shadows.values())
+    digests_there = {
         row.digest
         for row in rows.values()
         if row.digest in digests and _is_behind(copy.entries.get(row.path), row)
     }
-    if not wanted or _folds_case(copy):
+    if not digests_there or _folds_case(copy):
         return set()
     folders = {folder for path in rows for folder in paths.parents(path)}
     return {
         path
-        for path, shadow in held.items()
-        if shadow in wanted
+        for path, shadow in shadows.items()
+        if shadow in digests_there
         and path not in folders
         and not any(above in rows for above in paths.parents(path))
         and copy.digest_on_disk(path) == shadow
