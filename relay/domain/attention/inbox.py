@@ -134,7 +134,7 @@ def _to_wire(row: Row) -> InboxItem:
     repo_id, number, reason, unread, done, updated, owner, name, kind, title, state, event, *who = row
     full_name = f"{owner}/{name}"
     subject = (
-        InboxSubject(kind=kind, number=number, title=title, state=state)
+        InboxSubject(kind=kind, number=number, title=title, state="open" if state == "open" else "closed")
         if number
         else InboxSubject(kind="repository", number=None, title=full_name)
     )

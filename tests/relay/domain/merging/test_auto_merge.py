@@ -6,10 +6,13 @@ import time
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from sqlalchemy import delete, update
 
 from localstore.core import limits
+from localstore.core.model.base import Page
+from localstore.core.model.collaboration.inbox import InboxItem
 from relay.base.clock import now_ms
 from relay.db.schema import tables
 from relay.db.seal import PREPARED
@@ -61,6 +64,17 @@ def asked(place: Place) -> list[str]:
         pass
     items = ok(place.http.get("/api/v1/inbox"))["items"]
     return [one["reason"] for one in items if one["subject"]["number"] == place.n]
+
+
+def test_who_took_part_reads_in_the_inbox_that_it_was_merged(place: Place) -> None:
+    ok(place.work.post(f"{place.repo.url}/issues/{place.n}/comments", json={"body": "Good."}))
+    ok(place.merge())
+    while place.relay.run(place.relay.node.followers.turn("inbox")):
+        pass
+    answer = place.work.get("/api/v1/inbox")
+    page = msgspec.json.decode(answer.content, type=Page[InboxItem])
+    (item,) = page.items
+    assert (item.event, item.subject.number, item.subject.state) == ("proposal.merge", place.n, "closed")
 
 
 def dropped(place: Place) -> str:
