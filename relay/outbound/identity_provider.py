@@ -25,6 +25,7 @@ from localstore.core.encoding import b64u
 from localstore.core.errors import Unauthorized, Unavailable
 from relay.base.clock import now_ms
 from relay.base.providers import GITHUB, Provider
+from relay.base.single_flight import SingleFlight
 from relay.outbound.client import Outbound, OutboundFailed
 from relay.outbound.reach import Reach
 
@@ -38,6 +39,7 @@ TOKEN_CHARS = 32 * 1024
 SUBJECT_CHARS = 255
 CLOCK_SKEW = 60  # seconds that the clock of a provider may differ
 REQUEST_SECONDS = 10.0
+READINGS = 64  # of metadata and keys at once, of all providers
 BASIC = "client_secret_basic"  # what a provider takes that does not say
 SCOPE = "openid profile"
 
@@ -90,6 +92,9 @@ class Providers:
         trusted = frozenset(provider.host for provider in providers)
         self._outbound = Outbound(reach, agent, trusted=trusted)
         self._known: dict[str, _Known] = {}
+        self._readings = SingleFlight(
+            2 * REQUEST_SECONDS, READINGS, READINGS, "an identity provider is slow to answer; try again later"
+        )
 
     def close(self) -> None:
         self._outbound.close()
@@ -208,16 +213,20 @@ class Providers:
 
     async def _metadata(self, provider: Provider) -> _Metadata:
         cached = self._known.get(provider.name)
-        if cached is not None and time.monotonic() - cached.read_at < METADATA_FOR:
-            return cached.metadata
+        if cached is None or time.monotonic() - cached.read_at >= METADATA_FOR:
+            await self._readings.join((provider.name, b"metadata"), self._read_metadata(provider))
+        return self._known[provider.name].metadata
+
+    async def _read_metadata(self, provider: Provider) -> None:
         url = f"{provider.issuer}/.well-known/openid-configuration"
         metadata = _decode(provider, await self._ask(provider, "GET", url, {}), _Metadata)
         if metadata.issuer.rstrip("/") != provider.issuer:
             raise _does_not_work(provider, "it says that it is another one")
         for endpoint in (metadata.authorization_endpoint, metadata.token_endpoint, metadata.jwks_uri):
             self._require_secure(provider, endpoint)
-        self._known[provider.name] = _Known(metadata, time.monotonic())
-        return metadata
+        old = self._known.get(provider.name)
+        keys = (old.keys, old.keys_at) if old is not None else ()
+        self._known[provider.name] = _Known(metadata, time.monotonic(), *keys)
 
     def _require_secure(self, provider: Provider, endpoint: str) -> None:
         """Refuse endpoints that are less protected than the issuer."""
@@ -232,25 +241,29 @@ class Providers:
 
     async def _keys(self, provider: Provider, metadata: _Metadata, *, again: bool = False) -> Any:
         """The provider's public keys. `again`: ask once more, at most every KEYS_AGAIN seconds."""
-        from joserfc.jwk import KeySet
-
         cached = self._known[provider.name]
         age = time.monotonic() - cached.keys_at
         if cached.keys is None or age >= METADATA_FOR or (again and age >= KEYS_AGAIN):
-            answer = await self._ask(provider, "GET", metadata.jwks_uri, {})
-            key_set = _decode(provider, answer, dict[str, Any])
-            listed = key_set.get("keys")
-            usable = [
-                key
-                for key in (listed if isinstance(listed, list) else [])
-                if isinstance(key, dict) and key.get("kty") in KEY_TYPES and key.get("use", "sig") == "sig"
-            ]
-            try:
-                cached.keys = KeySet.import_key_set({"keys": usable})
-            except Exception:  # what a key that makes no sense raises depends on its kind
-                raise _does_not_work(provider, "its keys cannot be read") from None
-            cached.keys_at = time.monotonic()
-        return cached.keys
+            await self._readings.join((provider.name, b"keys"), self._read_keys(provider, metadata))
+        return self._known[provider.name].keys
+
+    async def _read_keys(self, provider: Provider, metadata: _Metadata) -> None:
+        from joserfc.jwk import KeySet
+
+        answer = await self._ask(provider, "GET", metadata.jwks_uri, {})
+        key_set = _decode(provider, answer, dict[str, Any])
+        listed = key_set.get("keys")
+        usable = [
+            key
+            for key in (listed if isinstance(listed, list) else [])
+            if isinstance(key, dict) and key.get("kty") in KEY_TYPES and key.get("use", "sig") == "sig"
+        ]
+        known = self._known[provider.name]
+        try:
+            known.keys = KeySet.import_key_set({"keys": usable})
+        except Exception:  # what a key that makes no sense raises depends on its kind
+            raise _does_not_work(provider, "its keys cannot be read") from None
+        known.keys_at = time.monotonic()
 
     async def _post(
         self, provider: Provider, url: str, form: Mapping[str, str], headers: Mapping[str, str]

@@ -34,7 +34,8 @@ class Grant:
 class Provider:
     """`person`: whom the next code names. `forge`: changes the claims before they are signed. `sign`: makes
     the token of them, instead of the provider's key. `metadata`: replaces members of what it says of itself.
-    `down`: every answer is a 500. `asked`: the forms of the token endpoint."""
+    `down`: every answer is a 500. `asked`: the forms of the token endpoint. `reads`: the paths that were
+    read."""
 
     person: Claims = field(default_factory=lambda: {"sub": "s-1", "preferred_username": "mira"})
     forge: Callable[[Claims], Claims] = lambda claims: claims
@@ -42,6 +43,7 @@ class Provider:
     metadata: dict[str, Any] = field(default_factory=dict)
     down: bool = False
     asked: list[dict[str, str]] = field(default_factory=list)
+    reads: list[str] = field(default_factory=list)
     authorizations: list[str] = field(default_factory=list)
     key: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "one", "use": "sig"}))
     published: list[Any] = field(default_factory=list)
@@ -54,6 +56,7 @@ class Provider:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
+                provider.reads.append(urlsplit(self.path).path)
                 provider._answer(self, urlsplit(self.path).path, b"")
 
             def do_POST(self) -> None:

@@ -3,6 +3,7 @@ nobody began, linking and unlinking, providers that are down."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import time
@@ -368,6 +369,20 @@ def test_no_sign_in_leads_to_another_site(browser, target) -> None:
 def test_an_unknown_provider_is_named(browser) -> None:
     answer = browser().get("/auth/login", params={"provider": "nosuch"})
     assert answer.status_code == 400 and "rauthy, hub, public" in answer.text
+
+
+def test_people_who_come_at_once_share_one_reading_of_the_metadata(relay, provider) -> None:
+    """A provider that answers slowly is not asked once more for each of them."""
+
+    async def come() -> list[str]:
+        mine = relay.node.providers
+        rauthy = mine.find("rauthy")
+        starts = [mine.start(rauthy, "http://127.0.0.1/auth/callback", "s", "n", "v") for _ in range(5)]
+        return await asyncio.gather(*starts)
+
+    provider.reads.clear()
+    assert len(set(relay.run(come()))) == 1
+    assert provider.reads == ["/.well-known/openid-configuration"]
 
 
 def test_a_provider_that_is_down_and_sessions_that_go_on(relay, browser, provider) -> None:
