@@ -215,7 +215,8 @@ def _account(options: argparse.Namespace) -> int:
     print(
         f"relay: made the account {options.handle.lower()}; within {options.hours} h its first device runs:"
     )
-    print(f"svc login --device-key --handle {options.handle.lower()} --pair {code}")
+    origin = os.environ.get("TR_PUBLIC_URL") or "ADDRESS"  # of this relay, as people reach it
+    print(f"svc login --server {origin} --device-key --handle {options.handle.lower()} --pair {code}")
     return 0
 
 

@@ -38,11 +38,17 @@ STATE = (
     Column("installed", spare=1),
     Column("notes", spare=1),
     Column("pulled", spare=1),
-    Column("began", spare=1),
 )
 Id = Annotated[
     str,
     typer.Argument(metavar="ID|FOLDER", help="Its name in svc app list, or the folder with its .svc.yaml"),
+]
+IdOrHere = Annotated[
+    str,
+    typer.Argument(
+        metavar="[ID|FOLDER]",
+        help="Its name in svc app list, or its folder; else the folder you are in",
+    ),
 ]
 
 
@@ -53,7 +59,7 @@ def apps_of(ctx: Ctx) -> Apps:
 @answers(STATE, AppState)
 def launch(
     ctx: Ctx,
-    id: Id,
+    id: IdOrHere = ".",
     detach: Annotated[
         bool, typer.Option("--detach", help="Leave it running in the background, and return once it is ready")
     ] = False,
@@ -94,7 +100,7 @@ def launch(
 
 
 @answers(STATE, AppState)
-def stop(ctx: Ctx, id: Id) -> None:
+def stop(ctx: Ctx, id: IdOrHere = ".") -> None:
     """Stop an app
 
     It is told to end (SIGTERM), and killed after ten seconds. The server goes on while others need it.
@@ -112,7 +118,7 @@ def stop(ctx: Ctx, id: Id) -> None:
 
 
 @answers(STATE, AppState)
-def restart(ctx: Ctx, id: Id) -> None:
+def restart(ctx: Ctx, id: IdOrHere = ".") -> None:
     """Stop an app and start it again, in the background
 
     Examples:
@@ -128,7 +134,7 @@ def restart(ctx: Ctx, id: Id) -> None:
 
 
 @answers((Column("url", kind="name"),))
-def open_app(ctx: Ctx, id: Id) -> None:
+def open_app(ctx: Ctx, id: IdOrHere = ".") -> None:
     """Open the page of an app that runs
 
     It is the address of launch.ready; without a browser it is printed.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.cmd.app.launch import STATE, Id, apps_of
+from svc.cmd.app.launch import STATE, IdOrHere, apps_of
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.logs import Follow, Lines, print_log
 from svc.console import Column, answers, answers_text
@@ -35,7 +35,7 @@ def list_apps(ctx: Ctx) -> None:
 
 
 @answers(STATE, AppState)
-def status(ctx: Ctx, id: Id) -> None:
+def status(ctx: Ctx, id: IdOrHere = ".") -> None:
     """Show an app: whether it runs, and with which model
 
     Examples:
@@ -49,7 +49,7 @@ def status(ctx: Ctx, id: Id) -> None:
 @answers_text
 def logs(
     ctx: Ctx,
-    id: Id,
+    id: IdOrHere = ".",
     lines: Lines = 100,
     follow: Follow = False,
 ) -> None:
@@ -61,5 +61,5 @@ def logs(
     """
     apps = apps_of(ctx)
     app = apps.find(id, ctx.obj.folder)
-    empty = "the log is empty; it has what the app prints in the background"
+    empty = "the log is empty; an app that has a terminal prints there, and not in the log"
     print_log(ctx, apps.folder(app.id) / LOG, lines, follow, empty)

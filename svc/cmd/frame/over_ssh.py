@@ -130,6 +130,9 @@ def require_offered(path: str, server: str | None, agent: bytes) -> None:
     if path in SIGNED and not agent:
         raise UsageError(f"{path}: {FORWARD}")
     if path not in offered(agent):
-        raise UsageError(f"{path} is not available over SSH: no files are here; use an installed svc")
+        raise UsageError(
+            f"{path} is not available over SSH, where no files are and little can be changed; "
+            "use an installed svc"
+        )
     if server is not None:
         raise UsageError("a session over SSH is for this relay alone; omit --server")

@@ -70,7 +70,7 @@ def run(
         label, equals, value = given.partition("=")
         if not equals:
             raise UsageError(f"--option takes NAME=VALUE, not '{terminal_safe(given[:60])}'")
-        talk.set(f"{label} {value}")
+        talk.set_option(label.strip(), value.strip())
     words = " ".join(prompt or [])
     environment, home = ctx.obj.environment, ctx.obj.home.root
     server_status = server.status(number, environment)

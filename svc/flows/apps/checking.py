@@ -23,6 +23,11 @@ from svc.flows.llm import hardware, memory, server
 from svc.flows.llm.port import port_of
 
 Row = dict[str, str]
+ANSWERS = {
+    "embedded": "svc's own answers",
+    "ollama": "the installed ollama answers, which svc runs",
+    "adopted": "a server answers that svc did not start",
+}
 
 
 def check_app(apps: Apps, app: App, environment: Mapping[str, str]) -> list[Row]:
@@ -79,7 +84,7 @@ def _server(app: App, needs: Needs, environment: Mapping[str, str]) -> list[Row]
     if status.holder:
         rows.append(_row("server", "bad", f"port {number} is held by {status.holder}"))
     elif status.kind != "none":
-        rows.append(_row("server", "ok", f"port {number}: {status.kind}"))
+        rows.append(_row("server", "ok", f"port {number}: {ANSWERS.get(status.kind, status.kind)}"))
     else:
         engine = hardware.engine()
         works = engine.works or shutil.which("ollama", path=environment.get("PATH")) is not None
@@ -88,8 +93,11 @@ def _server(app: App, needs: Needs, environment: Mapping[str, str]) -> list[Row]
         )
     models = Models(llm_home(environment))
     for position, name in enumerate(needs.models):
-        is_replaced = position == 0 and needs.preferred is not None
-        rows.append(_model(models, name, "missing" if is_replaced else "bad"))
+        if position == 0 and needs.preferred is not None:
+            detail = f"{name.short} is used if {needs.preferred.short} cannot be pulled"
+            rows.append(_row("model", "ok", detail))
+        else:
+            rows.append(_model(models, name, "bad"))
     if needs.preferred is not None:
         rows.append(_model(models, needs.preferred, "missing"))
     return rows

@@ -100,6 +100,7 @@ class Bringing:
             self._require_no_other_server(name)
             self._note(f"pulling {name.short}, which the app needs")
             pull(self._where, self._models, name.short, None, self._tell)
+            self._note(f"pulled {name.short}")
         if not self._shared:
             bring(self._server, self._models, name)
 

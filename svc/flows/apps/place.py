@@ -167,7 +167,7 @@ def manifest_of(app: App) -> RepoManifest:
             return manifests.parse(source.read(MANIFEST_BYTES + 1))
     except OSError as error:
         raise NoLaunch(
-            f"{terminal_safe(str(file))} cannot be read ({error.strerror}), and it says how to launch it"
+            f"{terminal_safe(str(file))}, which says how an app is launched, cannot be read: {error.strerror}"
         ) from None
 
 

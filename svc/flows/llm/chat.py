@@ -15,22 +15,21 @@ from localstore.models.names import ModelName
 from localstore.models.store import Models
 from svc.flows.llm.talk import Server
 
-_NUMBERS = frozenset(
-    [
-        "temperature",
-        "top_p",
-        "min_p",
-        "typical_p",
-        "repeat_penalty",
-        "presence_penalty",
-        "frequency_penalty",
-        "num_ctx",
-        "num_predict",
-        "top_k",
-        "seed",
-        "repeat_last_n",
-        "num_keep",
-    ]
+_OPTIONS = (
+    "frequency_penalty",
+    "min_p",
+    "num_ctx",
+    "num_keep",
+    "num_predict",
+    "presence_penalty",
+    "repeat_last_n",
+    "repeat_penalty",
+    "seed",
+    "stop",
+    "temperature",
+    "top_k",
+    "top_p",
+    "typical_p",
 )
 
 
@@ -91,24 +90,30 @@ class Conversation:
             self.think = what == "think"
             return f"think: {self.think}"
         name, _, value = (rest if what == "parameter" else words.strip()).partition(" ")
-        value = value.strip()
-        if name == "stop" and value:
-            self.options["stop"] = [*self.options.get("stop", []), value.strip('"')]
-        elif name in _NUMBERS and value:
-            try:
-                number = msgspec.json.decode(value.encode())
-            except msgspec.MsgspecError:
-                number = None
-            if not isinstance(number, (int, float)) or isinstance(number, bool):
-                raise UsageError(f"{name} is a number")
-            self.options[name] = number
-        else:
-            names = ", ".join(sorted(_NUMBERS))
+        if name not in _OPTIONS or not value.strip():
             raise UsageError(
-                f"/set takes system TEXT, format json, think, nothink, or one of {names} "
-                f"and stop with a value; not '{terminal_safe(words[:60])}'"
+                f"/set takes system TEXT, format json, think, nothink, or one of {', '.join(_OPTIONS)} "
+                f"with a value; not '{terminal_safe(words[:60])}'"
             )
+        self.set_option(name, value.strip())
         return f"{name}: {self.options[name]}"
+
+    def set_option(self, name: str, value: str) -> None:
+        """Set an option of the model; a further `stop` is added to the others. Raises UsageError."""
+        if name not in _OPTIONS:
+            raise UsageError(
+                f"no option is called '{terminal_safe(name[:60])}'; there are {', '.join(_OPTIONS)}"
+            )
+        if name == "stop":
+            self.options["stop"] = [*self.options.get("stop", []), value.strip('"')]
+            return
+        try:
+            number = msgspec.json.decode(value.encode())
+        except msgspec.MsgspecError:
+            number = None
+        if not isinstance(number, (int, float)) or isinstance(number, bool):
+            raise UsageError(f"{name} is a number")
+        self.options[name] = number
 
 
 def bring(server: Server, models: Models, name: ModelName) -> None:

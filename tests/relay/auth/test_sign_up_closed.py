@@ -45,7 +45,11 @@ def test_a_stranger_is_told_how_to_get_an_account(relay, capsys, monkeypatch):
 
     monkeypatch.setenv("DATABASE_URL", relay.node.config.database_url)
     assert cli.main(["account", "add", "Mira", "--data", str(relay.folder)]) == 0
-    code = re.search(r"--handle mira --pair (\S+)", capsys.readouterr().out)
+    code = re.search(r"--server ADDRESS --device-key --handle mira --pair (\S+)", capsys.readouterr().out)
+    monkeypatch.setenv("TR_PUBLIC_URL", "https://svc.example")
+    assert cli.main(["account", "add", "Mara", "--data", str(relay.folder)]) == 0
+    line = "svc login --server https://svc.example --device-key --handle mara --pair "
+    assert line in capsys.readouterr().out
     assert code is not None
     assert cli.main(["account", "add", "mira", "--data", str(relay.folder)]) == 1
     assert "taken" in capsys.readouterr().err

@@ -342,11 +342,10 @@ def test_an_app_that_is_never_ready_or_does_not_start_is_an_error(desk: Desk) ->
 
 def test_check_and_manifest_tell_what_is_missing(desk: Desk) -> None:
     desk.app("checked", STAY, models=["tiny", "absent/model"], ollama_tag="q8_0")
-    rows = {
-        (row["check"], row["detail"].partition(" ")[0]): row["state"]
-        for row in json.loads(desk.ok("app", "check", "checked", "--json"))
-    }
+    checks = json.loads(desk.ok("app", "check", "checked", "--json"))
+    rows = {(row["check"], row["detail"].partition(" ")[0]): row["state"] for row in checks}
     assert rows["model", "tiny"] == "ok"
+    assert "tiny is used if tiny:q8_0 cannot be pulled" in [row["detail"] for row in checks]
     assert rows["model", "absent/model"] == "missing"
     assert rows["model", "tiny:q8_0"] == "missing"
     shown = json.loads(desk.ok("app", "manifest", "checked", "--json"))
@@ -361,6 +360,8 @@ def test_check_and_manifest_tell_what_is_missing(desk: Desk) -> None:
     (desk.base / "empty").mkdir()
     code, _, err = desk.run("app", "launch", "empty")
     assert (code, "cannot be read" in err) == (1, True)
+    code, _, err = desk.run("app", "launch")  # what this folder has
+    assert (code, ".svc.yaml, which says how an app is launched, cannot be read" in err) == (1, True), err
     code, _, err = desk.run("app", "launch", "nowhere")
     assert (code, "svc app install OWNER/NAME" in err) == (1, True)
 

@@ -267,6 +267,8 @@ def test_run_in_a_pipe(place: Place) -> None:
     assert place.run("run", "tiny", typed="")[0] == 2
     assert place.run("run", "tiny", "Hi", "-o", "warm")[0] == 2
     assert "num_ctx is a number" in place.run("run", "tiny", "Hi", "-o", "num_ctx=big")[2]
+    code, _, err = place.run("run", "tiny", "Hi", "-o", "warmth=1")
+    assert (code, "no option is called 'warmth'; there are" in err, "/set" in err) == (2, True, False), err
     code, _, err = place.run("run", "nope", "Hi")
     assert (code, "model 'nope' not found" in err) == (1, True)
     assert place.status()["stays"] is False

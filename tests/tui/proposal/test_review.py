@@ -63,6 +63,7 @@ async def open_files(pilot: Pilot[None], repo: str) -> str:
     await press(pilot, "enter")
     await press(pilot, "3")
     await press(pilot, "p", "enter")
+    await sees(pilot, "enter shows them")
     await press(pilot, "enter")
     return await sees(pilot, "a * c")
 
