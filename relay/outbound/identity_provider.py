@@ -260,12 +260,12 @@ class Providers:
             for key in (listed if isinstance(listed, list) else [])
             if isinstance(key, dict) and key.get("kty") in KEY_TYPES and key.get("use", "sig") == "sig"
         ]
-        known = self._known[provider.name]
+        cached = self._known[provider.name]
         try:
-            known.keys = KeySet.import_key_set({"keys": usable})
+            cached.keys = KeySet.import_key_set({"keys": usable})
         except Exception:  # what a key that makes no sense raises depends on its kind
             raise _does_not_work(provider, "its keys cannot be read") from None
-        known.keys_at = time.monotonic()
+        cached.keys_at = time.monotonic()
 
     async def _post(
         self, provider: Provider, url: str, form: Mapping[str, str], headers: Mapping[str, str]
