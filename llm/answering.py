@@ -25,9 +25,9 @@ CHAT, COMPLETION, INFILL = "/v1/chat/completions", "/completion", "/infill"
 
 
 class Work(msgspec.Struct, kw_only=True):
-    """A request to the engine. `chat`: whether the lines of the answer are those of a chat. `before`: tokens
-    of an earlier conversation that the prompt continues. `keeps_context`: the last line contains all tokens
-    so far."""
+    """A request to the engine. `chat`: whether the lines of the answer have the form of a chat. `before`:
+    tokens of an earlier conversation that the prompt continues. `keeps_context`: the last line contains all
+    tokens so far."""
 
     path: str
     body: dict[str, Any]
@@ -39,7 +39,7 @@ class Work(msgspec.Struct, kw_only=True):
 
 
 def capabilities(installed: Installed) -> list[str]:
-    """What the model can do, by its header and template."""
+    """The capabilities of the model, from its header and template."""
     header = installed.about.header
     template = template_of(installed)
     abilities = ["embedding"] if embeds_only(header) else ["completion"]
@@ -122,7 +122,7 @@ def _require(installed: Installed, capability: str, words: str) -> None:
 
 
 def _messages(messages: list[Message], installed: Installed) -> list[dict[str, Any]]:
-    """Messages as the engine takes them. Raises Refused."""
+    """Messages in the form of the engine. Raises Refused."""
     encoded: list[dict[str, Any]] = []
     open_calls: list[str] = []
     for message in messages:

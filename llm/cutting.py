@@ -1,5 +1,6 @@
-"""Shortens a prompt that is longer than the context, if the client asks for that: the oldest part is
-dropped."""
+"""Shortens a prompt that is longer than the context, if the client requests that: the oldest part is
+dropped.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ class Cut(NamedTuple):
 
 
 def _room(body: dict[str, Any], runner: Runner) -> int:
-    """The number of tokens that a prompt may have, so that an answer fits after it."""
+    """The number of tokens that a prompt may have, so that there is room for an answer."""
     holds = runner.plan.context
     most = body.get("max_tokens") or 0
     return holds - min(max(int(most), holds // 8, 1), holds // 2)

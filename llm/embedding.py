@@ -77,8 +77,8 @@ async def _request_vectors(runner: Runner, texts: list[str]) -> tuple[list[list[
 
 
 def _shorten(vector: list[float], dimensions: int | None) -> list[float]:
-    """The first `dimensions` numbers of the vector, scaled to length 1; the vector itself if it has no
-    more."""
+    """The first `dimensions` numbers of the vector, scaled to length 1; the vector itself if it is not
+    longer."""
     if dimensions is None or dimensions >= len(vector):
         return vector
     shortened = vector[:dimensions]

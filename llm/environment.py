@@ -20,7 +20,7 @@ _OF_NETWORK = (
 def clean_environment(
     environment: Mapping[str, str] = os.environ, *, ollama: bool = False, network: bool = False
 ) -> dict[str, str]:
-    """The variables of `environment` that a program of the server may see. `ollama`: also those of ollama and
-    of the network; `network`: also those of the network, for programs that fetch models."""
+    """The variables of `environment` that a program of the server may see. `ollama`: also variables of ollama
+    and of the network; `network`: also variables of the network, for programs that fetch models."""
     prefixes = (*_PREFIXES, *(_OF_OLLAMA if ollama else ()), *(_OF_NETWORK if ollama or network else ()))
     return {name: value for name, value in environment.items() if name in _NAMES or name.startswith(prefixes)}

@@ -1,5 +1,6 @@
-"""`python -m llm.front FD PORT`: speaks the API of Ollama and the /v1 of OpenAI on a socket that the keeper
-holds. It ends when its input closes."""
+"""`python -m llm.front FD PORT`: serves the API of Ollama and the /v1 of OpenAI on a socket of the keeper. It
+ends when its input closes.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ Handler = Callable[..., Coroutine[Any, Any, Any]]
 
 
 class Front:
-    """The routes. `home`: SVC_LLM_HOME; `port`: the one it answers on."""
+    """The routes. `home`: SVC_LLM_HOME; `port`: the port on which it answers."""
 
     def __init__(self, home: Path, port: int) -> None:
         self.models = Models(home)
@@ -206,8 +207,8 @@ class Front:
         return HTTPResponse(b"", status, request.ctx.headers)
 
     async def stream(self, request: Request, source: AsyncGenerator[dict[str, Any], None]) -> None:
-        """Send lines as they come. An error before the first line is sent with its status, a later one as a
-        line."""
+        """Send lines as they arrive. An error before the first line is sent with its status, a later error as
+        a line."""
         async with aclosing(source):
             first = await anext(source)
             response = await request.respond(content_type=_NDJSON, headers=request.ctx.headers)
@@ -220,7 +221,7 @@ class Front:
     async def _next_line(
         self, request: Request, source: AsyncGenerator[dict[str, Any], None]
     ) -> dict[str, Any] | None:
-        """The next line of an answer, which may be that of an error; None after the last one."""
+        """The next line of an answer, which may be an error; None after the last line."""
         try:
             return await anext(source, None)
         except Refused as error:

@@ -1,7 +1,8 @@
-"""Decides who may send requests: programs of this machine, and pages that come from it.
+"""Decides who may send requests: programs of this machine, and pages that were loaded from it.
 
-A page of any site can send requests to 127.0.0.1, and a name of any site can be made to mean it. So the Host
-must be this machine's, and a foreign Origin is refused."""
+A page of any site can send requests to 127.0.0.1, and any site's name can be made to resolve to it. So the
+Host must be this machine's, and a foreign Origin is refused.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The keeper holds the port, the lock and the log of a server, and runs the front, or an installed ollama.
 
-The socket is the keeper's: while a front that died is started again, clients wait in its queue and are
-answered by the next one. A child that ends too often ends the server.
+The socket belongs to the keeper: while a front that died is restarted, clients wait in the socket's queue and
+are answered by the next front. If a child ends too often, the server ends.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _LOOK = 1.0
 
 
 def main(words: list[str]) -> int:
-    """Keep a server until it is told to end. Returns the exit code. `words`: PORT; then `shown`, if the log
-    is to be printed too; then `ollama=PATH`, to run that program."""
+    """Run a server until a signal ends it. Returns the exit code. `words`: PORT; then `shown`, if the log is
+    to be printed too; then `ollama=PATH`, to run that program."""
     port, more = int(words[0]), words[1:]
     ollama = next((word.partition("=")[2] for word in more if word.startswith("ollama=")), "")
     folder = llm_home() / str(port)

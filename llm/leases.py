@@ -1,5 +1,6 @@
-"""Tells whether anybody still needs the server: apps hold leases, which are locks that the kernel releases
-when they end."""
+"""Decides whether anybody still needs the server: apps hold leases, which are locks that the system releases
+when an app ends.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`python -m llm.probe`: loads the engine and prints what it can use, or ends with an error.
+"""`python -m llm.probe`: loads the engine and prints the devices that it can use, or ends with an error.
 
-A process of its own: an engine built for another processor ends with a signal.
+It is a separate process, because an engine built for another processor is killed by a signal.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ from typing import Any
 
 
 class Refused(Exception):
-    """The front refuses a request. `extra`: further members of the error for clients of /v1. `kind`: its type
-    there."""
+    """The front refuses a request. `kind`, `extra`: type and further members of the error for clients of
+    /v1."""
 
     def __init__(self, status: int, sentence: str, kind: str = "", **extra: Any) -> None:
         super().__init__(sentence)

@@ -1,7 +1,8 @@
-"""`python -m llm.puller NAME`: fetches a model for POST /api/pull, with the SVC_HOME of the server's start.
+"""`python -m llm.puller NAME`: fetches a model for POST /api/pull, with the SVC_HOME in which the server was
+started.
 
-It prints the lines of the answer, at most ten a second of one blob, and ends when its input closes: also when
-the front was killed. What it fetched until then is kept, and the next pull goes on there.
+It prints the lines of the answer, at most ten a second for each blob, and ends when its input closes, even if
+the front was killed. The next pull continues with the bytes fetched so far.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""`python -m llm.runner`: one loaded model in a process of its own, behind the engine's HTTP server.
+"""`python -m llm.runner`: one loaded model in a separate process, behind the engine's HTTP server.
 
-Its argument is a `Task` in JSON, its key comes in LLM_RUNNER_KEY. It prints one line of JSON, `{"url": …}` or
-`{"error": …}`, and ends when its input closes: also when the front was killed. The engine's server is never
-destroyed, since that can hang; the process just ends.
+Its argument is a `Task` in JSON, its key is in LLM_RUNNER_KEY. It prints one line of JSON, `{"url": …}` or
+`{"error": …}`, and ends when its input closes, even if the front was killed. The engine's server is never
+destroyed, because that can hang; the process just ends.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Loads models into runners, lends them to requests, and ends those that nobody needs.
+"""Loads models into runners, lends them to requests, and ends unneeded runners.
 
-A runner that answers is never ended for another model: the other waits. One that dies or hangs is dropped,
-and the next request loads the model again.
+A runner that is answering is never ended for another model, which waits instead. A runner that dies or hangs
+is dropped, and the next request loads the model again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def embeds_only(header: Header) -> bool:
 
 
 class Runner:
-    """One loaded model. `busy`: requests that use it now."""
+    """One loaded model. `busy`: number of requests that use it now."""
 
     def __init__(self, installed: Installed, plan: memory.Plan, context: int | None) -> None:
         self.installed, self.plan, self._asked = installed, plan, context
@@ -63,7 +63,7 @@ class Runner:
 
     @property
     def batch(self) -> int:
-        """The number of prompt tokens that are read at once. A text that is embedded can have no more."""
+        """The number of prompt tokens that are read at once, which is also the limit for a text to embed."""
         return (
             self.plan.context if embeds_only(self.installed.about.header) else min(BATCH, self.plan.context)
         )
@@ -88,7 +88,7 @@ class Runner:
 
     @property
     def expires_at(self) -> float:
-        """Unix time in seconds; infinite if the model stays loaded."""
+        """The time at which the model is unloaded: Unix time in seconds; infinite if it stays loaded."""
         return (
             math.inf if self.keep == math.inf else (time.time() if self.busy else self.idle_since) + self.keep
         )
@@ -103,7 +103,7 @@ class Runner:
         return answer
 
     async def pieces(self, answer: Answer) -> AsyncIterator[bytes]:
-        """The body of an answer as it comes. Raises Refused if the runner dies or hangs."""
+        """The body of an answer as it arrives. Raises Refused if the runner dies or hangs."""
         try:
             async for piece in answer.pieces():
                 self.heard = time.monotonic()
@@ -161,8 +161,8 @@ class Runners:
         keep: float,
         use: Callable[[Runner], AsyncGenerator[T, None]],
     ) -> AsyncGenerator[T, None]:
-        """Yields what `use` yields with a runner. If the runner dies before its first piece, another one is
-        tried once."""
+        """Yields the items of `use`, which is called with a runner. If the runner dies before the first item,
+        another one is tried once."""
         for last in (False, True):
             begun = False
             try:
@@ -266,8 +266,8 @@ class Runners:
             return runner
 
     async def _room(self, installed: Installed, context: int | None) -> memory.Plan:
-        """A plan for the model in the memory that is free. Ends idle runners if it does not fit, and waits
-        for busy ones."""
+        """A plan for loading the model into free memory. Ends idle runners if it does not fit, and waits for
+        busy runners."""
         while True:
             plan = memory.plan(installed, context, memory.available())
             if plan is not None:

@@ -8,9 +8,9 @@ KEY_VARIABLE = "LLM_RUNNER_KEY"
 
 
 class Task(msgspec.Struct, kw_only=True):
-    """How a model is to be loaded. `context`: tokens of one conversation; `batch`: tokens of a prompt read at
-    once; `slots`: conversations at once. `mean_pooling`: the model does not say how its embeddings are
-    pooled. `template`: in place of the model's own, empty if there is none."""
+    """How to load a model. `context`: tokens of one conversation; `batch`: tokens of a prompt read at once;
+    `slots`: number of simultaneous conversations. `mean_pooling`: the model does not specify the pooling of
+    its embeddings. `template`: replaces the model's own; "" if there is none."""
 
     path: str
     name: str

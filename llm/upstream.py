@@ -36,7 +36,7 @@ class Answer:
             self.headers[name.decode("latin-1").lower()] = value.strip().decode("latin-1")
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body as it comes. Raises Broken."""
+        """The body as it arrives. Raises Broken."""
         try:
             if self.headers.get("transfer-encoding", "").lower() == "chunked":
                 while size := int((await self._line()).split(b";")[0], 16):

@@ -143,8 +143,8 @@ def required(value: str | None, member: str) -> str:
 
 
 def seconds(value: float | str | None) -> float:
-    """How long a model stays loaded: seconds, or a duration such as `5m` or `1h30m`; negative: for ever.
-    Raises Refused."""
+    """The time for which a model stays loaded, in seconds. `value`: seconds, or a duration such as `5m` or
+    `1h30m`; negative: for ever. Raises Refused."""
     if value is None:
         return KEEP_SECONDS
     if isinstance(value, str):
@@ -184,7 +184,7 @@ _LARGEST = 1 << 31
 
 
 def options_of(options: dict[str, Any]) -> dict[str, Any]:
-    """The options in the engine's form; options that it does not have are left out. Raises Refused."""
+    """The options in the form of the engine; options that the engine lacks are left out. Raises Refused."""
     engine_options: dict[str, Any] = {}
     for name, (theirs, kinds) in _OPTIONS.items():
         value = options.get(name)
@@ -207,7 +207,7 @@ def options_of(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def context_of(options: dict[str, Any]) -> int | None:
-    """`num_ctx`, if it is given. Raises Refused."""
+    """The option `num_ctx` in tokens; None if it is not given. Raises Refused."""
     value = options.get("num_ctx")
     if value is None:
         return None

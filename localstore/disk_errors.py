@@ -28,8 +28,8 @@ _COPY_DAMAGED = f"move this record away, then run: svc pull --merge ({_KEPT})"
 
 @contextmanager
 def translated_disk_errors(folder: Path, record: Path, damaged: str = _COPY_DAMAGED) -> Iterator[None]:
-    """Raise OSError and sqlite3.Error of the block as DiskError. `folder`: where the block works; `record`:
-    its database folder; `damaged`: what helps if the database is."""
+    """A context that raises OSError and sqlite3.Error as DiskError. `folder`: where the block works;
+    `record`: folder of its database; `damaged`: advice if the database is damaged."""
     try:
         yield
     except ConnectionError:

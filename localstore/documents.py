@@ -1,6 +1,7 @@
 """Documents of this device only: mode 1, never sent. One SQLite file in SVC_HOME.
 
-They are kept as a relay keeps documents, so that two editors open at once both keep what they changed.
+They are stored as a relay stores documents, so that the changes of two editors that are open at once are both
+kept.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ class FolderGone(ClientError):
 
 
 class LocalEdits(ClientError):
-    """Local edits are in the way. `paths` lists those that the command would overwrite; if it would overwrite
-    none (`beside`), all of them. `command` names the command."""
+    """Local edits would be overwritten or lost. `paths`: the files that the command would overwrite; if it
+    would overwrite none (`beside`), all edited files. `command`: name of the command."""
 
     code = "local_edits"
 
@@ -133,7 +133,7 @@ class EditsConflict(ClientError):
 
 
 class MergeOpen(ClientError):
-    """A merge was brought into this folder and is not sealed yet. `name`: what was merged."""
+    """A merge was written into this folder and is not sealed yet. `name`: the merged ref."""
 
     code = "merge_open"
 
@@ -161,8 +161,8 @@ class MergeUnresolved(ClientError):
 
 
 class ConflictsUnresolved(ClientError):
-    """Copies that conflicts have made here stand, and the branch has none of them. `paths` lists the files in
-    conflict."""
+    """This folder has conflict copies that are not resolved. The branch has none of them. `paths`: the files
+    in conflict."""
 
     code = "conflicts_unresolved"
 
@@ -301,7 +301,7 @@ class NotWatched(ClientError):
 
 
 class AgentMissing(ClientError):
-    """The agent did not start. `words`: what it said."""
+    """The agent did not start. `words`: its error output."""
 
     code = "agent_missing"
 

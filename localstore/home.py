@@ -9,7 +9,7 @@
     trash/<time>-<n>/        files that `pull --force`, `restore` and `switch --force` replaced
 
 A record is found by the identity of the folder (`localstore.folder.identity`). A renamed folder keeps its
-record; one that was copied, restored or linked again gets a new one.
+record; a folder that was copied, restored or linked again gets a new record.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Home:
 
     @classmethod
     def default(cls, environ: Mapping[str, str] = os.environ) -> Home:
-        """SVC_HOME if set, else the platform's data folder. Raises ClientError where nothing says which that
-        is, as in a container whose user has no home."""
+        """SVC_HOME if set, else the platform's data folder. Raises ClientError if neither is known, as in a
+        container whose user has no home."""
         chosen = environ.get(VARIABLE)
         if chosen:
             return cls(Path(chosen))

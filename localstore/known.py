@@ -1,8 +1,9 @@
 """A cache of server data, so that a screen can be drawn before the network answers.
 
-One SQLite file in SVC_HOME for all servers. A key is a path such as `repos/ID/tree/SEAL`; a value is a struct
-as JSON, compressed where it is long: SQLite copies what it stores several times and holds the last copy until
-the next statement. Values named by a digest are always valid; others carry the time at which they were read.
+One SQLite file in SVC_HOME for all servers. A key is a path such as `repos/ID/tree/SEAL`. A value is a struct
+as JSON; long values are compressed, because SQLite copies each value several times and keeps the last copy
+until the next statement. Values named by a digest are always valid; others have the time at which they were
+read.
 """
 
 from __future__ import annotations

@@ -30,9 +30,9 @@ earlier one; not at all."""
 
 
 class QueuedAction(msgspec.Struct, frozen=True):
-    """An action. `timestamp`: a hybrid logical clock, milliseconds since 1970 and a counter, as text in the
-    order of time. `account` and `handle`: the user; `about`: OWNER/NAME, or empty. `attempts`: how often
-    it was tried to send it. `code` and `reason`: why the server refused it."""
+    """An action. `timestamp`: a hybrid logical clock, milliseconds since 1970 and a counter, as text that
+    sorts by time. `account` and `handle`: the user; `about`: OWNER/NAME, or "". `attempts`: number of tries
+    to send it. `code` and `reason`: why the server refused it."""
 
     id: str
     origin: str
@@ -144,8 +144,8 @@ class Outbox:
             self._db.close()
 
     def _fold(self, origin: str, account: str, path: str, value: Any, whole: bool) -> Any:
-        """The value joined with that of a queued action at the same path, which is removed. Actions whose
-        members are lists (additions or removals) are not joined, unless a value replaces everything."""
+        """The value joined with the value of a queued action at the same path, which is removed. Actions
+        whose members are lists (additions or removals) are not joined, unless a value replaces everything."""
         row = self._db.execute(
             "SELECT id, value FROM entry WHERE origin = ? AND account = ? AND path = ? "
             "AND state = 'waiting' AND attempts = 0 ORDER BY timestamp DESC LIMIT 1",

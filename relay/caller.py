@@ -48,8 +48,8 @@ def repo_name(repo_id: str) -> str:
 
 class Principal(msgspec.Struct, frozen=True):
     """A signed-in caller. `via`: how the caller authenticated (cookie, token, or the device key itself).
-    `narrowed`: the token's holder restricted it. `expires_at`: when the credential ends; `session_ends`: when
-    its session ends, which may be later; both in milliseconds."""
+    `narrowed`: the holder of the token restricted it. `expires_at`: end of the credential, `session_ends`:
+    end of its session, which may be later; both in milliseconds."""
 
     account_id: str
     handle: str | None
@@ -79,10 +79,11 @@ class Sight(NamedTuple):
 class Caller:
     """The caller of one request.
 
-    `nonce`: (key id, nonce) of a signed request, spent by its effect. `lease`: memory held for the request; a
-    service reserves from it before it loads much. `sight`: the repository's row, if the session's query read
-    it for the gate. `once`: the request's Idempotency-Key. `turn`: the name an agent gave its turn. `_held`:
-    the open transaction of the effect, which is committed together with the stored answer.
+    `nonce`: (key id, nonce) of a signed request, used up when the request takes effect. `lease`: memory
+    reserved for the request; a service adds to it before it loads much. `sight`: the repository's row, if the
+    gate has read it together with the session. `once`: the request's Idempotency-Key. `turn`: the name that
+    an agent gave its turn. `_held`: the open transaction of the effect, which is committed together with the
+    stored answer.
     """
 
     node: Node
@@ -105,8 +106,8 @@ class Caller:
 
     @property
     def payer(self) -> str:
-        """The account whose work budget pays for a request; for guests, who may be many, and anonymous
-        callers, their network."""
+        """The account whose work budget pays for a request. For guests, who may be many, and for anonymous
+        callers: their network."""
         if self.principal is None or self.principal.is_guest:
             return self.network
         return self.principal.account_id
@@ -136,12 +137,12 @@ class Caller:
 
     @contextlib.asynccontextmanager
     async def write(self, *names: str, effect: bool = True) -> AsyncIterator[Tx]:
-        """A write transaction that locks this account, or repository, and `names`.
+        """A context with a write transaction that locks this account, or repository, and `names`.
 
-        It spends the request's nonce, so that a replay changes nothing, and reads state and role again under
-        the lock. With an Idempotency-Key it raises SaidBefore for a request that was carried out already, and
-        otherwise stays open until `conclude` stores the answer in it. `effect=False`: commit at once; what is
-        written is not the effect of the request and stays whatever happens to that.
+        It uses up the request's nonce, so that a replay changes nothing, and reads state and role again under
+        the lock. With an Idempotency-Key it raises SaidBefore if the request was carried out before;
+        otherwise it stays open until `conclude` stores the answer in it. `effect=False`: commit at once,
+        because these rows are not the effect of the request and stay even if the request fails.
         """
         await self.conclude(None)
         held = self.node.db.write(*self._lock_names(), *names)
@@ -204,9 +205,9 @@ class Caller:
             await self.recheck(tx)
 
     async def recheck(self, tx: Tx, repo_id: str = "") -> Row:
-        """The repository's row as the caller sees it in this transaction; nulls where it is hidden or
-        missing. Raises Unauthorized if the session was ended, its key revoked or its account disabled since
-        the gate let the request in."""
+        """The repository's row as the caller sees it in this transaction; all columns are null if it is
+        hidden or missing. Raises Unauthorized if, since the gate, the session was ended, its key revoked or
+        its account disabled."""
         me = self.me
         statement = gate.LIVE_BY_KEY if me.via == "self" else gate.LIVE_BY_SESSION
         row = await tx.one(statement, repo_id=repo_id, credential=me.session_id, account=me.account_id)
@@ -247,9 +248,9 @@ def _replay_error() -> NotBound:
 class View(Caller):
     """A caller and one repository it may see, for one operation on it.
 
-    `role` is None for a reader of a public repository without a role. `policy`: the path rules that hide
-    something from this caller; None: nothing is hidden. Every query for content asks `sees`; what cannot be
-    answered for a part of the paths asks `require_whole`.
+    `role`: None for a reader of a public repository without a role. `policy`: the path rules that hide
+    something from this caller; None if nothing is hidden. Every query for content checks `sees`; operations
+    that need all paths call `require_whole`.
     """
 
     repo: RepoRow = None  # type: ignore[assignment]  # dataclass order; the gate always sets it

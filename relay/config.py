@@ -1,10 +1,10 @@
 """The configuration of a node, read and checked as a whole at start.
 
 Strict mode (`relay serve`) refuses to start when anything is missing or wrong, with one line that says what
-to do. `--dev` fills in what a first look needs. The variables are those of the service specification,
+to do. `--dev` sets defaults for a first try. The variables are those in the service specification, section
 Operation, and TR_DATA_DIR, TR_DEVICE_KEY_SIGN_IN, TR_DEVICE_KEY_SIGN_UP, TR_LOCAL_SIGN_UP, TR_OIDC_PROVIDERS,
-TR_OIDC_SIGN_UP, TR_SOURCE_URL, TR_RATE_LIMITS, TR_PROXY_HOPS, TR_AUDIT_DAYS, TR_OUTBOUND_ALLOW, and those of
-quotas, of the disk reserve and of SSH.
+TR_OIDC_SIGN_UP, TR_SOURCE_URL, TR_RATE_LIMITS, TR_PROXY_HOPS, TR_AUDIT_DAYS, TR_OUTBOUND_ALLOW, and the
+variables of quotas, of the disk reserve and of SSH.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ class Config:
     ssh: ssh_settings.SshSettings | None
 
     def at(self, port: int) -> Config:
-        """This configuration with the port that was bound: with port 0 the origin of `--dev` is known only
-        then."""
+        """This configuration with the port that was bound. With port 0 in `--dev`, the origin is known only
+        after binding."""
         if self.port == port:
             return self
         derived = self.public_url == dev_origin(self.host, self.port)

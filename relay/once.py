@@ -1,12 +1,12 @@
 """Idempotency-Key: a request that is repeated with its key gets the first answer and changes nothing.
 
 Handlers take no part in this. The gate reads the key of every request that changes something for an account,
-and replies with the stored answer if there is one. Otherwise `Caller.write` looks again under its lock and
+and replies with the stored answer if there is one. Otherwise `Caller.write` checks again under its lock and
 keeps its transaction open until the gate stores the answer in it, encrypted.
 
-A key belongs to an account, lives for 30 days and stands for one method, path, query and body. Refusals are
-not stored: a refused request may be repeated. The database holds only a hash of the key, and the answer
-encrypted under the key, because an answer may contain a new token.
+A key belongs to an account, is valid for 30 days and stands for one method, path, query and body. Refusals
+are not stored: a refused request may be repeated. The database contains only a hash of the key, and the
+answer encrypted with the key, because an answer may contain a new token.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Headers(Protocol):
 
 @dataclass(slots=True, frozen=True)
 class Said:
-    """A stored answer. `headers`: all but those of the connection."""
+    """A stored answer. `headers`: all headers except those of the connection."""
 
     status: int
     body: bytes
@@ -79,8 +79,8 @@ class SaidBefore(Exception):  # no error: the answer of this request
 
 @dataclass(slots=True, frozen=True)
 class Once:
-    """The Idempotency-Key of a request. `key` None: the client sent none, so nothing is stored; `request`:
-    BLAKE3 of the request for which the key stands."""
+    """The Idempotency-Key of a request. `key`: None if the client sent none; then nothing is stored.
+    `request`: BLAKE3 of the request for which the key stands."""
 
     account_id: str = ""
     key: str | None = None
@@ -88,8 +88,8 @@ class Once:
 
     @classmethod
     def of(cls, request: Request, body: bytes, account_id: str | None, key: str | None = None) -> Once:
-        """The key of this request: its header, or `key`, the field of a form. Raises Invalid for one that is
-        not 1 to 255 printable ASCII characters, or without an account to which it could belong."""
+        """The key of this request: its header, or `key`, the field of a form. Raises Invalid for a key that
+        is not 1 to 255 printable ASCII characters, or if there is no account to which it could belong."""
         key = key or request.headers.get("idempotency-key")
         if key is None:
             return NEVER_BEFORE

@@ -46,15 +46,14 @@ def answer(words: list[str]) -> int:
 
 def _require_utf8_names() -> None:
     """Restart in Python's UTF-8 mode if the locale has another encoding. File names are bytes on the disk,
-    and svc reads them as UTF-8 whatever the locale is, so that everybody has the same files."""
+    and svc reads them as UTF-8 in every locale, so that everybody has the same files."""
     if sys.getfilesystemencoding() != "utf-8" and not sys.flags.utf8_mode:
         os.execv(sys.executable, [sys.executable, *UTF8_NAMES, *sys.orig_argv[1:]])  # noqa: S606
 
 
 def _prepare_streams() -> None:
-    """Escape characters that an output cannot encode. In UTF-8 mode, write to the terminal in the locale's
-    encoding all the same, and decode arguments that are not UTF-8 in it: they were typed, and are no file
-    names."""
+    """Escape characters that an output cannot encode. In UTF-8 mode, still use the locale's encoding for the
+    terminal, and for arguments that are not UTF-8: these were typed, and are no file names."""
     spoken = _spoken_encoding()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -66,8 +65,8 @@ def _prepare_streams() -> None:
 
 
 def _spoken_encoding() -> str | None:
-    """The locale's encoding if Python ignores it in favour of UTF-8; None if it does not, or if the user has
-    chosen an encoding."""
+    """The locale's encoding if Python ignores it in favour of UTF-8; None if Python uses it, or if the user
+    has chosen an encoding."""
     if "utf8" not in sys._xoptions or os.environ.get("PYTHONIOENCODING"):
         return None
     import locale

@@ -1,7 +1,8 @@
-"""The keys that sign the builds of svc. `scripts/release.py` writes them into the build that it makes.
+"""The keys that sign the builds of svc. `scripts/release.py` writes them into the builds that it makes.
 
-A program trusts two keys at most: the one that signed it, and the next one, so that older programs accept a
-build that is signed with the next key. Checkouts and packages trust none; they are not replaced."""
+A program trusts at most two keys: the one that signed it, and the next one, so that older programs accept a
+build signed with the next key. Checkouts and packages trust none; they are not replaced.
+"""
 
 from __future__ import annotations
 

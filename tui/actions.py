@@ -1,10 +1,10 @@
-"""Actions: one table of them makes the keys, the footer, the help and the palette.
+"""Actions: one table of them defines the keys, the footer, the help and the palette.
 
     ACTIONS = (
         Action("find_file", ("t",), "find file", "svc repo api repos/{id}/tree/{seal}?recursive=1"),
     )
 
-A screen has a table of its own; the app's applies to all screens. The action `find_file` runs the method
+A screen has its own table; the app's table applies to all screens. The action `find_file` runs the method
 `do_find_file` of the screen, else of the app. `keys.toml` changes keys; two actions on one key are reported
 at start.
 """
@@ -23,9 +23,10 @@ Needs = Literal["", "online", "signed_in", "item", "write"]
 
 
 class Action(msgspec.Struct, frozen=True):
-    """An action. `keys`: in Textual's names. `command`: the `svc` command line with the same effect, ""
-    without one; `{…}` are filled in from the screen. `needs`: a condition; if it is not met, the action says
-    why it is not available. `footer`: shown at the bottom. `right`: its operation in the table of rights."""
+    """An action. `keys`: in Textual's names. `command`: the `svc` command line with the same effect, "" if
+    there is none; `{…}` are filled in from the screen. `needs`: a condition; if it is not met, the action
+    says why it is not available. `footer`: shown at the bottom. `right`: its operation in the table of
+    rights."""
 
     id: str
     keys: tuple[str, ...]

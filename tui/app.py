@@ -2,8 +2,8 @@
 
     SvcApp(client, Place(repo, folder), keys).run()
 
-Screens paint cached data and ask the client for news; keys run actions of the table (`tui.actions`). Calls to
-servers never run on the app's own thread.
+Screens paint cached data and request updates from the client; keys run actions of the table (`tui.actions`).
+Calls to servers never run on the app's own thread.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ QUEUE_AGAIN = 3.0  # seconds after which the outbox is read again that another p
 
 
 class SvcApp(KeysInOrder, inherit_bindings=False):
-    """The app. `colours`: name of the theme; `images`: how the terminal shows pictures; `commands`: None
-    where it was opened without them."""
+    """The app. `colours`: name of the theme; `images`: how the terminal shows pictures; `commands`: svc's
+    commands, None if the app was opened without them."""
 
     ENABLE_COMMAND_PALETTE = False
     CSS = """
@@ -119,7 +119,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         return over(self.screen, self.images)
 
     def actions(self) -> tuple[Action, ...]:
-        """The current actions: the screen's, then those of the app that it does not replace."""
+        """The current actions: the screen's, then those of the app that the screen does not replace."""
         own = tuple(getattr(self.screen, "actions", tuple)())
         named = {action.id for action in own}
         if self.machine is None:
@@ -128,7 +128,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         return remap((*own, *(action for action in others if action.id not in named)), self.keys)
 
     def press(self, key: str) -> bool:
-        """Run the action of a key; False if it has none here."""
+        """Run the action of a key. Returns False if the key has no action here."""
         taken = next((action for action in self.actions() if key in action.keys), None)
         if taken is None:
             return False
@@ -301,7 +301,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             screen.news()
 
     def compose_text(self, name: str, done: Callable[[str], None]) -> None:
-        """Let the user write a text in their editor. It is kept as a draft until `done` has queued it."""
+        """Let the user write a text in their editor. It is stored as a draft until `done` has queued it."""
         saying: Any = self.screen
         if self.drafts is None:
             return
@@ -341,8 +341,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.refresh(layout=True)
 
     def finish(self, name: str, done: Callable[[str], None], text: str, blank: bool = False) -> None:
-        """Call `done(text)`. The draft `name` is deleted once that has queued an action, or if there is no
-        text. `blank`: call it even without text."""
+        """Call `done(text)`. The draft `name` is deleted once `done` has queued an action, or if there is no
+        text. `blank`: call `done` even without text."""
         if text.strip() or blank:
             self.draft = name
             done(text)
@@ -401,7 +401,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     @property
     def repos(self) -> Read[list[Repo]]:
-        """The read of the user's repositories, that of the folder among them."""
+        """The read of the user's repositories, including the folder's."""
         return reads.repos(self.client.account, self.place.repo_id)
 
     def _handle_exception(self, error: Exception) -> None:
@@ -501,7 +501,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         return repo.full_name if repo is not None else ""
 
     def summary(self, path: str) -> str:
-        """What a command does, in one line; "" for an unknown one."""
+        """The summary of a command, in one line; "" for an unknown command."""
         return self.commands.summaries.get(path, "") if self.commands is not None else ""
 
     def known_for(self, path: str, fields: Sequence[Field]) -> dict[str, str]:
@@ -525,7 +525,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         return values
 
     def refused(self, action: Action) -> str:
-        """Why the role of the account does not allow the action here; "" if it does."""
+        """The reason why the account's role does not allow the action here; "" if it does."""
         from svc.flows.place.rights import refusal
 
         repo, mine = self._current.subject() if action.right else (None, False)
@@ -601,8 +601,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.run_words(words_of(path, fields, values))
 
     def run_beside(self, words: list[str], show: Callable[[str, tuple[str, str]], None]) -> None:
-        """Run a command of svc without a screen of its own. `show` is called with what it printed, as plain
-        text, and its state as a part."""
+        """Run a command of svc without a separate screen. `show`: called with its output, as plain text, and
+        its state as a part."""
         from rich.text import Text
 
         from tui.screens.command.output import Command

@@ -1,4 +1,4 @@
-"""What screens may ask of the app, so that they need not know it. `tui.app.SvcApp` answers."""
+"""The interface of the app for screens, so that they need not import it. `tui.app.SvcApp` implements it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class AskedNews(Protocol):
-    """The connection as screens know it. `state`: a name of LIGHTS; `since`: since when."""
+    """The connection for screens. `state`: a name of LIGHTS; `since`: time since which it has this state."""
 
     since: str
 

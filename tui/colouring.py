@@ -1,10 +1,10 @@
-"""Asks a process of its own for the roles of a text, because a lexer may take any time.
+"""Computes the roles of a text in a separate process, because a lexer may take any time.
 
     roles = colouring.roles("x = 1", path="a.py")       None: no lexer, or the text took too long
     colouring.close()
 
-One process answers one question at a time and stays for the next one. It ends by itself when a text takes too
-long or when this process is gone.
+One process answers one request at a time and stays for the next. It ends when a text takes too long or when
+this process ends.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ NOTHING, FOUND = 0, 1  # kinds of answers
 
 
 class Roles(NamedTuple):
-    """The roles in a text. `text`: as the lexer returns it, which may change line breaks. `at`: where in it
-    each role begins, in order. `names`: indices into NAMES."""
+    """The roles in a text. `text`: as the lexer returns it, possibly with other line breaks. `at`: positions
+    where the roles begin, in order. `names`: indices into NAMES."""
 
     text: str
     at: array[int]
@@ -43,7 +43,7 @@ class Colouring:
         self._killed: subprocess.Popen[bytes] | None = None
 
     def roles(self, text: str, path: str = "", language: str = "") -> Roles | None:
-        """The roles of a text by the name of its file or by its language; None where no lexer knows it or it
+        """The roles of a text by the name of its file or by its language; None if no lexer knows it or it
         takes too long. Waits for the answer, so call it on a thread."""
         with self._lock:
             try:

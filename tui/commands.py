@@ -4,8 +4,8 @@
     commands.fields("issue close")
     commands.run(["issue", "close", "41"], folder, 80, stopped)
 
-`svc.cmd` knows the commands and hands their descriptions in. A command runs as those of `svc invoke` do: in a
-process of its own, with an ApiResponse as its answer.
+`svc.cmd` has the commands and passes their descriptions. A command runs like those of `svc invoke`: in a
+separate process, with an ApiResponse as its answer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Values = Mapping[str, str]
 
 
 class Field(NamedTuple):
-    """A parameter of a command. `spelled`: the names of the option, such as --label; empty for an argument.
+    """A parameter of a command. `spelled`: the names of the option, such as --label; () for an argument.
     `many`: takes several words."""
 
     name: str
@@ -43,8 +43,9 @@ YES = Field("yes", "answer yes to every question", flag=True, spelled=("--yes", 
 
 
 class Commands:
-    """What the app knows of svc's commands. `summaries`: path → summary of every command. `fields`: the
-    parameters of one. `complete`: candidates for the last of some words, with their meanings."""
+    """The descriptions of svc's commands. `summaries`: path → summary of every command. `fields`: returns the
+    parameters of a command. `complete`: returns candidates for the last of some words, with their
+    meanings."""
 
     def __init__(
         self,
@@ -67,7 +68,7 @@ class Commands:
         return msgspec.json.decode(answer, type=ApiResponse[Any])
 
     def path_in(self, words: Sequence[str]) -> str:
-        """The command that the words begin with; "" if they name none."""
+        """The command at the beginning of the words; "" if there is none."""
         for count in range(min(len(words), 3), 0, -1):
             path = " ".join(words[:count])
             if path in self.summaries:
@@ -76,8 +77,8 @@ class Commands:
 
 
 def given(fields: Sequence[Field], words: Sequence[str]) -> dict[str, str] | None:
-    """The values that the words after a command give to its fields. None if they name an option that it
-    lacks."""
+    """The values for the fields of a command from the words after it. None if the words contain an unknown
+    option."""
     options = {spelled: field for field in (*fields, REPO, YES) for spelled in field.spelled}
     arguments = [field for field in fields if not field.spelled]
     by_field: dict[str, list[str]] = {}

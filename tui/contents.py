@@ -1,4 +1,4 @@
-"""Reads of what is in a repository, like those of `tui.reads`. The first screen needs none of them.
+"""Reads of a repository's contents, like those of `tui.reads`. The first screen needs none of them.
 
 client.fetch(contents.tree(repo_id, seal, "src"))
 """
@@ -92,7 +92,8 @@ def recent(repo_id: str, ref: str) -> Read[list[SealSummary]]:
 
 
 class CheckedSeal(msgspec.Struct, frozen=True):
-    """A seal whose signature was checked on this machine. `fault`: why it does not verify, "" if it does."""
+    """A seal whose signature was checked on this machine. `fault`: the reason why it does not verify, "" if
+    it does."""
 
     seal: SealSummary
     fault: str
@@ -266,8 +267,8 @@ def protections(repo_id: str) -> Read[list[Protection]]:
 
 
 def dependencies(repo_id: str, seal_id: str) -> Read[Dependencies]:
-    """The dependencies of a seal. They are not final: advisories are added, and who sees which repository
-    changes."""
+    """The dependencies of a seal. They are not final: advisories are added later, and the visible
+    repositories change."""
     query = DependencyQuery(ref=seal_id)
     return Read(
         f"repos/{repo_id}/dependencies/{seal_id}",

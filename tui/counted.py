@@ -73,7 +73,7 @@ def _of_list(key: str, endpoint: Endpoint[Page[Any]], query: Any, **path: str) -
 
 
 def _quiet(key: str, call: Callable[[Api], Counted]) -> Read[Counted]:
-    """A read that counts none if the server refuses: the tab says why once it is opened."""
+    """A read of a count that is NONE if the server refuses: the tab shows the reason when it is opened."""
 
     def count(api: Api) -> Counted:
         try:

@@ -4,7 +4,7 @@
     filter.query   # IssueQuery(state="closed", label="good first", author="ana")
     filter.free    # "stalls"
 
-A word is NAME:VALUE; quotes hold blanks together. Everything else is free text.
+A word is NAME:VALUE; a value with blanks is in quotes. Everything else is free text.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Filter(NamedTuple):
 
     @property
     def without_state(self) -> str:
-        """The words except that of the state, as they are typed."""
+        """The words of the filter as they are typed, without the state."""
         return " ".join(f"{name}:{_quoted(value)}" for name, value in self.words.items() if name != "state")
 
     @property

@@ -1,7 +1,8 @@
 """Source text as lines of parts with roles: keyword, string, comment …
 
-A line is built when it is needed. Only the text, the starts of lines and the starts of roles are stored: 2 MB
-for a text of 1 MB, instead of 25 MB for the parts of all lines."""
+A line is built when it is needed. Only the text and the starts of lines and roles are stored: 2 MB for a text
+of 1 MB, instead of 25 MB for the parts of all lines.
+"""
 
 from __future__ import annotations
 

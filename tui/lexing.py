@@ -1,10 +1,10 @@
 """Finds the role of each part of a source text, with the lexers of Pygments.
 
-    python -P -m tui.lexing        the process that `tui.colouring` asks
+    python -P -m tui.lexing        the process that `tui.colouring` starts
 
-There are texts for which a lexer takes time that grows with the square of their length, so a lexer runs
-where it can be ended: in a process of its own, or for a line in a slice of time. Nothing of Textual is
-imported here: the process starts in 80 ms.
+For some texts a lexer takes time that grows with the square of their length, so a lexer runs where it can be
+ended: in a separate process, or for a single line in a slice of time. Nothing of Textual is imported here, so
+that the process starts in 80 ms.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _KNOWN: dict[_TokenType, str] = {}
 
 def lexer_of(path: str) -> Lexer | None:
     """The lexer that Pygments uses for files of this name; None if there is none. Lexers of other packages
-    are not considered: looking for them imports them all, which takes 70 ms and 2.4 MB."""
+    are ignored: searching them would import all of them, which takes 70 ms and 2.4 MB."""
     name = path.rpartition("/")[2]
     ranked = [
         (kind.priority + (0.0 if "*" in pattern else 0.5), kind.__name__, kind)
@@ -94,8 +94,8 @@ def roles_in(text: str, lexer: Lexer) -> Roles:
 
 
 def roles_soon(text: str, lexer: Lexer, seconds: float = SLICE) -> Roles | None:
-    """The roles of a text; None if finding them takes more CPU time than `seconds`, or on a thread where that
-    cannot be measured."""
+    """The roles of a text; None if finding them takes more CPU time than `seconds`, or on a thread where CPU
+    time cannot be measured."""
     return within(seconds, lambda: roles_in(text, lexer))
 
 

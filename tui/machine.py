@@ -1,7 +1,6 @@
-"""This machine as the app sees it: the folder where it was started, and the agent of live sync.
+"""This machine for the app: the folder where the app was started, and the agent of live sync.
 
-machine = Machine(home)
-response = machine.invoke("sync_status", SyncStatus)
+machine = Machine(home) response = machine.invoke("sync_status", SyncStatus)
 """
 
 from __future__ import annotations
@@ -51,8 +50,8 @@ NOWHERE = Place()
 
 
 class Machine:
-    """Calls to the agent of a SVC_HOME. They block, so call them on threads. `environment`: that of the app,
-    with which it starts programs."""
+    """Calls to the agent of a SVC_HOME. They block, so call them on threads. `environment`: the app's
+    environment, with which it starts programs."""
 
     def __init__(self, home: Home, environment: Mapping[str, str] = os.environ) -> None:
         self._home, self.environment = home, environment

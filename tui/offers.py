@@ -1,7 +1,8 @@
-"""Actions without a key: commands of people who work together that no screen has a key for.
+"""Actions without a key: commands for collaboration to which no screen gives a key.
 
-The palette offers them everywhere; they open a form with what the screen knows. `keys.toml` can put a key on
-each: `label_create = "f2"`. Every command of these groups is here or has a key (tests/tui/test_every_action).
+The palette offers them everywhere; they open a form with the values of the screen. `keys.toml` can give each
+a key: `label_create = "f2"`. Every command of these groups is here or has a key
+(tests/tui/test_every_action).
 """
 
 from __future__ import annotations

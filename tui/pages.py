@@ -41,8 +41,8 @@ class Choice(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A title, lines to read, and choices. `search`: returns the page for what is typed after `/`; None: the
-    choices are filtered by the text."""
+    """A title, lines to read, and choices. `search`: returns the page for the text typed after `/`; None: the
+    text filters the choices."""
 
     title: str
     lines: Sequence[str] = ()

@@ -1,6 +1,6 @@
-"""The app for terminals that cannot be drawn on: numbered choices, one line each, no cursor movement.
+"""The app for terminals without cursor movement: numbered choices, one line each.
 
-    svc tui --plain          and wherever TERM is dumb or a stream is not a terminal
+    svc tui --plain          also if TERM is dumb or a stream is not a terminal
 
 Type a number, or `b` back, `r` refresh, `/word` filter, `: command` any svc command line, `q` quit.
 """

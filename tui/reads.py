@@ -2,7 +2,7 @@
 
 client.fetch(reads.repos("alice"))
 
-These are of the account, and shown first; `tui.contents` has those of what is in a repository.
+These reads are about the account and are shown first; reads of a repository's contents are in `tui.contents`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Read(NamedTuple, Generic[T]):
 
 
 def repos(account: str, of_folder: str = "") -> Read[list[Repo]]:
-    """The repositories in which the account has a role; without an account the public ones. `of_folder`:
-    id of the linked folder's repository, which is among them."""
+    """The repositories in which the account has a role; without an account the public repositories.
+    `of_folder`: id of the linked folder's repository, which is added to them."""
 
     def call(api: Api) -> list[Repo]:
         repos = list(api.items(repos_.LIST, RepoQuery(mine=bool(account)), limit=REPOS))

@@ -35,9 +35,10 @@ def _cleans_up(frame: FrameType | None) -> bool:
 
 
 def within(seconds: float, work: Callable[[], T]) -> T | None:
-    """The result of `work`; None if it takes more CPU time than `seconds`, or on another thread, where no
-    signal arrives. The timer counts this process's own time, so a busy machine ends nothing. The engine of
-    regular expressions checks for signals too, so even a single long match is ended."""
+    """The result of `work`; None if it takes more CPU time than `seconds`, or on a thread other than the main
+    thread, where no signal arrives. The timer counts only this process's time, so a busy machine ends
+    nothing. The engine of regular expressions also checks for signals, so even a single long match is
+    ended."""
     if threading.current_thread() is not threading.main_thread():
         return None
     armed = True

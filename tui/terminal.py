@@ -15,8 +15,8 @@ SVC = "svc"  # above this room: started, not imported
 
 
 def lend(words: list[str], folder: Path | None, environment: Mapping[str, str]) -> None:
-    """Run a command of svc on this terminal until it ends. After a failure what it printed stays until the
-    user presses enter. Raises OSError."""
+    """Run a command of svc on this terminal until it ends. After a failure its output stays until the user
+    presses enter. Raises OSError."""
     # Ctrl-C is the command's. A handler, not SIG_IGN, which the command would inherit.
     before = signal.signal(signal.SIGINT, lambda number, frame: None)
     try:

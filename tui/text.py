@@ -29,7 +29,7 @@ def safe(text: str) -> str:
 
 
 def starts(text: str) -> array[int]:
-    """The positions at which the lines of a text begin. After a final line break an empty line begins."""
+    """The positions at which the lines of a text begin. A final line break is followed by an empty line."""
     positions = array("I")
     for begins, lines in windows(text):
         positions.append(begins)

@@ -3,8 +3,8 @@
     texts = Texts(screen, screen.paint)
     items = [item(place, row) for place, row in enumerate(texts.rows(issue.body, width))]
 
-Rows are made once for each text and width. Colours of code come later, from `tui.colouring`; a text that
-takes too long to be taken apart is shown as it was written.
+Rows are made once for each text and width. Colours of code are added later, by `tui.colouring`; a text that
+takes too long to parse is shown unformatted.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Texts:
 
 
 def timed(work: Callable[[], T]) -> tuple[T | None, bool]:
-    """(result of `work`, whether it took longer than its time); the result is None if it did."""
+    """(result of `work`, whether it took too long); the result is None if it did."""
     from tui.markdown.page import SECONDS
 
     done: list[bool] = []

@@ -108,7 +108,7 @@ def _luminance(colour: Color) -> float:
 
 def selected(colours: str, system: str | None, no_color: bool, colorfgbg: str) -> str:
     """The role for the cursor's line: a tint that keeps the colours, if the terminal has 256 of them and its
-    background is known; else reversed. `colorfgbg`: the terminal's own colours by the environment, such as
+    background is known; else reversed. `colorfgbg`: the terminal's own colours from the environment, such as
     `15;0`."""
     if no_color or system not in ("256", "truecolor"):
         return "reversed"

@@ -39,8 +39,8 @@ _requests = msgspec.json.Decoder(Request)
 
 
 class Follower:
-    """A client that receives events. It is disconnected once UNREAD events wait for it. `hears`: called, on a
-    thread of its own, with each line that the client sends."""
+    """A client that receives events. It is disconnected once UNREAD events are waiting for it. `hears`:
+    called with each line that the client sends, on a separate thread."""
 
     def __init__(self, peer: socket.socket, lines: Lines) -> None:
         self._peer, self._lines = peer, lines
@@ -60,7 +60,7 @@ class Follower:
             self._peer.shutdown(socket.SHUT_RDWR)
 
     def hang_up_later(self) -> None:
-        """Disconnect once the waiting events are sent; at once if it does not take them."""
+        """Disconnect once the waiting events are sent; at once if the queue is full."""
         try:
             self._waiting.put_nowait(None)
         except queue.Full:
@@ -93,7 +93,7 @@ class Desk(Protocol):
         """Carry out a request. `follow` and `look` get their first answer here too."""
 
     def invoke(self, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
-        """Carry out a command; it is cancelled when its client has `hung_up`."""
+        """Run a command; it is cancelled when its client has `hung_up`."""
 
     def follows(self, request: Request, follower: Follower) -> None:
         """Called when a follower has connected; it gets events from now on."""
@@ -106,8 +106,8 @@ class Desk(Protocol):
 
 
 class Server:
-    """The server of the socket in SVC_HOME. The caller holds the agent's lock, so a socket that is there
-    already was left by a process that has died."""
+    """The server of the socket in SVC_HOME. The caller holds the agent's lock, so an existing socket was left
+    by a process that died."""
 
     def __init__(self, root: Path, desk: Desk) -> None:
         self._root, self._desk = root, desk

@@ -1,8 +1,8 @@
-"""What is said on the agent's socket: one JSON object a line. A client's has at most LINE_BYTES.
+"""The messages on the agent's socket: one JSON object a line. A line from a client has at most LINE_BYTES.
 
-A client sends a `Request`; `Reply` answers it, and `ApiResponse` an `invoke`. After a `follow`, `Said` lines
-come until somebody hangs up, after a `look` lines of `Seen`. After an `edit` the client sends lines of
-`Typed`, or of `Spliced` if it named a `unit`, and hears lines of `Sheet`.
+A client sends a `Request`; the answer is a `Reply`, for `invoke` an `ApiResponse`. After a `follow`, the
+agent sends `Said` lines until one side hangs up; after a `look`, `Seen` lines. After an `edit` the client
+sends `Typed` lines, or `Spliced` lines if it named a `unit`, and receives `Sheet` lines.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ T = TypeVar("T")
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """`do`: `about` the agent; `watch` the folder; `follow` its events (no folder: all); `stop` watching it
-    (no folder: all); `send` what waits in the outbox; `invoke` a `command` with `args`, in the `folder` and
-    at the `server`; `look` at the live state of a `branch` of the `repo` (an id) at the `server`; say that
-    the user is `here` on it, in a `path` and `line`, looking; `edit` the text at a `path` of the `folder`, in
-    a `session` that the client names, or by splices whose offsets count in `unit`. `detach`: the folder is
-    watched when nobody follows it as well. `turn`: what an agent calls the turn in which it edits; it ends
-    when the follower who named it hangs up."""
+    """A request. `do`: `about` the agent; `watch` the folder; `follow` its events (no folder: all); `stop`
+    watching it (no folder: all); `send` the actions in the outbox; `invoke` a `command` with `args`, in the
+    `folder` and at the `server`; `look` at the live state of a `branch` of the `repo` (an id) at the
+    `server`; `here`: report that the user looks at a `path` and `line` of that branch; `edit` the text at a
+    `path` of the `folder`, in a `session` that the client names, or by splices whose offsets count in `unit`.
+    `detach`: keep watching the folder when no client follows it. `turn`: the agent's name for the turn in
+    which it edits; it ends when the follower who named it hangs up."""
 
     do: Do
     folder: str | None = None
@@ -93,9 +93,9 @@ class ApiResponse(msgspec.Struct, Generic[T]):
 
 
 class Person(msgspec.Struct, omit_defaults=True):
-    """Somebody on the branch, and the file and line (0: unknown) that they are in. `kind`: person or agent.
-    `conn`: id of their connection, the same while their working copy is connected; "" except in reports of a
-    look at a branch."""
+    """Somebody on the branch, with their file and line (0: unknown). `kind`: person or agent. `conn`: id of
+    their connection, the same while their working copy is connected; "" except in reports of a look at a
+    branch."""
 
     who: str
     device: str
@@ -108,9 +108,9 @@ class Person(msgspec.Struct, omit_defaults=True):
 
 
 class Folder(msgspec.Struct, omit_defaults=True):
-    """A watched folder. `light`: how it reaches the server, since when (Unix seconds) and why. `queued`:
-    number of edits that the relay has not confirmed. `walks`: the folder is scanned again and again, because
-    the system reports no changes here. `paused`: nothing is sent or fetched."""
+    """A watched folder. `light`: how it reaches the server; `since`: since when (Unix seconds); `why`: the
+    reason. `queued`: number of edits that the relay has not confirmed. `walks`: the folder is scanned
+    repeatedly, because the system reports no changes here. `paused`: nothing is sent or fetched."""
 
     folder: str
     repo: str
@@ -128,8 +128,8 @@ class Folder(msgspec.Struct, omit_defaults=True):
 
 
 class Reply(msgspec.Struct, omit_defaults=True):
-    """The answer to a request. `error`: why it was refused, with the `code` of the error; then nothing was
-    done. `folders`: those that the request was about, as they are now."""
+    """The answer to a request. `error`: why it was refused, with the `code` of the error; a refused request
+    has no effect. `folders`: the folders that the request was about, in their current state."""
 
     pid: int = 0
     version: str = ""
@@ -139,23 +139,19 @@ class Reply(msgspec.Struct, omit_defaults=True):
 
 
 class Said(msgspec.Struct, omit_defaults=True):
-    """Something happened in a watched folder.
+    """An event in a watched folder.
 
-    light     `state`, and `detail` if it is not live
-    sent      an edit of this folder is on the branch
-    came      an edit of `by` was written here (`gone`: the file was removed)
-    merged    an edit of this folder was merged with one of `by`
-    kept      `lines` of `by` stay that a save of an old buffer lacked; the same save again takes them out
-    conflict  the version of `by` stays, or is removed (`gone`); this folder's is whole in `kept_as`
-    renamed   `path` is `to` now, and an edit of the file that was `path` is in it; `back`: it does not fit
+    light     the light is `state` now; `detail` if it is not live sent      an edit of this folder is on the
+    branch came      an edit of `by` was written here (`gone`: the file was removed) merged    an edit of this
+    folder was merged with one of `by` kept      a save of an old buffer lacked `lines` of `by`; they stay,
+    and saving the same again removes them conflict  the version of `by` stays, or is removed (`gone`); the
+    whole version of this folder is `kept_as` renamed   `path` is `to` now, and has an edit that was made at
+    `path`; `back`: the edit does not fit
               there, and both files stay
-    refused   the relay refuses `path`, `detail` says why
-    skipped   `path` cannot be sent, `detail` says why
-    held      removals of most of the branch are not sent, `detail` says how many and what to do
-    person    `by` is in `path`, or went (`gone`)
-    seal      the folder is at `seal` now
-    trouble   `detail` says what is wrong
-    ended     the folder is not watched any more
+    refused   the relay refuses `path`; `detail` says why skipped   `path` cannot be sent; `detail` says why
+    held      removals of most of the branch are not sent; `detail` says how many and what to do person
+    `by` is in `path`, or left (`gone`) seal      the folder is at `seal` now trouble   `detail` says what is
+    wrong ended     the folder is no longer watched
     """
 
     event: str
@@ -190,14 +186,13 @@ class Unsealed(msgspec.Struct, omit_defaults=True):
 
 
 class Seen(msgspec.Struct, omit_defaults=True):
-    """What a `look` sees.
+    """An event of a `look`.
 
-    light     `state` of the line, and `detail` if it is not live
-    frontier  `paths` differ from the seal `head` (None: nothing is sealed) of the branch `branch_id`;
-              `changed` brings those that one line does not hold
-    changed   `paths` changed; `same`: these are as sealed again
-    people    everybody else on the branch
-    ended     it is not looked at any more, `detail` says why
+    light     the light is `state` now; `detail` if it is not live frontier  `paths` differ from the seal
+    `head` (None: nothing is sealed) of the branch `branch_id`;
+              paths that do not fit into one line follow as `changed`
+    changed   `paths` changed; the paths in `same` are as sealed again people    everybody else on the branch
+    ended     the branch is no longer looked at; `detail` says why
     """
 
     event: Literal["light", "frontier", "changed", "people", "ended"]
@@ -211,17 +206,16 @@ class Seen(msgspec.Struct, omit_defaults=True):
 
 
 class Sheet(msgspec.Struct, omit_defaults=True):
-    """What an `edit` hears.
+    """An event of an `edit`.
 
-    text      the `text` that the sheet begins with, which has all updates of the session to the `n`th
-    update    others changed the text: `update` of the sheet in base64
-    change    the same by splices: the agent's `change` of this number, with its `splices`; only for a client
-              whose last change is the `n`th, any other drops it and gets it again
-    kept      all updates to the `n`th are in the folder's lane and file; `state`: the light; `queued`: some
+    text      the first `text` of the sheet; it includes all updates of the session up to number `n` update
+    others changed the text: `update` of the sheet in base64 change    the same as splices: the agent's change
+    number `change`, with its `splices`; valid only if the
+              client's last change is number `n`, otherwise the client drops it and gets it again
+    kept      all updates up to `n` are in the folder's lane and file; `state`: the light; `queued`: some
               edits of the file are not on the branch yet; `detail`: why the server refuses them
-    people    who else is in the file
-    notice    `detail` says what is wrong with the folder
-    ended     it is not edited any more, `detail` says why
+    people    others in the file notice    `detail` says what is wrong with the folder ended     the text is
+    no longer edited; `detail` says why
     """
 
     event: Literal["text", "update", "change", "kept", "people", "notice", "ended"]

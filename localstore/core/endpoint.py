@@ -1,5 +1,5 @@
 """An endpoint: one route, declared once beside the structs of its noun. The relay serves it, the client calls
-it, and OpenAPI document and reference are made from it.
+it, and the OpenAPI document and the reference are made from it.
 
     CREATE = Endpoint("POST", f"{REPO}/labels", body=LabelCreate, returns=Label, status=201)
     LIST = Endpoint("GET", f"{REPO}/labels", query=PageQuery, returns=Page[Label])
@@ -24,10 +24,11 @@ _PARAMETER = re.compile(r"\{([a-z0-9_]+)(\.\.\.)?\}")
 
 class Endpoint(msgspec.Struct, Generic[T], frozen=True):
     """`path` has `{name}` for one segment and `{name...}` for the rest of the path. `returns`: the struct of
-    the answer, `bytes` if it is not JSON, NoneType if it has no body; `instead`: the struct that a member of
-    the query asks for instead. `repeatable`: the relay answers a repeat with its first answer without an
-    Idempotency-Key. `keyed` False: no such key is sent or read, because nobody is signed in to whom it could
-    belong, or because the bytes name themselves. `cap`: bytes of the answer that a client reads at most."""
+    the answer, `bytes` if it is not JSON, NoneType if it has no body; `instead`: another struct of the
+    answer, which a member of the query requests. `repeatable`: the relay answers a repeat with its first
+    answer even without an Idempotency-Key. `keyed` False: no such key is sent or read, because no account is
+    signed in, or because the bytes identify themselves. `cap`: the most bytes of the answer that a client
+    reads."""
 
     method: str
     path: str

@@ -1,29 +1,29 @@
-"""One error tree for the whole house: what went wrong, its HTTP status, its exit code, the way out.
+"""One error tree for all rooms: what went wrong, its HTTP status, its exit code, and what to do.
 
     SvcError
     ├── BadRequest 400        the request cannot be read
-    ├── Unauthorized 401      no credential, or one that is not good     (exit 4)
+    ├── Unauthorized 401      no credential, or an invalid one           (exit 4)
     │   └── NotBound          a bearer mutation without a fresh request signature
-    ├── Forbidden 403         visible, but you may not
+    ├── Forbidden 403         visible, but not allowed
     ├── NotFound 404          missing, hidden or switched off: always the same answer
-    ├── Conflict 409          the state moved
-    ├── Gone 410              it was there and has expired
+    ├── Conflict 409          the state has changed
+    ├── Gone 410              it existed and has expired
     ├── TooLarge 413          over a named limit
     ├── Invalid 422           well-formed but wrong: a field, a digest, a signature, a path
     ├── RateLimited 429
     ├── EditionLacks 501
     ├── Unavailable 503       a dependency is down
-    ├── NoSpace 507           the node keeps the room it has left
-    │   └── QuotaExceeded     an account has used up its own
+    ├── NoSpace 507           the node is short of disk space
+    │   └── QuotaExceeded     an account has used up its quota
     └── ClientError           raised on this machine, never sent over the wire
         └── UsageError        exit 2
 
-The errors of a noun stand below these, in the module of the noun (`localstore/core/model/ref.py`: RefExists);
-those of working copies in `localstore/errors.py`.
+The errors of a noun are subclasses of these, in the module of the noun (`localstore/core/model/ref.py`:
+RefExists); those of working copies are in `localstore/errors.py`.
 
-Every leaf owns `code` (stable snake_case), `status` (HTTP) and `exit` (process exit code). The message is
-one sentence that says what happened and why; when something mends it, the sentence ends in the command.
-The exit codes are told in docs/design/009.
+Every leaf has a `code` (stable snake_case), a `status` (HTTP) and an `exit` (process exit code). The message
+is one sentence that says what happened and why; if a command helps, the sentence ends with it. The exit codes
+are listed in docs/design/009.
 """
 
 from __future__ import annotations
@@ -85,13 +85,13 @@ class NotFound(SvcError):
 
     @property
     def bare(self) -> bool:
-        """Whether the error has no sentence of its own, so that a caller may give it one. The client gives
-        all such answers of the server the same `detail`, which is none."""
+        """Whether the error has no specific sentence, so that a caller may give it one. Answers of the server
+        that the client cannot tell apart have only the title as `detail`."""
         return self.args == (self.title,)
 
 
 class MethodNotAllowed(SvcError):
-    """The path exists and does not take this method; `Allow` lists those it takes."""
+    """The path exists, but not with this method; the header `Allow` lists the methods that it has."""
 
     code, status, title = "method_not_allowed", 405, "Method Not Allowed"
 
@@ -200,7 +200,8 @@ class NoSpace(SvcError):
 
 
 class QuotaExceeded(NoSpace):
-    """`used` and `limit` of `what`: bytes, objects, repositories of the owner; accounts of an address."""
+    """A quota is used up. `used` and `limit` of `what`: bytes, objects, repositories of the owner; accounts
+    of an address."""
 
     code = "quota_exceeded"
 

@@ -27,7 +27,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class BadLaunch(Exception):
-    """A key of `launch:` has a wrong value. `expected`: what it should be."""
+    """A key of `launch:` has a wrong value. `expected`: a description of a valid value."""
 
     def __init__(self, key: str, expected: str) -> None:
         super().__init__(key)

@@ -223,7 +223,7 @@ BLAME_LINES = 32_000_000  # lines of all these versions; their owners may be in 
 
 
 def in_words(count: int) -> str:
-    """A number of bytes as a sentence says it: `128 MiB`, `64 KiB`, `1500 bytes`; never rounded."""
+    """A number of bytes for a sentence: `128 MiB`, `64 KiB`, `1500 bytes`; never rounded."""
     for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
         if count >= unit and not count % unit:
             return f"{count // unit} {name}"

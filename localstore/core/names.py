@@ -47,8 +47,8 @@ _SEAL_ID = re.compile(r"[0-9a-f]{64}")
 
 
 class RepoAddress(NamedTuple):
-    """The address of a repository; `host` None: the address names no server. With the scheme if the address
-    was that of the web."""
+    """The address of a repository. `host`: None if the address names no server; with the scheme if it was a
+    web address."""
 
     host: str | None
     owner: str

@@ -1,9 +1,9 @@
-"""Path safety: which paths a tree may contain, which names only some systems can hold, and how names are
+"""Path safety: which paths a tree may contain, which names only some systems can store, and how names are
 shown.
 
 A path is relative UTF-8 text with `/` between segments. `check` refuses paths that could leave a folder,
 reach the metadata of git or svc on any file system, or deceive a reader. A name that only some systems can
-hold (`CON`, `a.`, case pairs) is valid: `portability` warns, `safe_name` changes it at checkout.
+store (`CON`, `a.`, case pairs) is valid: `portability` warns about it, `safe_name` changes it at checkout.
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ def portability(path: str) -> list[str]:
 
 
 def safe_name(segment: str, *, collides: bool = False) -> str:
-    """The name of a segment at checkout: itself if this system can hold it and it does not collide, else a
-    readable form tagged with its digest."""
+    """The name of a segment at checkout: unchanged if this system can store it and it does not collide, else
+    a readable form tagged with its digest."""
     if not collides and not _windows_fault(segment):
         return segment
     stem, ext = _split_name(unicodedata.normalize("NFC", _UNHOLDABLE.sub("_", segment)))
@@ -132,9 +132,10 @@ def safe_name(segment: str, *, collides: bool = False) -> str:
 def conflict_name(path: str, when: datetime, device_key_id: str, outside: str | None = None) -> str:
     """The name of a conflict copy: `<stem>.sync-conflict-YYYYMMDD-HHMMSS-<id7>.ext`.
 
-    `when` is aware and written in UTC. The result is a valid path: a long stem is cut and tagged with the
-    digest of the path. If the path of a directory is too long for the name, the copy goes to a directory
-    above it. `outside`: a directory that will be a file and cannot contain the copy.
+    `when` must have a time zone and is written in UTC. The result is a valid path: a long stem is cut and
+    tagged with the digest of the path. If the path of a directory is too long for the name, the copy gets a
+    path in a directory above it. `outside`: a directory that will be replaced by a file and so cannot contain
+    the copy.
     """
     if when.tzinfo is None:
         raise ValueError("when has no time zone")

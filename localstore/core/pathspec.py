@@ -12,8 +12,8 @@ GLOB = re.compile(r"[*?\[]")
 
 
 def matching(path: str, specs: Iterable[str]) -> bool:
-    """Whether one of `specs` names the file: the file itself, a folder above it, or a pattern of either. `*`
-    also matches `/`; `.` matches everything."""
+    """Whether one of `specs` matches the file: the file itself, a folder above it, or a pattern for either.
+    `*` also matches `/`; `.` matches everything."""
     return any(_matches(path, spec) for spec in specs)
 
 

@@ -53,8 +53,8 @@ class MergeOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
 
 class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Who made the seal, with which key, under which capability (a short text), and where it came from.
-    `author` is the person named by an imported commit."""
+    """Who made the seal, with which key, under which capability (a short text), and what was imported or
+    merged. `author`: the person named by an imported commit."""
 
     account_id: str
     device_key_id: str
@@ -66,8 +66,8 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
 class SealPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The signed members of a seal. `parents`: seal ids (hex); `content_digest`: root of the tree (hex);
-    `tree_key_id`: the tree key that salts it; `created_at`: as `timestamp` writes it; `nonce`: base64url of
-    16 bytes."""
+    `tree_key_id`: the tree key that salts it; `created_at`: in the format of `timestamp`; `nonce`: base64url
+    of 16 bytes."""
 
     repo_id: str
     branch: str

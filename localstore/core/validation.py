@@ -91,7 +91,7 @@ def _bare(kind: Any) -> Any:
 
 
 def _rule(kind: Any) -> str:
-    """The rule in words, such as `1 to 64 characters`; "" if it has none that can be said plainly."""
+    """The rule in words, such as `1 to 64 characters`; "" if it has none that can be expressed simply."""
     match kind:
         case inspect.Metadata(type=inner, extra_json_schema=extra):
             return str((extra or {}).get("description") or _rule(inner))

@@ -42,5 +42,6 @@ def state_of_check(state: str, begun: bool) -> str:
 
 
 def reasons_to_wait(codes: Sequence[str]) -> list[str]:
-    """Why a proposal cannot be merged yet, in words; a code of a later version stands for itself."""
+    """The reasons why a proposal cannot be merged yet, in words; an unknown code, of a later version, is
+    shown as it is."""
     return [WAITS.get(code, code.replace("_", " ")) for code in codes]

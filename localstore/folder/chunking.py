@@ -108,8 +108,8 @@ def chunks_of(file: RawIOBase, digest: bytes) -> ChunkList | None:
 
 
 def packed(file: FileIO, listed: ChunkList, missing: Collection[bytes], most: int) -> Iterator[Packed]:
-    """The missing chunks of the file in packs of `most` bytes, in the order of the file: a step for each
-    chunk, and one for the last pack. Each chunk is verified before it is packed. Raises FileChanged and
+    """The missing chunks of the file in packs of `most` bytes, in the order of the file. Yields once for each
+    chunk, and once for the last pack. Each chunk is verified before it is packed. Raises FileChanged and
     OSError."""
     first = {chunk.digest: chunk for chunk in listed}
     chunks = sorted((first[digest] for digest in set(missing) if digest in first), key=attrgetter("offset"))

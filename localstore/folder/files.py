@@ -35,8 +35,7 @@ class Blocked(OSError):
 
 
 class Fetched(msgspec.Struct, frozen=True):
-    """A complete file at `path` in the folder, to be moved to its place; if it `stays`, it is copied
-    instead."""
+    """A complete file at `path` in the folder, to be moved to its destination, or copied if it `stays`."""
 
     path: str
     stays: bool = False
@@ -113,9 +112,10 @@ class Files:
 
     @contextmanager
     def unwritten(self, path: str) -> Iterator[Callable[[], bool]]:
-        """A context in which other programs that open the file for writing have to wait (a lease of Linux).
-        Yields a function that tells whether one waits. Raises BeingWritten if a program has the file open for
-        writing. Without effect if `leases` is False, and on systems and file systems without leases."""
+        """A context in which other programs must wait before they open the file for writing (a lease of
+        Linux). Yields a function that returns whether one is waiting. Raises BeingWritten if a program has
+        the file open for writing. Without effect if `leases` is False, and on systems and file systems
+        without leases."""
         if not self.leases:
             yield _nobody
             return
@@ -147,8 +147,8 @@ class Files:
             return True
 
     def make_executable(self, path: str) -> None:
-        """Give the file the executable bit, for everybody who may read it. Does nothing if the path leads to
-        no file; links are not followed, neither as the file nor on the way to it."""
+        """Set the executable bit of the file for everybody who may read it. Does nothing if the path is no
+        file or leads through a link, because links are not followed."""
         try:
             fd, info = self.opened(path)
         except OSError:
@@ -194,7 +194,7 @@ class Files:
             os.close(opened)
 
     def link_target(self, path: str) -> str:
-        """What a symlink says. Raises OSError for anything else."""
+        """The target of a symlink. Raises OSError for anything else."""
         fd, name = self._parent(path)
         return os.readlink(name, dir_fd=fd)
 
@@ -208,7 +208,8 @@ class Files:
             os.close(opened)
 
     def create(self, path: str, parts: Iterable[bytes], mode: int | None, sync: bool) -> os.stat_result:
-        """Write a new file and the directories above it. Returns its stat. `mode` None: as the umask says.
+        """Write a new file and the directories above it. Returns its stat. `mode` None: according to the
+        umask.
 
         Raises FileExistsError if the name is taken. A failed write leaves no file.
         """

@@ -1,9 +1,9 @@
-"""What git ignores for the person at this machine alone: `.git/info/exclude`, and the file of
-`core.excludesFile` or git's own `~/.config/git/ignore`. These rules travel with no repository, so svc does
-not obey them; it holds back new files that they name until a push was confirmed.
+"""The files that git ignores only for this user: by `.git/info/exclude`, and by the file of
+`core.excludesFile` or git's own `~/.config/git/ignore`. These rules are not part of a repository, so svc does
+not obey them; instead it holds matching new files back until a push was confirmed.
 
 git is not run (a repository's configuration may name programs), so its configuration is read here: the
-settings of system, user and repository, and what `[include]` names there; `[includeIf]` is not followed.
+settings of system, user and repository, and files named by `[include]`; `[includeIf]` is not followed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class GitExcludes:
         )
 
     def reason(self, path: str) -> Reason | None:
-        """The rule by which git ignores this file for the person alone; None if no such rule decides."""
+        """The rule by which git ignores this file only for this user; None if no such rule decides."""
         if self._texts is None:
             return None
         at = path.find("/")

@@ -1,8 +1,8 @@
-"""Reads which files git tracks from the index of a repository, as git keeps it on disk (versions 2 to 4,
-split and sparse ones too; the format is `gitformat-index`).
+"""Reads which files git tracks from the index of a repository, in git's format on disk (versions 2 to 4, also
+split and sparse; see `gitformat-index`).
 
-No git is run: a repository of somebody else may name programs in its configuration. The bytes are a
-stranger's: size, number and length of names are bounded, and the names serve for comparing only.
+git is not run, because a repository of somebody else may name programs in its configuration. The bytes are
+untrusted: size, number and length of names are limited, and the names are only used for comparing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _OtherHash(Exception):
 
 
 def find_index(folder: Path) -> Path | None:
-    """The index of the repository whose work tree is `folder`; None without a `.git` there."""
+    """The index of the repository whose work tree is `folder`; None if that has no `.git`."""
     place = folder / ".git"
     try:
         if stat.S_ISDIR(place.stat().st_mode):
@@ -95,8 +95,8 @@ def read_small(path: Path, most: int) -> bytes | None:
 
 
 def _parse(data: bytes) -> tuple[list[bytes], tuple[str, bytes] | None]:
-    """(names, split) of an index. Of what is no regular file the name is empty. `split` of a split index:
-    (hex id of its base, bitmap of the base's entries that it deletes); None for a whole one."""
+    """(names, split) of an index. The name of an entry that is no regular file is b"". `split`: for a split
+    index, (hex id of its base, bitmap of the base's entries that it deletes); None for a whole index."""
     version = int.from_bytes(data[4:8])
     if data[:4] != b"DIRC" or version not in (2, 3, 4):
         raise IndexUnreadable("it has no version that svc reads")

@@ -34,7 +34,7 @@ class _Names(msgspec.Struct, frozen=True, array_like=True):
 
 class GitTracked:
     """The files that git tracks in the folder `root`; none if it is not the top of a git work tree. `record`:
-    stores the names between commands, since reading an index takes ten times as long."""
+    stores the names between commands, because reading an index takes ten times as long."""
 
     def __init__(self, root: Path, record: Path) -> None:
         self._root, self._record = root, record
@@ -59,7 +59,7 @@ class GitTracked:
 
     @property
     def fault(self) -> str:
-        """Why the index could not be read; empty if it could, or if there is none."""
+        """The reason why the index could not be read; "" if it could, or if there is none."""
         return self._read.fault
 
     def keeps(self, path: str) -> bool:
@@ -152,8 +152,8 @@ class Known(Protocol):
 
 
 class Tracked(NamedTuple):
-    """The files that a scan includes although a rule ignores them: those in the record, and those that git
-    keeps."""
+    """The files that a scan includes although a rule ignores them: files in the record, and files that git
+    tracks."""
 
     known: Known
     git: GitTracked

@@ -1,10 +1,10 @@
 """Identifies a linked folder: by a random id inside `.svc`, and by the inode of `.svc`.
 
 The inode is not enough, because file systems reuse the inode of a removed folder. The id is not enough,
-because a copy of the folder has it too, and so has a folder that was restored from a backup, whose files are
-older than the record. So both must match. If an inode is reused, its times tell the two folders apart: the
-time at which the id's file last changed, and, where that differs (as after `chmod -R`), the birth time of
-`.svc`."""
+because it is also in a copy of the folder, and in a folder restored from a backup, whose files are older than
+the record. So both must match. If an inode was reused, times distinguish the two folders: the time of the
+last change of the id's file and, if that differs (as after `chmod -R`), the birth time of `.svc`.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _BORN, _SIZE, _BORN_AT = 0x800, 256, 80  # STATX_BTIME; size of a struct statx, 
 
 
 class Identity(NamedTuple):
-    """The identity of a folder. `id`: "" for a folder that an older svc linked. `changed`: when the file of
-    the id last changed, in ns; 0 without one. `born`: birth time of `.svc` in ns; 0 where the system does not
-    tell it, None if it was not read, because reading it slows the start of a command down."""
+    """The identity of a folder. `id`: "" for a folder that an older svc linked. `changed`: time of the last
+    change of the id's file, in ns; 0 without a file. `born`: birth time of `.svc` in ns; 0 if the system does
+    not report it, None if it was not read, because reading it slows down the start of a command."""
 
     id: str
     device: int
@@ -58,13 +58,13 @@ def identify(folder: Path) -> Identity:
 
 
 def birth_time(folder: Path) -> int:
-    """Birth time of the folder's `.svc` in ns; 0 if the system does not tell it."""
+    """Birth time of the folder's `.svc` in ns; 0 if the system does not report it."""
     return _birth_time(folder / FOLDER)
 
 
 def prepare_link(folder: Path) -> None:
-    """Write an id into a folder that is about to be linked. Without one it would be taken for a folder that
-    an older svc linked."""
+    """Write an id into a folder that is about to be linked. Without an id it would count as a folder that an
+    older svc linked."""
     if not (folder / FOLDER / REPO_FILE).exists():
         write_id(folder, new_id())
 
@@ -95,7 +95,7 @@ def _read_id(inside: Path) -> tuple[str, int]:
 
 
 def _birth_time(path: Path) -> int:
-    """Birth time of the file in ns; 0 if the system does not tell it."""
+    """Birth time of the file in ns; 0 if the system does not report it."""
     import ctypes  # 5 ms, which most commands never need
 
     call = _statx()

@@ -1,7 +1,7 @@
 """The link of a working copy: `.svc/repo.json` and `.svc/state.json` (service specification, Working copy).
 
-Both are plain JSON that people may read. They are derived: deleting `.svc` only unlinks the folder. Beside
-them lies `.svc/id`, which `localstore.folder.identity` reads.
+Both are plain JSON that people may read. They are derived from the record: deleting `.svc` only unlinks the
+folder. `.svc/id` in the same folder is read by `localstore.folder.identity`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ FileT = TypeVar("FileT", "RepoLink", "SealedState", "_LastSeal")
 class RepoLink(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `repo.json`. `server`: origin; `repo`: OWNER/NAME; `class_` ("class" on disk): the
     repository class. `seal`, absent for a folder on a branch: the folder shows this seal read-only, and
-    `branch` is the one to return to. `before`: the branch or seal that the folder was on before this one, if
-    there was one."""
+    `branch` is the branch to return to. `before`: the branch or seal that the folder was on previously, if
+    any."""
 
     server: str
     repo_id: str
@@ -102,8 +102,8 @@ def write_repo(folder: Path, link: RepoLink) -> None:
 
 
 def refresh(folder: Path, held: RepoLink, repo: str, class_: str) -> RepoLink:
-    """The link `held` with the OWNER/NAME and class that the server says now (`renamed`); written if they
-    changed. The caller holds the folder's lock."""
+    """The link `held` with the current OWNER/NAME and class of the server (`renamed`); written to disk if
+    they changed. The caller holds the folder's lock."""
     fresh = renamed(held, repo, class_)
     if fresh != held:
         write_repo(folder, fresh)

@@ -1,11 +1,12 @@
-"""One owner at a time for each working copy: a file lock that dies with its process, and a queue for it.
+"""One owner at a time for each working copy: a file lock that ends with its process, and a queue for it.
 
-Whoever finds the lock taken puts a file of its own, locked as well, into the folder `waiting` beside it. The
-names of these files have an order, and only the first whose process lives may try the lock; nobody overtakes,
-also not an owner that comes back for its next round. A process that is killed leaves files without a lock,
-which mean nothing and are removed by the next one that looks.
+A process that finds the lock taken puts a locked file into the folder `waiting` beside it. The names of these
+files have an order, and only the first one whose process lives may try the lock; nobody overtakes, not even
+an owner that comes back for its next round. A killed process leaves files without a lock; they have no effect
+and are removed by the next process that looks.
 
-The locks are `flock`. On a network file system they are the server's (NFS) or refused, and then svc says so.
+The locks are `flock`. On a network file system they are held by the server (NFS) or refused, and then svc
+says so.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """The process that holds a lock. `since`: Unix seconds; `command` as people type it. None and empty if it
-    has not written them yet."""
+    """The process that holds a lock. `since`: Unix seconds; `command` as people type it. None and "" if the
+    process has not written them yet."""
 
     pid: int | None = None
     since: int | None = None
@@ -63,9 +64,9 @@ class AlreadyLocked(Exception):
 def hold_lock(
     lock: Path, command: str = "", seconds: float = 0.0, *, may_be_nameless: bool = False
 ) -> Iterator[None]:
-    """Hold the lock after waiting for at most `seconds`; the file says who holds it. `may_be_nameless`: the
-    lock is held on a full disk too, where the file cannot say so. Raises AlreadyLocked: without `seconds`
-    also if another process only looks whether somebody holds the lock."""
+    """A context that holds the lock, after waiting for at most `seconds`; the lock file names the holder.
+    `may_be_nameless`: hold the lock even if the disk is full and the file cannot name the holder. Raises
+    AlreadyLocked; without `seconds` also if another process is just checking whether the lock is held."""
     fd = _open_locked(lock, seconds)
     try:
         with _signed(fd, command, may_be_nameless):
@@ -132,8 +133,8 @@ def holder(lock: Path) -> Holder:
 
 
 def living_holder(lock: Path) -> int | None:
-    """The process that holds a lock; 0 if it has not said its number yet, None if none lives. Looking writes
-    nothing, and several may look at once."""
+    """The id of the process that holds a lock; 0 if it has not written its id yet, None if nobody holds it.
+    Checking writes nothing, and several processes may check at once."""
     try:
         fd = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -145,8 +146,8 @@ def living_holder(lock: Path) -> int | None:
 
 
 def end_holder(lock: Path, number: int, seconds: float) -> bool:
-    """Send the signal `number` to the process that holds a lock, once to each that does within `seconds`.
-    Returns whether none holds it any more."""
+    """Send the signal `number` to the process that holds a lock, once to each process that holds it within
+    `seconds`. Returns whether the lock is free at the end."""
     signalled, end = 0, time.monotonic() + seconds
     while (pid := living_holder(lock)) is not None:
         if time.monotonic() > end:
@@ -160,8 +161,8 @@ def end_holder(lock: Path, number: int, seconds: float) -> bool:
 
 
 def how_to_end(lock: Path) -> str:
-    """What a person does about the process that holds a lock and does not end by itself, as words of an
-    error. It may have no number there: just after it took the lock, and on a full disk."""
+    """Advice to end the process that holds a lock and does not end by itself, for an error message. It names
+    no process id if none is written: just after the lock was taken, and on a full disk."""
     pid = living_holder(lock)
     return f"end it: kill -9 {pid}" if pid else f"end the process that holds {terminal_safe(str(lock))}"
 

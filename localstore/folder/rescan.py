@@ -1,7 +1,7 @@
 """Scans a working copy: all of it, or only the folders that a watcher names.
 
-The record holds a token of the moment up to which it is true. A new token is asked for before the scan
-begins, so that changes during the scan are reported again.
+The record stores a token: the moment up to which the record is correct. A new token is requested before the
+scan begins, so that changes during the scan are reported again.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ def rescan(
     sinks: ScanSinks = NO_SINKS,
     lean: bool = False,
 ) -> Scan:
-    """Scan the folder of `record` and store what changed.
+    """Scan the folder of `record` and store the changes.
 
-    `lean`: skip folders that a watcher reports unchanged; without a watcher, or with a wrong answer, or if
-    git tracks other files now, the whole folder is scanned. `now`: seconds of Unix time. `tracked`: of `db`.
+    `lean`: skip folders that a watcher reports unchanged; without a watcher, after a wrong answer, or if
+    git's tracked files changed, the whole folder is scanned. `now`: seconds of Unix time. `tracked`: the
+    tracked files of `db`.
     """
     last = db.scan_record.last_scan()
     changes = protocol.ask_changes(record, last.token if last else None)

@@ -1,5 +1,6 @@
-"""One walk through a working copy. A stat cache spares reading unchanged files; a file that may have changed
-while it was hashed is read again."""
+"""One walk through a working copy. With a stat cache, unchanged files are not read; a file that may have
+changed while it was hashed is read again.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ from localstore.folder.walk_rules import LISTED, NESTED, fault_of, rules_in
 
 
 class Tracked(Protocol):
-    """Which paths the record knows: they are scanned even if an ignore rule matches them."""
+    """The paths that the record has: they are scanned even if an ignore rule matches them."""
 
     def tracks(self, path: str) -> bool:
         """Whether the record has this file."""
@@ -48,9 +49,9 @@ def scan(
 ) -> tuple[Scan, ScanChanges]:
     """Walk the working copy, or only `part` of it.
 
-    `seen`: what earlier walks recorded of the walked folders. `sinks` receives texts of changed files, not of
-    new ones. Returns the scan and the changes to record. Raises WatcherMistaken if a folder of `part` does
-    not exist.
+    `seen`: results of earlier walks of these folders. `sinks`: receives texts of changed files, not of new
+    files. Returns the scan and the changes to record. Raises WatcherMistaken if a folder of `part` does not
+    exist.
     """
     walker = _Walker(files, seen, tracked, sinks, part)
     walker.run()
@@ -104,7 +105,7 @@ class _Walker:
             os.close(fd)
 
     def changes(self) -> ScanChanges:
-        """What to record; folders that the walk did not meet count as gone."""
+        """The changes to record; folders that the walk did not reach count as removed."""
         for prefix in self._seen.keys() - self._passed:
             self._changes.folders[prefix] = None
             self._changes.gone.extend(file.path for file in self._seen[prefix].stats())
@@ -113,9 +114,9 @@ class _Walker:
     def _folder(self, fd: int, prefix: str, above: Scope | None, ruled: bytes, whole: bool) -> bool:
         """Walk one open directory.
 
-        `prefix`: its path with a trailing slash, empty for the root. `ruled`: digest of the ignore rules of
-        the folders above. `whole`: walk everything below; else, in a partial walk, only the folders that it
-        names. Returns False if the folder cannot be walked.
+        `prefix`: its path with a trailing slash, "" for the root. `ruled`: digest of the ignore rules of the
+        folders above. `whole`: walk everything below; otherwise only the folders of the partial walk. Returns
+        False if the folder cannot be walked.
         """
         try:
             with os.scandir(fd) as entries:
@@ -240,8 +241,8 @@ class _Walker:
             os.close(fd)
 
     def _read(self, prefix: str, path: str, listed: _Listed, new: bool) -> Stat | None:
-        """Hash a file that is not recorded as it is. Returns None if it must be skipped. `new`: it is not
-        recorded at all."""
+        """Hash a file that differs from its recorded stat. Returns None if it must be skipped. `new`: it is
+        not recorded at all."""
         if new and not self._is_nameable(prefix, path):
             return None
         if not stat.S_ISREG(listed.mode):

@@ -17,9 +17,9 @@ KEPT_NAMED = 3  # paths that `Skipped.kept_words` names before it counts the res
 
 
 class Skipped(msgspec.Struct, frozen=True):
-    """An entry that the scan left out. `path` is escaped for a terminal. `cap`: the limit in bytes that
-    `size` exceeds. `remedy`: how to include it, if possible. `keeps`: files that stay on the branch
-    unchanged, because this entry replaced them in the folder; escaped for a terminal."""
+    """An entry that the scan left out. `path`: escaped for a terminal. `cap`: the limit in bytes that `size`
+    exceeds. `remedy`: how to include it, if possible. `keeps`: files that stay unchanged on the branch,
+    because this entry replaced them in the folder; escaped for a terminal."""
 
     path: str
     reason: str
@@ -30,7 +30,7 @@ class Skipped(msgspec.Struct, frozen=True):
 
     @property
     def kept_words(self) -> str:
-        """The part of a message about `keeps`, behind the reason; "" if there are none."""
+        """The part of a message about `keeps`, to append to the reason; "" if there are none."""
         if not self.keeps:
             return ""
         names, more = ", ".join(self.keeps[:KEPT_NAMED]), len(self.keeps) - KEPT_NAMED
@@ -39,9 +39,9 @@ class Skipped(msgspec.Struct, frozen=True):
 
 
 class Exclusions(msgspec.Struct, array_like=True):
-    """What a scan left out of one folder. `ignored`: number of entries that rules match. `hidden`: raw names
-    of entries that could not be read (folders end in `/`). `rescan`: what every scan must visit because the
-    watcher gets no events for it: the folder's files, or all below."""
+    """The entries that a scan left out of one folder. `ignored`: number of entries that match ignore rules.
+    `hidden`: raw names of entries that could not be read (folders end in `/`). `rescan`: the part that every
+    scan must visit because the watcher gets no events for it: the folder's files, or everything below."""
 
     ignored: int = 0
     skipped: list[Skipped] = []
@@ -118,8 +118,8 @@ class Scan:
         return self.hiding(path) is not None
 
     def hiding(self, path: str) -> str | None:
-        """The unreadable entry at the path or above it; None if there is none. A link or socket in the place
-        of a folder hides the folder's files; an unreadable folder hides the file whose name it has."""
+        """The unreadable entry at the path or above it; None if there is none. A link or socket instead of a
+        folder hides the folder's files; an unreadable folder hides a file of the same name."""
         if not self.hidden:
             return None
         for place in (*paths.parents(path), path):

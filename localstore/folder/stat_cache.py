@@ -23,7 +23,7 @@ UNMARKED = b"?"  # mark of a folder whose files are not recorded together
 
 
 class Stat(NamedTuple):
-    """A file when it was hashed. Times are nanoseconds; `checked`: when hashing began."""
+    """A file at the time when it was hashed. Times are nanoseconds; `checked`: when hashing began."""
 
     path: str
     size: int
@@ -63,8 +63,8 @@ class RecordedFolder:
 
 
 class ScanSinks(NamedTuple):
-    """Where a scan puts what it read. `lists`: receives the chunks of large files. `text`: called with BLAKE3
-    and bytes of each small text. None: discarded."""
+    """Receivers of data that a scan reads. `lists`: receives the chunks of large files. `text`: called with
+    BLAKE3 and bytes of each small text. None: discarded."""
 
     lists: ChunkLists | None = None
     text: Callable[[bytes, bytes], object] | None = None

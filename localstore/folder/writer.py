@@ -1,17 +1,17 @@
 """Writes files into a working copy while people work in it.
 
-A file is replaced by an atomic exchange with a finished temporary file; what came out is looked at
-afterwards, so a save that slipped in between is never lost. The journal makes every step resumable:
+A file is replaced by an atomic exchange with a complete temporary file; the replaced file is examined
+afterwards, so a save at the last moment is never lost. The journal makes every step resumable:
 
     writing  temporary files may be torn; no exchange has run
-    ready    the exchange may have run: it has if the temporary name holds another inode than it was given
-    asked    the same for a write that the user asked for (restore): to the branch it is an edit
-    aside    what came out is a stranger's work and goes to a name of its own
+    ready    the exchange may have run: it has if the inode at the temporary name is not the recorded one
+    asked    the same for a write that the user asked for (restore): for the branch it is an edit
+    aside    the replaced file is unknown work and gets a different name
     done     only the temporary file is left to remove
-    partial  a large file still arrives (`localstore.sync.transfer.chunked_download`): not ours to finish
-    moving   the user's file `temp` moves to a conflict name (`localstore.sync.aside`): not ours to finish
+    partial  a large file still arrives (`localstore.sync.transfer.chunked_download`): not finished here
+    moving   the user's file `temp` moves to a conflict name (`localstore.sync.aside`): not finished here
 
-No temporary file disappears before the journal says so.
+No temporary file is removed before the journal says so.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """A write that ran. `displaced`: the regular file that was at `path` before, now at `temp`; None if there
-    was none. `not_a_file`: something other than a file was there."""
+    """A completed write. `displaced`: the regular file that was at `path` before and is now at `temp`; None
+    if there was none. `not_a_file`: something other than a file was there."""
 
     path: str
     new: bytes | None
@@ -62,7 +62,7 @@ inside the step that stores both."""
 
 class Writer:
     """Writes batches of changes. `spare`: returns a free name for a displaced file. `finish`: called with the
-    outcomes of writes of the protocol, `finish_asked` with those that the user requested. `placing`: called
+    outcomes of writes of the protocol; `finish_asked`: with those that the user requested. `placing`: called
     with path and temporary name; returns a context in which the file is moved to its path."""
 
     def __init__(

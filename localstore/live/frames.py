@@ -20,7 +20,7 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 class Arrived(msgspec.Struct, frozen=True):
-    """One update by another device. `kind`: that of the update."""
+    """One update by another device. `kind`: the kind of the update."""
 
     path: str
     kind: str
@@ -30,7 +30,7 @@ class Arrived(msgspec.Struct, frozen=True):
 
 
 class Frames:
-    """Stored frames whose files are not written yet. `paths`: those files."""
+    """Stored frames whose files are not written yet. `paths`: the paths of these files."""
 
     def __init__(self) -> None:
         self.paths: set[str] = set()

@@ -31,8 +31,8 @@ class Reads:
             self._inotify = None
 
     def watch(self, files: Files, temp: str, path: str) -> None:
-        """Watch the file that is at `temp` now and will be moved to `path`. It is watched before the move,
-        since a program may read it at once."""
+        """Watch the file that is now at `temp` and will be moved to `path`. Watching begins before the move,
+        because a program may read it at once."""
         self._drop(self._coming.pop(path, None))
         if self._inotify is None:
             return
@@ -52,8 +52,8 @@ class Reads:
             self._paths[number] = path
 
     def came(self, path: str) -> None:
-        """Record that the file watched last was moved to its path; the one that was there is no longer
-        watched."""
+        """Record that the file last passed to `watch` for this path was moved there; the previous file at the
+        path is no longer watched."""
         self._drop(self._watched.pop(path, None))
         number = self._coming.pop(path, None)
         if number is not None:
@@ -79,7 +79,7 @@ class Reads:
                     del watched[path]
 
     def was_read(self, path: str) -> bool:
-        """Whether the file at the path may have been read since it came there, until the last `look`."""
+        """Whether the file at the path may have been read between its arrival and the last `look`."""
         return path not in self._watched
 
     def _drop(self, number: int | None) -> None:

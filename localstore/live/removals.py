@@ -65,7 +65,7 @@ class HeldRemovals:
 
     @property
     def words(self) -> str:
-        """A sentence about what is held back and what to do; "" if nothing is."""
+        """A sentence about the removals that are held back and what to do; "" if there are none."""
         if not self.held:
             return ""
         return (

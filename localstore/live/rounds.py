@@ -1,8 +1,8 @@
-"""The steps of live sync in one working copy. Each is part of a round, in which the folder is owned.
+"""The steps of live sync in one working copy. Each is part of a round, in which the process owns the folder.
 
-At rest the disk is the frontier (the branch's files now): when nothing is in flight, no received path is
+At rest the disk equals the frontier (the branch's files now): if nothing is in flight, no received path is
 unwritten and no save waits, every file equals the branch's, except those reported to the user
-(`Done.skipped`, `barred`). To keep that true, `bring` looks again at each path whose update was lost or could
+(`Done.skipped`, `barred`). To guarantee that, `bring` checks again each path whose update was lost or could
 not be made.
 """
 
@@ -47,8 +47,8 @@ REFUSALS = 3  # of one text because others changed it; then its edits are sent a
 
 
 class Conflicting(msgspec.Struct, frozen=True):
-    """A conflict: the local version is in `kept_as`. `by`: author of the version that stays. `deleted`: the
-    branch has no file there."""
+    """A conflict: the local version is in `kept_as`. `by`: author of the branch's version. `deleted`: the
+    branch has no file at the path."""
 
     path: str
     kept_as: str
@@ -57,9 +57,10 @@ class Conflicting(msgspec.Struct, frozen=True):
 
 
 class Done(msgspec.Struct):
-    """The result of a step, by path: files `written` with edits of others, or `removed`; texts `merged` with
-    them; `conflicts`; lines `kept` that saves of old buffers lacked; `skipped` files; old and new paths of
-    renamed files that an edit was `moved` along with, and of those that are `back` with an edit."""
+    """The result of a step, by path. `written`, `removed`: files with edits of others; `merged`: texts merged
+    with such edits; `conflicts`; `kept`: lines that saves of old buffers lacked; `skipped`: files; `moved`:
+    (old path, new path) of renamed files to which an edit was moved; `back`: the same for files restored with
+    an edit."""
 
     written: list[str] = msgspec.field(default_factory=list)
     merged: list[str] = msgspec.field(default_factory=list)
@@ -138,9 +139,9 @@ class Rounds:
         return self._send_off(copy, self._followed(copy, paths), None)
 
     def typed(self, copy: WorkingCopy, sheet: OpenSheet, updates: list[bytes], last: int) -> Done:
-        """Make what was typed into a sheet an edit of its lane, write the file, and put the edit in flight. A
-        save of the file is captured first. `last`: number of the last of `updates`. Raises what
-        `OpenSheet.take` raises; nothing is changed then."""
+        """Turn the updates typed into a sheet into an edit of its lane, write the file, and put the edit in
+        flight. A save of the file is captured first. `last`: number of the last of `updates`. Raises the
+        errors of `OpenSheet.take`; then nothing is changed."""
         path = sheet.path
         self.barred.pop(path, None)
         self.buffers.authors.pop(path, None)
@@ -221,19 +222,19 @@ class Rounds:
         copy.files.forget()
 
     def _is_read(self, path: str) -> bool:
-        """Whether a program may have read the file, or the one that it has just replaced."""
+        """Whether a program may have read the file, or the file that it has just replaced."""
         return self._was_read.get(path, self.reads.was_read(path))
 
     def _is_written(self, copy: WorkingCopy, path: str) -> bool:
-        """Whether a program has the file open for writing; after WRITING_SECONDS it no longer counts."""
+        """Whether a program has the file open for writing, for less than WRITING_SECONDS."""
         if not copy.files.being_written(path):
             self._writing.pop(path, None)
             return False
         return time.monotonic() < self._writing.setdefault(path, time.monotonic() + WRITING_SECONDS)
 
     def _is_leaving(self, copy: WorkingCopy, path: str) -> bool:
-        """Whether the file is gone, and was so for less than WRITING_SECONDS: a program may be renaming it,
-        and its new name is not known yet."""
+        """Whether the file disappeared less than WRITING_SECONDS ago: a program may be renaming it, and its
+        new name is not known yet."""
         if copy.files.stat(path) is not None or copy.db.seen_on_disk(path) is None:
             self._leaving.pop(path, None)
             return False
@@ -248,7 +249,7 @@ class Rounds:
 
     def _edited_elsewhere(self, copy: WorkingCopy) -> list[str]:
         """Files that got an edit meant for an older name or version of them; each is returned once. Files
-        that are not written yet, and files whose edit must wait, are added to the paths of `bring`."""
+        that are not written yet, and files whose edit must wait, are added to the paths for `bring`."""
         edited, self.followed.edited = sorted(self.followed.edited), set()
         for path in edited:
             entry = copy.entries.get(path)
@@ -258,9 +259,9 @@ class Rounds:
         return edited
 
     def _may_capture(self, copy: WorkingCopy, path: str, held: ExitStack) -> bool:
-        """Whether the file may be read now. A half-written save of an editor plugin must not become an edit:
-        a file that a plugin has open is read while no program writes it, until `held` is closed; other files
-        are read once they are closed."""
+        """Whether the file may be read now. A half-written save of an editor plugin must not become an edit.
+        So a file that a plugin has open is read only while no program writes it, which is ensured until
+        `held` is closed; other files are read once they are closed."""
         if not self.buffers.editors.edits(path) or _is_still(copy, path, held):
             self._unseen.discard(path)
             return True
@@ -349,7 +350,8 @@ class Rounds:
 
 
 def _is_still(copy: WorkingCopy, path: str, held: ExitStack) -> bool:
-    """Whether no program has the file open for writing. Until `held` is closed, no program can open it so."""
+    """Whether no program has the file open for writing. Until `held` is closed, no program can open it for
+    writing."""
     try:
         held.enter_context(copy.files.unwritten(path))
     except BeingWritten:
@@ -358,8 +360,8 @@ def _is_still(copy: WorkingCopy, path: str, held: ExitStack) -> bool:
 
 
 def _pending(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
-    """The paths among `paths` that need an update: captured edits, and changes that are not captured: bytes,
-    removed files, and files of another kind than before."""
+    """Those of `paths` that need an update: captured edits, and changes that are not captured (bytes, removed
+    files, and files whose kind changed)."""
     flying = copy.db.flight_kinds()
     pending = []
     for path in paths:

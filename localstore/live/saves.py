@@ -16,8 +16,8 @@ VANISHED = 0.25
 
 
 class Saves:
-    """Saved paths that are not captured yet. `below`: folders (with a trailing slash; the root is empty)
-    below which anything may have changed."""
+    """Saved paths that are not captured yet. `below`: folders (with a trailing slash; "" for the root) below
+    which anything may have changed."""
 
     def __init__(self) -> None:
         self._due: dict[str, float] = {}
@@ -51,20 +51,20 @@ class Saves:
         self._below.setdefault(prefix, now + VANISHED)
 
     def next_due(self) -> float | None:
-        """When the next save counts; None if there is none."""
+        """The time at which the next save counts; None if there is none."""
         if len(self._gone) < BURST:
             return min([*self._due.values(), *self._below.values()], default=None)
         others = (due for path, due in self._due.items() if path not in self._gone)
         return min([*others, self._burst_over()], default=None)
 
     def _burst_over(self) -> float:
-        """The time at which a removal of many files counts: once nothing more was removed for a while."""
+        """The time at which a removal of many files counts: when no more files were removed for a while."""
         return min(self._gone_last + QUIET, self._gone_first + LONGEST)
 
     def pop_due(self, now: float, is_empty: Callable[[str], bool], most: int) -> tuple[list[str], set[str]]:
         """Remove the saves that count now. Returns (at most `most` paths, folders below which anything may
         have changed). A file that `is_empty` now, and was not before, waits once. A removal of many files is
-        returned as a whole once it is over, together with the folders that changed meanwhile."""
+        returned as a whole when it is over, together with the folders that changed meanwhile."""
         burst = len(self._gone) >= BURST
         waits = burst and now < self._burst_over()
         taken: list[str] = []

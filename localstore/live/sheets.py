@@ -1,8 +1,9 @@
-"""Texts that are open in the app: what is typed into them becomes edits of their lanes.
+"""Texts that are open in the app: typed changes become edits of their lanes.
 
-The agent's side of a sheet (`localstore.core.lane.sheet`) shows the text of the folder's lane. Typed edits
-are applied to the lane at the same places. Other changes of the lane, by others or by a save of the file, are
-sent to the app as updates of the sheet."""
+The agent's side of a sheet (`localstore.core.lane.sheet`) has the text of the folder's lane. Typed edits are
+applied to the lane at the same places. Other changes of the lane, by others or by a save of the file, are
+sent to the app as updates of the sheet.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ KEPT = 8
 
 class OpenSheet:
     """One sheet. `path`: its file. `text`: the text when it was opened. `last`: number of the app's last
-    update that is in the lane. `news`: updates that are still to be sent to the app."""
+    update that is in the lane. `news`: updates to send to the app."""
 
     def __init__(self, copy: WorkingCopy, path: str, session: str) -> None:
         """Open the text of a path. Raises Forbidden, NotFound, TooLarge or Conflict, each with a way out."""

@@ -20,10 +20,10 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
-    """Scan these paths. Ignored files that the record does not know, and names that no repository accepts,
-    are left out. If a file of the record is missing, the things that may have replaced it are reported as
-    skipped: links and other repositories at its path, and files with unacceptable names beside it. A file
-    that is still the one that svc wrote is not read (`WorkingCopy.ours`)."""
+    """Scan these paths. Ignored files that are not in the record, and names that no repository accepts, are
+    left out. If a file of the record is missing, everything that may have replaced it is reported as skipped:
+    links and other repositories at its path, and files with unacceptable names in its folder. A file that is
+    still as svc wrote it is not read (`WorkingCopy.ours`)."""
     copy.git.refresh()
     scan, present, gone = Scan(), {}, []
     aside = _Aside(copy.files, scan)
@@ -78,8 +78,8 @@ class _Aside:
         exclusions.skipped.append(Skipped(readable(path), reason))
 
     def look_for(self, path: str, recorded: bool) -> None:
-        """Find out why a path has no regular file, and report what is there or above it as skipped, such as a
-        symlink. `recorded`: the record has the file, which may have been renamed."""
+        """Find out why a path has no regular file, and report the entry at it or above it, such as a symlink,
+        as skipped. `recorded`: the record has the file, which may have been renamed."""
         for place in (*parents(path), path):
             info = self._files.stat(place)
             if info is None:

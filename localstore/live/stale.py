@@ -1,14 +1,14 @@
 """Saves of an old buffer: finds the lines that they would delete by mistake.
 
 An editor that does not reload saves the text that it loaded, with the user's changes. Compared with the file
-on disk, such a save would delete everything that arrived since; so it must be compared with the text that the
-editor holds. That text is looked for among the file's texts of the last ten minutes: it is the one that the
-save changes least, and of several the newest. An editor cannot hold a text that no program has read, except
-the first one, which was saved here, and the text of an editor plugin. If the same text is saved once more, it
-is applied as it is.
+on disk, such a save would delete everything that arrived since then; so it must be compared with the text in
+the editor. That text is one of the file's texts of the last ten minutes: the one that the save changes least,
+and of several the newest. An editor can hold only texts that a program has read, the first text, which was
+saved here, and the text of an editor plugin. If the same text is saved again, it is applied unchanged.
 
-A plugin also sends what is typed, so while an agent runs its saves are no edits. Without one, the text that
-it showed is found in the record (`localstore.sync.plugin_texts`)."""
+A plugin also sends each typed change, so while an agent runs, the plugin's saves are no edits. Without an
+agent, the text that the plugin showed is in the record (`localstore.sync.plugin_texts`).
+"""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class NoEditors:
 
 
 class Buffers:
-    """The texts that editors may hold of the files of one working copy. `was_read`: whether a program has
-    read the file since svc wrote it. `kept` collects lines that saves lacked."""
+    """The texts of the files of one working copy that editors may hold. `was_read`: returns whether a program
+    has read the file since svc wrote it. `kept`: collects lines that saves lacked."""
 
     def __init__(self, was_read: Callable[[str], bool], now: Callable[[], int] = now_ms) -> None:
         self._was_read, self._now = was_read, now
@@ -92,8 +92,8 @@ class Buffers:
         copy.placed, copy.rebase, copy.live = placed, rebase, True
 
     def attach_saves(self, copy: WorkingCopy) -> None:
-        """Observe files for which an agent kept texts lately, in a command that runs beside or after the
-        agent: a save must be the same edit, whether agent or command finds it."""
+        """Observe files whose texts an agent recorded recently, in a command that runs beside or after the
+        agent: a save must give the same edit, whether agent or command finds it."""
 
         def placed(path: str, before: bytes | None, new: bytes) -> None:
             if copy.db.arrivals.get(path) is not None:

@@ -48,8 +48,9 @@ QUANTISATIONS = {
 
 
 class Header(msgspec.Struct, frozen=True):
-    """What a header says. `fields`: numbers, texts and booleans by name; None for an array. `parameters`: the
-    number of weights. `data_bytes`: up to the end of the last tensor, from the beginning of the file."""
+    """The content of a header. `fields`: numbers, texts and booleans by name; None for an array.
+    `parameters`: the number of weights. `data_bytes`: bytes from the beginning of the file to the end of the
+    last tensor."""
 
     version: int
     fields: dict[str, Any]
@@ -73,8 +74,8 @@ class Header(msgspec.Struct, frozen=True):
         return int(value) if fits and value is not None else default
 
     def of_architecture(self, name: str, default: int = 0) -> int:
-        """An integer field whose name begins with the architecture: `context_length` is
-        `llama.context_length`. `default` if it is absent, no integer or out of range."""
+        """The integer field `ARCHITECTURE.name`: `context_length` reads `llama.context_length`. `default` if
+        it is absent, no integer or out of range."""
         return self.number(f"{self.architecture}.{name}", default)
 
     @property
@@ -187,7 +188,7 @@ class _Reader:
         return self.take(self.count("<Q", most, "bytes of one text")).decode("utf-8", "replace")
 
     def value(self, kind: int, name: str, lengths: dict[str, int]) -> Any:
-        """A value of this type; None for an array, whose length goes into `lengths`."""
+        """A value of this type; None for an array, whose length is stored in `lengths`."""
         if kind in _SCALARS:
             value = self.scalar(_SCALARS[kind])
             return value if value == value and abs(value) != float("inf") else None

@@ -1,5 +1,6 @@
 """Leases on the LLM server of a port: each program that needs the server holds a locked file. A file `stays`
-beside them says that the server was started to run without leases."""
+in the same folder means that the server was started to run without leases.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _STAYS = "stays"
 
 @contextmanager
 def lease(folder: Path, who: str) -> Iterator[None]:
-    """A context that holds a lease on the server; `folder`: that of its port. Raises DiskError."""
+    """A context that holds a lease on the server; `folder`: the folder of its port. Raises DiskError."""
     file = folder / FOLDER / f"{who}-{os.getpid()}"
     with ExitStack() as stack:
         try:

@@ -1,4 +1,4 @@
-"""A log of what processes print, in a file that is renamed once it is large."""
+"""A log of the output of processes, in a file that is renamed when it becomes large."""
 
 from __future__ import annotations
 

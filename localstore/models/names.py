@@ -43,7 +43,7 @@ class ModelName(NamedTuple):
 
     @classmethod
     def at(cls, path: PurePosixPath) -> ModelName | None:
-        """The name whose record has this path; None if no name can have it."""
+        """The name whose record has this path; None if the path is not valid for a name."""
         if len(path.parts) != 4:
             return None
         host, owner, name, tag = path.parts

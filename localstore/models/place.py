@@ -1,9 +1,9 @@
-"""Where models and the local LLM server's files lie: `SVC_LLM_HOME`, one for all SVC_HOMEs of a user.
+"""Paths of the models and of the local LLM server's files: `SVC_LLM_HOME`, one for all SVC_HOMEs of a user.
 
-models/blobs/sha256-<hex>          the bytes of a model; `.about` beside it: what it is
-models/names/<host>/<owner>/<name>/<tag>   which blobs a name means (`localstore.models.store`)
-models/lock                        held while a name or blob is put in place or removed
-<port>/                            start.lock, server.json, log and leases of the server on that port
+models/blobs/sha256-<hex>          the bytes of a model; its description is in `.about` beside it
+models/names/<host>/<owner>/<name>/<tag>   the blobs of a name (`localstore.models.store`) models/lock
+held while a name or blob is added or removed <port>/                            start.lock, server.json, log
+and leases of the server on that port
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DEFAULT_PORT = 11434
 
 
 def llm_home(environment: Mapping[str, str] = os.environ) -> Path:
-    """SVC_LLM_HOME if set, else the platform's data folder for svc-llm, beside that of svc."""
+    """SVC_LLM_HOME if set, else the platform's data folder for svc-llm."""
     chosen = environment.get(VARIABLE)
     if chosen:
         return Path(chosen).absolute()

@@ -3,7 +3,7 @@ progress.
 
 models/pulls/<key>.lock, .part, .progress     key: b3-<BLAKE3> or sha256-<SHA-256>
 
-The lock dies with its process, so that the next process that wants the blob goes on where it was.
+The lock ends with its process, and the next process that wants the blob continues the download.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ REPORT = 0.2  # seconds between two writes of the progress
 
 
 class Progress(msgspec.Struct):
-    """Progress of a download: bytes that have arrived, of how many. `name`: the model that they are for; ""
-    if the process that downloads them does not say."""
+    """Progress of a download: `completed` of `total` bytes. `name`: the model to which they belong; "" if the
+    downloading process does not report it."""
 
     completed: int = 0
     total: int = 0
@@ -33,8 +33,8 @@ class Progress(msgspec.Struct):
 
 
 class Download(NamedTuple):
-    """A download that goes on. `lock`: held by the process `pid`, which does it; `pid` is 0 if it has not
-    said its number yet."""
+    """A running download. `lock`: held by the downloading process `pid`, which is 0 if it has not written its
+    id yet."""
 
     lock: Path
     pid: int
@@ -51,9 +51,9 @@ Work = Callable[[Path, Report], str]
 def pull_blob(
     models: Models, key: str, find: Callable[[], str | None], work: Work, report: Report, name: str = ""
 ) -> str:
-    """The SHA-256 of a blob. One process downloads it with `work`; others that want it wait and `report` its
-    progress. `find`: returns the SHA-256 if the blob is in the cache. `name`: the model that it is for, which
-    others are told."""
+    """The SHA-256 of a blob, after downloading it with `work` if necessary. Only one process downloads;
+    others that want the blob wait and `report` its progress. `find`: returns the SHA-256 if the blob is in
+    the cache. `name`: the model to which it belongs, shown to the others."""
     folder = models.root / "pulls"
     while True:
         digest = find()

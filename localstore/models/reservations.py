@@ -1,4 +1,4 @@
-"""Blobs that a pull needs until its name points at them: removing another name leaves them.
+"""Blobs that a pull needs until its name refers to them; removing another name does not delete them.
 
 models/reserved/<key>.<token>      locked by the process that pulls; key: b3-<BLAKE3> or sha256-<SHA-256>
 """

@@ -16,7 +16,7 @@ _RECORD = "server.json"
 
 class Running(msgspec.Struct, frozen=True, kw_only=True):
     """A running server. `kind`: svc's own, or an installed ollama that svc runs. `pid`: the keeper process,
-    which holds the lock. `svc_home`: that of the user who started it."""
+    which holds the lock. `svc_home`: the SVC_HOME of the user who started it."""
 
     kind: Literal["embedded", "ollama"]
     pid: int

@@ -29,8 +29,8 @@ ORPHAN_SECONDS = 86400.0  # after which a blob that was uploaded and never named
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
-    """The description of a blob. `how` it came: reflink, link, copy, upload or fetched. A linked file can be
-    changed through its other name, so `inode` and `mtime_ns` are compared before it is loaded."""
+    """The description of a blob. `how` it was added: reflink, link, copy, upload or fetched. A linked file
+    can be changed through its other name, so `inode` and `mtime_ns` are compared before it is loaded."""
 
     size: int
     blake3: str
@@ -42,8 +42,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """The repository that a name was pulled from: a server's origin, its id there, the seal and the path of
-    the model in it."""
+    """The repository from which a name was pulled: origin of the server, id of the repository, seal, and path
+    of the model in it."""
 
     server: str
     repo_id: str
@@ -53,7 +53,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """The meaning of a name. `model`, `shards` (further files of the model) and `projector`: SHA-256 of
-    blobs. The other members override the model's header; None: as the header says."""
+    blobs. The other members override the model's header; None: not overridden."""
 
     v: int = 1
     model: str
@@ -132,7 +132,7 @@ class Models:
         return None
 
     def chunks_file(self, digest: str) -> Path:
-        """The path of the file with a blob's list of chunks; it exists once they are known."""
+        """The path of the file with a blob's list of chunks; the file exists once the chunks are known."""
         return self.blobs / f"sha256-{digest}.chunks"
 
     def intact(self, digest: str, about: About) -> bool:
@@ -225,8 +225,8 @@ class Models:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """A context that holds the lock of the cache; waits for another holder. Raises DiskError: if that
-        does not end, and for files of the cache that cannot be written."""
+        """A context that holds the lock of the cache; waits for another holder. Raises DiskError if the other
+        holder does not end, or if files of the cache cannot be written."""
         with ExitStack() as stack:
             try:
                 self.blobs.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,4 +1,4 @@
-"""The texts that each file had lately: what svc wrote over a text that an editor may still hold.
+"""The recent texts of each file: texts over which svc wrote, and which an editor may still hold.
 
 Table `arrivals`: path → `Arrivals`, encoded. Each function is part of its caller's transaction.
 """
@@ -14,8 +14,9 @@ SCHEMA = "CREATE TABLE arrivals(path TEXT PRIMARY KEY, encoded BLOB NOT NULL) WI
 
 
 class Version(msgspec.Struct, array_like=True):
-    """A text that the file had. `digest`: BLAKE3. `at`: when it came, in milliseconds of Unix time. `read`:
-    whether a program may have read it. `by`: handle of the person whose edit it contains, "" if unknown."""
+    """A text that the file had. `digest`: BLAKE3. `at`: when it was written, in milliseconds of Unix time.
+    `read`: whether a program may have read it. `by`: handle of the person whose edit it contains, "" if
+    unknown."""
 
     digest: bytes
     at: int
@@ -25,8 +26,8 @@ class Version(msgspec.Struct, array_like=True):
 
 class Arrivals(msgspec.Struct, array_like=True):
     """The texts of one file, oldest first: the first was saved here, svc wrote the others. `saved`: digest of
-    the last save if lines of others were kept from it, else None. `plugin_texts`: texts that editor plugins
-    showed when the last edit came from them, the newest last; the file may never have had such a text."""
+    the last save if lines of others were kept that it lacked, else None. `plugin_texts`: texts that editor
+    plugins showed when they sent their last edit, newest last; the file may never have had such a text."""
 
     versions: list[Version]
     saved: bytes | None = None

@@ -10,8 +10,8 @@ from localstore.record.sql import select_in
 
 
 class ByteFiles:
-    """Rows of the table `rows` that are not text. The sum of their sizes is computed once, and `changing`
-    keeps it up to date, so that a save of one file does not cost as much as the whole tree."""
+    """Rows of the table `rows` that are not text. The sum of their sizes is computed once and updated by
+    `changing`, so that the cost of a save does not depend on the size of the tree."""
 
     def __init__(self, sql: sqlite3.Connection) -> None:
         self._sql = sql

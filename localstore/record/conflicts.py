@@ -31,16 +31,17 @@ DROP TABLE of_files;
 
 
 class RecordedConflict(NamedTuple):
-    """A conflict: the file at `path` has the branch's version (theirs), the file `kept_as` has the local one
-    (mine). A path may have several, each with its own copy.
+    """A conflict: the file at `path` has the branch's version (theirs), the file `kept_as` has the local
+    version (mine). A path may have several conflicts, each with its own copy.
 
     `base`, `theirs`, `mine`: BLAKE3 of the versions. `base` None: no common text; `theirs` None: the branch
     has no file there; `mine` None: this folder has no file there, but a directory. `by`: handle of the author
     of theirs, None if unknown. `lines` of theirs conflict with `kept_lines` of mine, written as `12-14, 20`;
-    both are empty for versions that are compared as a whole.
+    both are "" for versions that are compared as a whole.
 
-    A directory and a file of one name: of the directory only this record stands, not one for each of its
-    files. Where a merge leaves the directory of this folder in its place, the copy is the other side's file.
+    If a directory and a file have the same name, there is only this record for the directory, not one for
+    each of its files. If a merge leaves the directory of this folder in place, the copy is the other side's
+    file.
     """
 
     path: str

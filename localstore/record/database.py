@@ -193,13 +193,13 @@ class Database:
         self.put_entries(entries)
 
     def lane_state(self, path: str) -> tuple[bytes, bool] | None:
-        """(state, whole) as `put_lane_state` stored it; None if there is none."""
+        """(state, whole) as stored by `put_lane_state`; None if there is none."""
         row = self._sql.execute("SELECT state, whole FROM lane_states WHERE path=?", (path,)).fetchone()
         return (row[0], bool(row[1])) if row else None
 
     def put_lane_state(self, path: str, state: bytes | None, whole: bool = True) -> None:
-        """Store the state of a lane that has edits; None deletes it. `whole` False: `state` is the one update
-        that follows the genesis."""
+        """Store the state of a lane that has edits; None deletes it. `whole` False: `state` is the single
+        update that follows the genesis."""
         if state is None:
             self._sql.execute("DELETE FROM lane_states WHERE path=?", (path,))
         else:

@@ -1,10 +1,10 @@
-"""Where the disk, as last scanned, differs from the folder's last seal.
+"""The differences of the disk, as last scanned, from the folder's last seal.
 
-Kept up to date with each change of either side, so that no command compares all files. The last functions
+They are updated with each change of either side, so that no command compares all files. The last functions
 compare lanes and frontier with the seal when they are called.
 
-Table `differs`: path → digest of the file on the disk, NULL for no file. A path without a row is on the disk
-as it was sealed. Each function is part of its caller's transaction.
+Table `differs`: path → digest of the file on the disk, NULL for no file. A path without a row equals its
+sealed version. Each function is part of its caller's transaction.
 """
 
 from __future__ import annotations

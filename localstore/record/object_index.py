@@ -14,7 +14,7 @@ from localstore.record.sql import select_in
 
 class Place(NamedTuple):
     """The position of a text: it begins at byte `start` of the raw bytes of the frame at `offset` in pack
-    file `pack`. Bytes: `stored` and `raw` of the frame, `size` of the text."""
+    file `pack`. `stored` and `raw`: bytes of the frame; `size`: bytes of the text."""
 
     pack: int
     offset: int
@@ -41,6 +41,6 @@ class ObjectIndex:
         return {row[0]: Place._make(row[1:]) for row in rows}
 
     def put(self, places: Iterable[tuple[bytes, Place]]) -> None:
-        """Add places; a text that has one keeps it."""
+        """Add places; a text that already has a place keeps it."""
         rows = ((digest, *place) for digest, place in places)
         self._sql.executemany("INSERT OR IGNORE INTO objects VALUES(?,?,?,?,?,?,?,?)", rows)

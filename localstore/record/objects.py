@@ -111,8 +111,8 @@ class Objects:
         self._index(list(self._append(frames)))
 
     def add(self, texts: Iterable[tuple[bytes, bytes]], durable: bool = True) -> None:
-        """Store texts, given as (digest, bytes). `durable` False: the relay has them too, and a text that a
-        power cut damages is fetched from there."""
+        """Store texts, given as (digest, bytes). `durable` False: skip the sync, because the relay has them
+        too and a text damaged by a power cut can be fetched from it."""
         offered = {digest: data for digest, data in texts if digest not in self._indexed}
         places = self._db.objects.places(offered)
         fresh = [(digest, data, True) for digest, data in offered.items() if digest not in places]

@@ -1,4 +1,4 @@
-"""What the tables of a working copy's database hold, beside entries."""
+"""The rows of the tables of a working copy's database, except entries."""
 
 from __future__ import annotations
 

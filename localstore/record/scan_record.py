@@ -1,5 +1,5 @@
-"""The result of the last scan: files by folder, single files hashed since, exclusions, and the watcher's
-token.
+"""The result of the last scan: files by folder, single files that were hashed since, exclusions, and the
+watcher's token.
 
 Each call is part of its caller's transaction.
 
@@ -30,8 +30,8 @@ _BELOW = "SELECT path, mark, files FROM folders WHERE path>=? AND path<?"
 
 
 class LastScan(msgspec.Struct, frozen=True, array_like=True):
-    """The last scan: the watcher's token up to which the record is true, when the whole folder was last
-    scanned (seconds of Unix time), and the digest of the names that git tracked."""
+    """The last scan: the watcher's token up to which the record is correct, the time of the last scan of the
+    whole folder (seconds of Unix time), and the digest of the names that git tracked."""
 
     token: Token
     everywhere: int
@@ -128,8 +128,8 @@ class ScanRecord:
         return None
 
     def put_last_scan(self, last: LastScan | None) -> None:
-        """Store the last scan. None makes the next scan visit the whole folder; this is needed when the
-        tracked paths change, because ignored files may then count and no event tells."""
+        """Store the last scan. None makes the next scan visit the whole folder. This is needed when the
+        tracked paths change, because ignored files may then count without an event."""
         encoded = None if last is None else _ENCODE(last)
         self._sql.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (LAST_SCAN, encoded))
 

@@ -44,8 +44,8 @@ class StateFile:
         self.write(state)
 
     def prepare(self, changes: Mapping[str, SealedFile | None] | None) -> Parts:
-        """The file's bytes after a new last seal; its digest is recorded as part of the caller's step.
-        `changes`: what the seal changed, None if unknown."""
+        """The file's bytes after a new last seal; their digest is recorded as part of the caller's step.
+        `changes`: the changes of the seal, None if unknown."""
         state = None if changes is None else self._changed(changes)
         if state is None:
             whole = SealedState(last_seal=self._db.text("last"), tree=self._db.sealed_digests())

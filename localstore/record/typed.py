@@ -1,7 +1,7 @@
-"""Which pending edits were typed character by character, not captured from a file (docs/design/011).
+"""The pending edits that were typed character by character, not captured from a file (docs/design/011).
 
-A path counts as typed while every pending update of it was. The record keeps their number: any other update
-that joins them makes the numbers differ, and all of them count as captured then.
+A path counts as typed while all of its pending updates were typed. The record stores their number: after any
+other update the numbers differ, and all of them count as captured.
 """
 
 from __future__ import annotations

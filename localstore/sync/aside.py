@@ -19,9 +19,9 @@ MOVING = "moving"  # in the journal: a file of a path that the branch lacks is a
 
 
 def claim_conflict_name(copy: WorkingCopy, path: str, at: str | None = None) -> str:
-    """A free conflict name for the file of `path`, claimed and recorded (`claim_name_for`). `at`: the path
-    where the file is now, if not at `path`. What is neither a file nor a directory gets a name only: no
-    branch can have it, so there is nothing to resolve."""
+    """A free conflict name for the file of `path`, claimed and recorded (`claim_name_for`). `at`: the current
+    path of the file, by default `path`. Something that is neither a file nor a directory gets only a name,
+    without a record: no branch can have it, so there is nothing to resolve."""
     if copy.files.is_special(at or path):
         name = copy.free_name(path)
         copy.conflicts.append((path, name))
@@ -52,10 +52,10 @@ def forget_and_move_aside(
     copy: WorkingCopy, path: str, of: str | None = None, clash: ConflictingTexts | None = None
 ) -> None:
     """Drop the record of a path, then rename its file to a conflict name. In this order, a crash in between
-    does not look like a delete. The move is in the journal, so that after a crash it is finished: where the
-    branch lacks the path, no pull would look at the file again, and it would count as new.
+    does not look like a deletion. The move is in the journal, so that it is finished after a crash: if the
+    branch lacks the path, no pull would check the file again, and it would count as new.
 
-    `of`: the path that the file conflicts with, None for its own. `clash`: the texts, to be recorded as well.
+    `of`: the path that the file conflicts with; None: its own path. `clash`: the texts, to be recorded too.
     """
     with copy.db.step():
         if clash is not None:
@@ -85,7 +85,7 @@ def _finish_move(copy: WorkingCopy, intent: Intent) -> None:
 
 def move_aside(copy: WorkingCopy, path: str, of: str | None = None) -> None:
     """Rename the file or directory at the path, if any, to a free conflict name; a directory without any file
-    is removed. `of`: the path that it conflicts with, None for its own."""
+    is removed. `of`: the path that it conflicts with; None: its own path."""
     while (info := copy.files.stat(path)) is not None:
         copy.files.forget()
         if stat.S_ISDIR(info.st_mode):
@@ -109,8 +109,8 @@ def _move(copy: WorkingCopy, path: str, name: str) -> bool:
 
 
 def _give_up_name(copy: WorkingCopy, path: str) -> None:
-    """Undo the last claim of a name. A file that is still at the path keeps what is recorded of it, for the
-    next claim."""
+    """Undo the last claim of a name. If the file is still at the path, the record of its conflict stays for
+    the next claim."""
     _, name = copy.conflicts.pop()
     clash = copy.db.conflicts.get(name)
     with copy.db.step():
@@ -120,7 +120,7 @@ def _give_up_name(copy: WorkingCopy, path: str) -> None:
 
 
 def _remove_empty(copy: WorkingCopy, path: str) -> bool:
-    """Remove a directory in which there are only directories. Returns whether it is gone."""
+    """Remove a directory that contains only directories. Returns whether it was removed."""
     if next(files_below(copy, path), None) is not None:
         return False
     for folder in reversed(list(folders_below(copy, path))):
@@ -129,12 +129,12 @@ def _remove_empty(copy: WorkingCopy, path: str) -> bool:
 
 
 def _move_folder(copy: WorkingCopy, path: str) -> bool:
-    """Rename a directory to a free conflict name. Copies in it that are recorded already keep their records,
-    under the new names; if it has other files, the directory is a conflict of its own. Returns False if the
-    name was taken meanwhile, or nothing is there any more.
+    """Rename a directory to a free conflict name. Recorded conflict copies in it keep their records, under
+    the new names; if it has other files, the directory gets a conflict record too. Returns False if the name
+    was taken meanwhile, or if nothing is at the path any more.
 
-    While it is renamed, each copy has a record under both names, so that after a crash the one that exists
-    has a record.
+    During the rename each copy has a record under both names, so that after a crash the existing one has a
+    record.
     """
     inside = [clash for clash in copy.db.conflicts.list() if is_inside(clash.kept_as, path)]
     copy_names = {clash.kept_as for clash in inside}

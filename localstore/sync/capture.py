@@ -1,7 +1,7 @@
 """Capture: an edit found on disk becomes lane updates (docs/design/004, device rule 2).
 
 An edit is the difference from the shadow, the bytes last known to be on the disk. It is never the difference
-from the sealed tree, because that would undo what others wrote since.
+from the sealed tree, because that would undo newer changes of others.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class _Batch:
         self._bytes = 0
 
     def add(self, entry: PathRecord, on_disk: _Text, edit: _CapturedEdit) -> None:
-        """Add an edit. `on_disk`: the text that the file has. Stores the batch once it holds over
+        """Add an edit. `on_disk`: the current text of the file. Stores the batch when it exceeds
         BATCH_BYTES."""
         self._captured.append((entry, on_disk.name, edit))
         for text in (on_disk, edit.want):
@@ -196,8 +196,8 @@ def add_edit(copy: WorkingCopy, entry: PathRecord, before: bytes, data: bytes) -
 
 
 def _on_disk(copy: WorkingCopy, path: str, scan: Scan | None) -> _Text | None:
-    """The text that the file has now. Returns None if it is not text, or larger than TEXT_FILE; also if it
-    still is what svc wrote there (`copy.ours`), which has no edit."""
+    """The current text of the file. None if it is not text, if it is larger than TEXT_FILE, or if it is still
+    as svc wrote it (`copy.ours`) and so has no edit."""
     entry, ours = copy.entries.get(path), copy.ours(path)
     if entry is not None and ours is not None and ours.digest == entry.shadow:
         return None

@@ -29,7 +29,7 @@ OPS_BYTES = limits.UPDATE_BATCH_BYTES * 3 // 4 - 64 * limits.KIB  # raw operatio
 
 
 class Composed(msgspec.Struct):
-    """The paths that `compose` put in flight: `written` and `removed`. `skipped`: files over a size cap.
+    """The result of `compose`. `written`, `removed`: paths put in flight. `skipped`: files over a size cap.
     `marked`: files that still contain conflict markers of svc. `kept`: path of an entry that svc cannot send
     → files that stay on the branch because of it."""
 
@@ -62,10 +62,10 @@ def compose(
 ) -> Composed:
     """Capture all edits and put one update in flight for each changed path that has none.
 
-    `barred`: paths that the relay refused in this run; they are left out. `whole`: paths to send as a new
+    `barred`: paths to leave out, because the relay refused them in this run. `whole`: paths to send as a new
     version, because the relay refuses their edits. `typed`: paths whose edits are sent as typed edits, which
-    the relay accepts whatever others wrote. `store` False: nothing is put in flight. `only`: no other paths
-    are looked at; None: all are.
+    the relay accepts regardless of changes by others. `store` False: put nothing in flight. `only`: the paths
+    to consider; None: all paths.
     """
     done = Composed()
     moved = copy.db.may_need_update() if only is None else sorted(only)
@@ -116,7 +116,7 @@ def compose(
 
 def _is_kept(done: Composed, uncarried: Uncarried, update: _PathUpdate) -> bool:
     """Whether the update would remove a file of the branch that still exists here in a form that svc cannot
-    send. It is then added to `done.kept`."""
+    send. If so, it is added to `done.kept`."""
     if update.members["kind"] != "delete" or update.entry is None:
         return False
     cause = uncarried.cause(update.path, update.entry.shadow, update.entry.size)
@@ -224,7 +224,7 @@ class MarkerCheck:
         return bool(self._copy.db.conflicts.list())
 
     def remain_in(self, stat: Stat, kind: str) -> bool:
-        """Whether the file holds markers. `kind`: the kind of the update that would send it."""
+        """Whether the file contains markers. `kind`: the kind of the update that would send it."""
         text = None
         if kind == "edit_text":
             text = self._copy.objects.get(stat.digest)
@@ -234,9 +234,8 @@ class MarkerCheck:
 
 
 class SizeCaps:
-    """The size caps of byte files (docs/design/006): one for each file, one for their sum. `only`: the paths
-    that were scanned, for a save; the cost depends on their number alone. None: the whole folder was
-    scanned."""
+    """The size caps of byte files (docs/design/006): one for each file, one for their sum. `only`: the
+    scanned paths, for a save; the cost depends only on their number. None: the whole folder was scanned."""
 
     def __init__(self, copy: WorkingCopy, scan: Scan, only: Collection[str] | None = None) -> None:
         self._copy = copy

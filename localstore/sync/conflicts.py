@@ -13,9 +13,8 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 class ConflictingTexts(NamedTuple):
-    """Two texts that cannot be merged. `base`: the text that both were made from, None if unknown.
-    `conflicts`: the line ranges that both changed; empty if the merge failed for another reason (size, binary
-    base)."""
+    """Two texts that cannot be merged. `base`: their common base, None if unknown. `conflicts`: the line
+    ranges that both changed; empty if the merge failed for another reason (size, binary base)."""
 
     base: bytes | None
     theirs: bytes
@@ -24,7 +23,7 @@ class ConflictingTexts(NamedTuple):
 
 
 class TextsConflict(Exception):
-    """Two texts cannot be merged. Raised before anything is changed; `texts` holds them."""
+    """Two texts cannot be merged. Raised before anything is changed; `texts`: the two texts."""
 
     def __init__(self, clash: ConflictingTexts) -> None:
         super().__init__("the texts stand against each other")
@@ -54,10 +53,10 @@ def record_conflict(copy: WorkingCopy, path: str, clash: ConflictingTexts) -> No
 
 
 def record_versions(copy: WorkingCopy, path: str, theirs: bytes | None, mine: bytes | None) -> None:
-    """Record a conflict of two files that have no text in common, as binary files, or files of one name that
-    both sides made. `theirs`, `mine`: digests of the branch's version and of the one that gets the conflict
-    name. Part of the caller's step. Nothing happens if either is None. A record that waits for this copy
-    keeps its lines and gets the branch's version of now."""
+    """Record a conflict of two files without a common text, such as binary files, or files of the same name
+    that both sides created. `theirs`, `mine`: digests of the branch's version and of the version that gets
+    the conflict name. Part of the caller's step. Does nothing if either is None. An existing record that
+    waits for this copy keeps its lines and gets the branch's current version."""
     if theirs is None or mine is None or theirs == mine:
         return
     drop_unused(copy, path, but=mine)
@@ -71,8 +70,8 @@ def record_versions(copy: WorkingCopy, path: str, theirs: bytes | None, mine: by
 
 
 def drop_unused(copy: WorkingCopy, path: str, but: bytes | None = None) -> None:
-    """Drop the recorded conflicts of a path whose conflict copies do not exist. Keeps the one of the local
-    version with digest `but`: its copy is about to be made."""
+    """Drop the recorded conflicts of a path whose conflict copies do not exist, except the conflict of the
+    local version with digest `but`: its copy is about to be made."""
     for recorded in copy.db.conflicts.of(path):
         if recorded.mine != but and not copy.exists(recorded.kept_as):
             copy.db.conflicts.remove(recorded.kept_as)

@@ -1,8 +1,8 @@
 """Runs a command without effect, to say what it would do (`--dry-run`).
 
 The command's own code runs on a copy of the database, over an overlay of the folder, with a transport that
-answers updates from the known frontier and sends none. Its result differs from a real run only by what others
-do in between and by refusals that only the relay can decide.
+answers updates from the known frontier and sends nothing. The result differs from a real run only by changes
+that others make in between, and by refusals that only the relay can decide.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ SCRATCH = "rehearsal-"
 
 @contextmanager
 def dry_run_copy(copy: WorkingCopy) -> Iterator[DryRunCopy]:
-    """A working copy whose changes affect neither folder, record nor relay. If the branch had moved back,
-    `copy` learns it, because the user is told after a dry run too."""
+    """A context with a working copy whose changes affect neither folder, record nor relay. If the branch had
+    moved back, this is noted in `copy`, because the user is told after a dry run too."""
     for folder in copy.record.glob(f"{SCRATCH}*"):  # of one that was killed
         shutil.rmtree(folder, ignore_errors=True)
     with scratch_copy(copy, SCRATCH) as dry_copy:
@@ -85,7 +85,7 @@ def scratch_copy(copy: WorkingCopy, prefix: str) -> Iterator[DryRunCopy]:
 
 class DryRunCopy(WorkingCopy):
     """A working copy that discards all changes. `sent_rows`: path → row that the relay would have after the
-    updates sent; None: removed."""
+    sent updates; None: removed."""
 
     def __init__(self, copy: WorkingCopy, scratch: Path) -> None:
         real = copy.transport

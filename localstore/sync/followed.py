@@ -6,9 +6,9 @@ import msgspec
 
 
 class RemovedText(msgspec.Struct, frozen=True):
-    """A text file that the branch removed or renamed. `digest`: BLAKE3 of its text, or of the text that was
-    last saved at its old path. `until`: monotonic time after which a save at the old path is a new file.
-    `new`: the path that it was renamed to, None while nobody has looked."""
+    """A text file that the branch removed or renamed. `digest`: BLAKE3 of its text, or of the text last saved
+    at its old path. `until`: monotonic time after which a save at the old path is a new file. `new`: the path
+    that it was renamed to, None if not searched yet."""
 
     digest: bytes
     until: float
@@ -17,9 +17,9 @@ class RemovedText(msgspec.Struct, frozen=True):
 
 class Followed(msgspec.Struct):
     """Renames of a live working copy. `moved`: (old path, new path) of files whose edit followed a rename.
-    `back`: the same of files that are restored at the old path, because the edit does not fit. `edited`:
-    paths that got an edit, which is still to be sent. `later`: old path → monotonic time until which the new
-    path is waited for. `removed`: old path → text that the branch removed a while ago."""
+    `back`: the same for files that are restored at the old path, because the edit does not fit. `edited`:
+    paths that got an edit that is not sent yet. `later`: old path → monotonic time until which to wait for
+    the new path. `removed`: old path → text that the branch removed recently."""
 
     moved: list[tuple[str, str]] = msgspec.field(default_factory=list)
     back: list[tuple[str, str]] = msgspec.field(default_factory=list)

@@ -1,5 +1,6 @@
-"""New files that git ignores by settings of this user alone. They are not sent before a push was confirmed: a
-file that somebody keeps out of every repository may hold a password."""
+"""New files that git ignores only by settings of this user. They are not sent until a push is confirmed: a
+file that somebody excludes from every repository may contain a password.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Finds the files that an interrupted clone wrote, so that the clone can continue.
 
 The record names the seal being cloned (`CLONING`) before the first file is written. A file belongs to the
-clone if it has the bytes that the seal has at its path, or a prefix of them (the write was cut short). Every
-other file is the user's.
+clone if it has the sealed bytes of its path, or a prefix of them (the write was cut short). Every other file
+is the user's.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def resume_clone(copy: WorkingCopy) -> None:
 def files_written(copy: WorkingCopy, files: Mapping[str, SealedFile]) -> dict[str, Stat]:
     """Path → stat of the files that an interrupted clone wrote completely.
 
-    Removes files whose write was cut short, and drops the records of missing files, so that they do not count
-    as deleted.
+    Removes files whose write was cut short, and drops the records of missing files, so that these do not
+    count as deleted.
     """
     scan = copy.scan()
     torn = _torn_files(copy, files, scan)

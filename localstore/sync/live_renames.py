@@ -1,8 +1,9 @@
 """Follows renames in live sync: an edit is moved into the file that the other side renamed.
 
-An update names one path, so a rename arrives as a removal and a new file. When an edit would be left without
-a file, the new name is searched for among the files that came since the last seal, as merges do
-(`localstore.core.merge.moves`). If nothing is found, both files stay."""
+An update names one path, so a rename arrives as a removal and a new file. If an edit would be left without a
+file, the new name is searched for among the files added since the last seal, as in merges
+(`localstore.core.merge.moves`). If none is found, both files stay.
+"""
 
 from __future__ import annotations
 
@@ -122,8 +123,8 @@ def take_along(copy: WorkingCopy, old: str, new: str) -> None:
 
 
 def _take_text(copy: WorkingCopy, entry: PathRecord, target: PathRecord) -> bool:
-    """Make the edit a pending one of the target. The edited file then counts as removed by the branch and not
-    edited here, so that a crash in between does not apply the edit twice."""
+    """Make the edit a pending edit of the target. The edited file then counts as removed by the branch and
+    unedited here, so that a crash in between does not apply the edit twice."""
     base, mine = copy.confirmed_lane(entry).text(), copy.lane_with_pending(entry).text()
     assert entry.shadow is not None  # noqa: S101 - asked by `_can_follow`
     done = known_by_bytes(entry.path, "text", entry.shadow, entry.size)
@@ -173,8 +174,8 @@ def _take_bytes(copy: WorkingCopy, entry: PathRecord, new: str) -> bool:
 
 def bring_along(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
     """Apply the branch's edit of a file to the file that it was renamed to here. The branch's version at the
-    old path then counts as known, so that its removal can be sent. Returns False if this is not possible, and
-    the file comes back with the edit."""
+    old path then counts as known, so that its removal can be sent. Returns False if this is not possible;
+    then the file is restored with the edit."""
     old, row = entry.path, remote.row
     waiting = copy.followed.later.pop(old, time.monotonic() + WAIT)
     if entry.shadow is None or not entry.gen or entry.foreign or copy.exists(old):
@@ -239,7 +240,7 @@ def _find_new_path(copy: WorkingCopy, entry: PathRecord) -> str | None:
 
 
 def _on_disk(copy: WorkingCopy, path: str) -> TreeEntry | None:
-    """The file that the disk had at the path, by the record; None if there was none."""
+    """The file that the disk had at the path, according to the record; None if there was none."""
     entry, stat = copy.entries.get(path), copy.db.scan_record.single(path)
     if stat is None and entry is not None:
         return None if entry.shadow is None else TreeEntry(entry.kind, entry.shadow, entry.size)
@@ -248,9 +249,9 @@ def _on_disk(copy: WorkingCopy, path: str) -> TreeEntry | None:
 
 
 def _bring_text(copy: WorkingCopy, entry: PathRecord, remote: Remote, target: PathRecord) -> bool:
-    """Make a pending edit of the target, the file that the missing one was renamed to: what turns the last
-    text that the disk had into the branch's, joined with edits that are not confirmed. In the same step, what
-    the branch has at the old name is recorded as known. Returns False if the texts conflict."""
+    """Make a pending edit of the target, the new name of the missing file. The edit is the difference from
+    the last text on the disk to the branch's text, merged with unconfirmed edits. The same step records the
+    branch's version at the old name as known. Returns False if the texts conflict."""
     assert entry.shadow is not None  # noqa: S101 - asked by `bring_along`
     base, theirs = copy.text(entry.shadow), text_of(copy, remote)
     if entry.pending:
@@ -272,8 +273,8 @@ def _bring_text(copy: WorkingCopy, entry: PathRecord, remote: Remote, target: Pa
 
 
 def _bring_bytes(copy: WorkingCopy, entry: PathRecord, remote: Remote, new: str) -> bool:
-    """Write the branch's bytes, then record them at the old name as known: after a death in between, the file
-    has them already."""
+    """Write the branch's bytes to the new path, then record them as known at the old path: if the process
+    dies in between, the file already has them."""
     row = remote.row
     if entry.shadow is None or copy.digest_on_disk(new) not in (entry.shadow, row.digest):
         return False
@@ -305,8 +306,8 @@ def remember_removed(copy: WorkingCopy, gone: Collection[str]) -> None:
 
 
 def follow_save(copy: WorkingCopy, old: str) -> None:
-    """Move a save of a text that others renamed a while ago into the file with the new name, and remove the
-    saved one. If the same is saved again, it is a new file; so are a copy of the renamed file and the
+    """Move a save of a text that others renamed recently into the file with the new name, and remove the
+    saved file. If the same text is saved again, it is a new file; so are a copy of the renamed file and the
     unchanged old text."""
     removed = copy.followed.removed.get(old)
     if removed is None or old in copy.entries or removed.until < time.monotonic():
@@ -338,7 +339,7 @@ def follow_save(copy: WorkingCopy, old: str) -> None:
 def _find_successor(
     copy: WorkingCopy, old: str, removed: RemovedText, base: bytes, mine: bytes
 ) -> str | None:
-    """The path that the removed text was renamed to, if the text saved at the old path was made from it; else
+    """The path that the removed text was renamed to, if the text saved at the old path is based on it; else
     None."""
     was, rows = {old: TreeEntry("text", removed.digest, len(base))}, copy.db.rows()
     saved = {f"{old} ": TreeEntry("text", blake3(mine), len(mine))}

@@ -1,6 +1,6 @@
-"""Merges a captured edit with a lane that changed since.
+"""Merges a captured edit with a lane that has changed meanwhile.
 
-A captured edit says what the text became, not which characters were typed. It is therefore merged as text
+A captured edit contains the resulting text, not the typed characters. So it is merged as text
 (`localstore.core.diff.text_merge`), and the result becomes updates of the current lane. If the merge fails,
 `TextsConflict` is raised (`localstore.sync.conflicts`).
 """
@@ -67,11 +67,11 @@ def _advance_typed(copy: WorkingCopy, entry: PathRecord, remote: Remote, same_ep
 
 
 def merge_edit(copy: WorkingCopy, path: str, lane: Lane, base: bytes, mine: bytes) -> bytes | None:
-    """Apply the change from `base`, a text that the disk showed, to `mine` to `lane`.
+    """Apply to `lane` the change from `base`, a text that was on the disk, to `mine`.
 
-    Returns the update, or None if the lane already has the change. In a folder that is live, what both sides
-    wrote at one place stands side by side, if neither replaced anything there. Raises TextsConflict, with the
-    lane unchanged.
+    Returns the update, or None if the lane already has the change. In a live folder, texts that both sides
+    wrote at one place are put after each other, if neither side replaced anything there. Raises
+    TextsConflict, with the lane unchanged.
     """
     theirs = lane.text()
     if kind_of(base) != "text":  # the file was binary before

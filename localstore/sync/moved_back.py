@@ -1,11 +1,10 @@
-"""A branch that moved back: the relay has less of it than it confirmed to this folder, as after it was
-restored from an older backup.
+"""A branch that moved back: the relay lacks updates that it had confirmed to this folder, for example after
+it was restored from an older backup.
 
-What the relay has is older than the files here, or was sent since by others. So the folder begins anew as
-another replica. For each path the base is the version that both have in common: the text that the relay
-shows, if this folder had it once; else the file of the newest seal that both have. What the folder has beyond
-that is an edit, merged with what others sent since, and sent again. Nothing here is overwritten by something
-older.
+The relay's files are older than the files here, or were sent by others since. So the folder starts again as
+another replica. For each path the base is the version that both have in common: the relay's text, if this
+folder once had it; else the file of the newest seal that both have. Everything beyond that base is an edit,
+which is merged with newer changes of others and sent again. Nothing here is overwritten by an older version.
 """
 
 from __future__ import annotations
@@ -40,8 +39,7 @@ def has_seal(copy: WorkingCopy, seal: str | None) -> bool:
 
 
 class Before:
-    """What the folder knew of the branch before it moved back. Call `begin_anew`, bootstrap, then
-    `rebase`."""
+    """The folder's record of the branch before it moved back. Call `begin_anew`, bootstrap, then `rebase`."""
 
     def __init__(self, copy: WorkingCopy) -> None:
         from localstore.sync.settle import write_hidden_edits  # which needs the module that calls this one
@@ -93,7 +91,7 @@ class Before:
         return None
 
     def rebase(self, rows: Iterable[Row]) -> None:
-        """Record for each path which text the folder's file is an edit of, where a newer one than that of the
+        """Record for each path the text on which the folder's file is based, if a newer one than that of the
         last seal is known. `rows`: the whole frontier."""
         copy = self._copy
         for row in rows:

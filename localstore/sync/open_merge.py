@@ -1,4 +1,6 @@
-"""A merge that was brought into the folder and is not sealed yet. The record keeps it until it is sealed."""
+"""A merge that was written into the folder and is not sealed yet. The record contains it until it is
+sealed.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,9 @@ KEY = "merge"
 
 
 class OpenMerge(msgspec.Struct, frozen=True):
-    """A merge. `source`: the merged seal; `name`: the ref by which it was found. `ours`: the folder's seal
-    before, on `branch` (a branch id). `written`, `removed`: paths. `copies`: path → conflict copy with this
-    branch's version. `whole`: the merge was written completely."""
+    """A merge. `source`: the merged seal; `name`: the ref that named it. `ours`: the folder's previous seal,
+    on `branch` (a branch id). `written`, `removed`: paths. `copies`: path → conflict copy with this branch's
+    version. `whole`: the merge was written completely."""
 
     source: str
     name: str

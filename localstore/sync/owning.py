@@ -1,8 +1,9 @@
 """Opens a working copy: owned for one command, owned in rounds, or only for reading.
 
-A command owns its folder from beginning to end. A process that lives longer (`Rounds`) keeps the working copy
-open and owns it for one round at a time; cached values are dropped if another process wrote in between, which
-SQLite's `data_version` tells. Reading (`looked_at`) needs no ownership."""
+A command owns its folder from beginning to end. A longer-lived process (`Rounds`) keeps the working copy open
+and owns it for one round at a time; it drops cached values if another process wrote in between, which it
+learns from SQLite's `data_version`. Reading (`looked_at`) needs no ownership.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ LEFT_SECONDS = 3600  # after which the copy of a look is one that was killed
 
 class Turn(msgspec.Struct, frozen=True):
     """How a command waits for a folder. `command`: its name, shown to others that wait. It waits for at most
-    `seconds`; `waiting` is called if that takes a while. `link`: where the command expects the folder to
-    lead, None for anywhere."""
+    `seconds`; `waiting` is called if that takes a while. `link`: the link that the command expects the folder
+    to have, None for any."""
 
     command: str = ""
     seconds: float = lock.PATIENCE
@@ -84,8 +85,8 @@ def looked_at(
     progress: Progress = silent,
     turn: Turn = Turn(),  # noqa: B008 - frozen
 ) -> Iterator[WorkingCopy]:
-    """The working copy for reading. If the lock is not free within LOOK_SECONDS, it works on a snapshot of
-    the record, no change to it stays, and `turn.waiting` is called."""
+    """A context with the working copy for reading. If the lock is not free within LOOK_SECONDS,
+    `turn.waiting` is called and the context has a snapshot of the record, whose changes are discarded."""
     quick = msgspec.structs.replace(turn, seconds=min(turn.seconds, LOOK_SECONDS), waiting=lambda _: None)
     with ExitStack() as stack:
         try:
@@ -119,9 +120,9 @@ def _copy_record(
 class Rounds:
     """A working copy that stays open and is locked by this process only during rounds.
 
-    `bind` returns relay and key for a link; called before the first round and after the folder was
-    switched to another branch, seal or repository.
-    Use it from one thread. End a round after 200 ms, or at the next good moment if it is `wanted`.
+    `bind`: returns relay and key for a link; called before the first round and after the folder was switched
+    to another branch, seal or repository. Use it from one thread. End a round after 200 ms, or earlier at a
+    suitable moment if it is `wanted`.
     """
 
     def __init__(

@@ -1,9 +1,10 @@
 """Saves of editor plugins that have lost their agent.
 
-A plugin sends what is typed to the agent, and saves the file itself if the agent is gone. Letters that
-already became an edit of the lane are in that save too. So the save must be compared with the text that the
-plugin showed when the last edit came from it; the record keeps that text (`localstore.record.arrivals`).
-Compared with an older text, the save would insert the letters a second time, or conflict with them."""
+A plugin sends typed changes to the agent, and saves the file itself if the agent is gone. That save contains
+letters that already became an edit of the lane. So the save must be compared with the text that the plugin
+showed when it sent its last edit; the record stores that text (`localstore.record.arrivals`). Compared with
+an older text, the save would insert the letters a second time, or conflict with them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def rebase_on_plugin_text(copy: WorkingCopy, entry: PathRecord, data: bytes) -> None:
-    """Use the text that a plugin showed as the entry's shadow, if the file does not have the lane's text yet
+    """Use a text that a plugin showed as the entry's shadow, if the file does not have the lane's text yet
     and the save `data` contains everything that the plugin sent."""
     arrivals = copy.db.arrivals.get(entry.path)
     if arrivals is None or not arrivals.plugin_texts or entry.shadow is None:

@@ -20,8 +20,8 @@ SEALS_COMPARED = 30  # newest seals whose trees are held against the folder
 
 class Recognised(msgspec.Struct):
     """The result of `recognise`. `base`: the seal that most files match, None if none. `known`: the number of
-    files that equal a sealed version of their path. `unknown`: paths with other content; a pull keeps them as
-    conflict copies."""
+    files that equal a sealed version of their path. `unknown`: paths with other content; a pull keeps their
+    files as conflict copies."""
 
     base: str | None
     head: str | None

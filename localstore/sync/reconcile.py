@@ -210,8 +210,8 @@ def changed_on_branch(copy: WorkingCopy, paths: Collection[str]) -> list[str]:
 
 
 def _is_gone(entry: PathRecord, index: int) -> bool:
-    """Whether the branch removed a path that has no row. `index`: the branch's number up to which rows are
-    known; a file that was accepted later may only lack its row yet."""
+    """Whether the branch removed a path that has no row. `index`: number of the branch up to which rows are
+    known; a file that was accepted later may still lack its row."""
     return entry.gen > 0 and entry.seen <= index
 
 
@@ -225,7 +225,7 @@ def _is_behind(entry: PathRecord | None, row: Row) -> bool:
 
 
 def _unwritable_paths(copy: WorkingCopy, rows: dict[str, Row]) -> set[str]:
-    """Paths that this file system cannot hold beside others because it ignores case. They are recorded, and
+    """Paths that this file system cannot store beside others because it ignores case. They are recorded, and
     never count as removed."""
     recorded = copy.db.unwritable()
     blocked = set()
@@ -391,8 +391,8 @@ def _move_mine_aside(copy: WorkingCopy, remote: Remote) -> None:
 
 
 def attach_lanes(copy: WorkingCopy) -> None:
-    """Give each file whose lane on this branch is unknown (`PathRecord.foreign`) that lane. Its recorded
-    bytes count as an older version of the lane's text, so that edits made since are merged into it."""
+    """For each file whose lane on this branch is unknown (`PathRecord.foreign`), set that lane. Its recorded
+    bytes count as an older version of the lane's text, so that later edits are merged into it."""
     foreign = copy.db.foreign()
     if not foreign:
         return

@@ -50,11 +50,11 @@ class Connected(msgspec.Struct, frozen=True):
 
 
 def connect(copy: WorkingCopy) -> Connected:
-    """Bring the stored frontier up to date, as this working copy's replica.
+    """Update the stored frontier, as this working copy's replica.
 
-    If the record is older than what the relay knows of this replica, the record starts over under a new
-    replica id and the files are recognised by the branch's seals; it also starts over if the branch moved
-    back. Raises Unauthorized without a device key, BranchReplaced if another branch has the name.
+    If the record is older than the relay's state of this replica, or if the branch moved back, the record
+    starts over under a new replica id, and the files are recognised by the branch's seals. Raises
+    Unauthorized without a device key, BranchReplaced if another branch has the name.
     """
     if copy.key is None:
         raise Unauthorized("this needs a device key; run: svc login")
@@ -85,7 +85,8 @@ def connect(copy: WorkingCopy) -> Connected:
 
 
 def _connect_anew(copy: WorkingCopy, answer: Bootstrap) -> Connected:
-    """Connect as a new replica, because the branch is older than what it confirmed to this one."""
+    """Connect as a new replica, because the relay's branch lacks updates that it had confirmed to this
+    one."""
     lost = is_moved_back(copy, answer)
     before = Before(copy)
     before.begin_anew(answer.sealed_head)
@@ -167,8 +168,8 @@ def state_bytes(state: str | None) -> bytes | None:
 def read_remote(copy: WorkingCopy, rows: Iterable[Row]) -> Iterator[Remote]:
     """Yields each row with the lane state that a merge needs.
 
-    Leaves out paths that were removed since (the next pull handles them) and lanes that cannot be loaded,
-    which go to `WorkingCopy.unreadable`.
+    Leaves out paths that were removed since (the next pull handles them), and lanes that cannot be loaded,
+    which are added to `WorkingCopy.unreadable`.
     """
     incomplete: list[Row] = []
     for row in rows:

@@ -30,8 +30,8 @@ from localstore.sync.working_copy import WorkingCopy
 
 def follow_renames(copy: WorkingCopy, scan: Scan) -> dict[str, tuple[str, str]]:
     """Follow the renames of both sides since this folder and the branch were last equal. Part of a pull that
-    merges, before edits are captured. Returns what both renamed, each to a name of its own: the old path →
-    (the new one here, that of the branch); both files stay."""
+    merges, before edits are captured. Returns files that both sides renamed differently, which both stay: old
+    path → (new path here, new path on the branch)."""
     ours = _ours(copy, scan)
     if not ours:
         return {}
@@ -57,7 +57,7 @@ def follow_renames(copy: WorkingCopy, scan: Scan) -> dict[str, tuple[str, str]]:
 
 def _ours(copy: WorkingCopy, scan: Scan) -> dict[str, Change]:
     """Path → change of this folder that the branch lacks. Files that the branch has and the last seal lacks
-    count as new, since such a file may be the new name of one whose removal was refused."""
+    count as new, because such a file may be the new name of a file whose removal was refused."""
     flying = copy.db.flight_kinds()
     sealed = copy.db.sealed()
     changes: dict[str, Change] = {}
@@ -126,8 +126,8 @@ def _bring_edit(
     copy: WorkingCopy, row: Row, new: str, base: TreeEntry | None, mine: TreeEntry | None
 ) -> None:
     """Apply the branch's edit of a file to the file that it was renamed to here. The branch's version at the
-    old path then counts as known, so that its removal can be sent. If the edits conflict, the branch's stays
-    and this folder's becomes a conflict copy."""
+    old path then counts as known, so that its removal can be sent. If the edits conflict, the branch's
+    version stays and this folder's version becomes a conflict copy."""
     remote = next(iter(read_remote(copy, [row])), None)
     if remote is None or base is None or mine is None:
         return
@@ -157,8 +157,8 @@ def _bring_edit(
 
 
 def written(copy: WorkingCopy, path: str, content: bytes, base: bytes) -> bool:
-    """Write an edit as if this folder's user had made it. `base`: text that it was made from. Returns whether
-    it was written."""
+    """Write an edit as if this folder's user had made it. `base`: digest of the text that was edited. Returns
+    whether it was written."""
     name = blake3(content)
     if name == base:
         return True
@@ -170,9 +170,9 @@ def written(copy: WorkingCopy, path: str, content: bytes, base: bytes) -> bool:
 
 
 def _move_edit(copy: WorkingCopy, old: str, row: Row, base: TreeEntry) -> None:
-    """Rename an edited file as the branch renamed it. The text that the edit was made from then counts as an
-    older version of the branch's file, so that the edit is merged into it. The file is renamed first: if a
-    crash follows, it is a new file at a path that the branch has, and nothing is lost."""
+    """Rename an edited file as the branch renamed it. The text on which the edit is based then counts as an
+    older version of the branch's file, so that the edit is merged into it. The file is renamed first: after a
+    crash it is a new file at a path that the branch has, and nothing is lost."""
     remote = next(iter(read_remote(copy, [row])), None)
     if remote is None or remote.row.kind != base.kind or copy.exists(row.path):
         return

@@ -20,8 +20,8 @@ Changes = Mapping[str, SealedFile | None]
 def tree_after(
     copy: WorkingCopy, changes: Changes, expected: bytes, opaque: tree.Hidden = NONE_HIDDEN
 ) -> SealedTree | None:
-    """The tree after `changes` (path → file, None: removed) to the last seal's tree. `opaque`: entries of
-    that tree that are known as digests only. Returns None if its root differs from `expected`."""
+    """The tree that results from `changes` (path → file, None: removed) to the last seal's tree. `opaque`:
+    entries of that tree that are known only as digests. None if its root differs from `expected`."""
     candidate = _update_tree(copy, changes)
     if candidate is None or candidate.root != expected:  # the record is only a shortcut: the files decide
         candidate = _rebuild_tree(copy, changes, opaque)

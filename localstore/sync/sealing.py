@@ -28,8 +28,8 @@ KINDS = get_args(Kind)
 
 class Sealed(msgspec.Struct):
     """The result of `seal`. `seal` None: the tree equals the head's, so nothing was sealed. `changed`: sorted
-    paths; `removed`: those of them without a file now. `live_by`: path → handles of others whose live edits
-    are in the seal. `lacking`: paths of `live_by` whose sealed version is not on this disk."""
+    paths; `removed`: those of them that have no file now. `live_by`: path → handles of others whose live
+    edits are in the seal. `lacking`: paths of `live_by` whose sealed version is not on this disk."""
 
     seal: str | None
     changed: list[str] = msgspec.field(default_factory=list)
@@ -171,8 +171,8 @@ def _check_payload(copy: WorkingCopy, prepared: Prepared, raw: bytes, request: P
 def _check_content(
     copy: WorkingCopy, prepared: Prepared, changes: dict[str, SealedFile | None]
 ) -> SealedTree:
-    """Check that the prepared tree is the last seal's plus the changes, and that it has the bytes that this
-    working copy sent. Returns the tree. Raises ServerMisbehaved."""
+    """Check that the prepared tree is the last seal's tree with the changes, and that it contains the bytes
+    that this working copy sent. Returns the tree. Raises ServerMisbehaved."""
     expected = unhex(prepared.content_digest)
     tree = sealed_tree.tree_after(copy, changes, expected)
     if tree is None and copy.last_seal is not None:  # it may have entries of which nobody here sees more

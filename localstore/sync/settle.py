@@ -64,9 +64,10 @@ def is_interrupted(copy: WorkingCopy) -> bool:
 
 
 def write_hidden_edits(copy: WorkingCopy) -> list[str]:
-    """Write edits that only the record has. They come from a save during a write, which is merged with the
-    text that is written; if that is interrupted, no file shows the edit, and it must not be dropped or
-    replaced before one does. Texts that are not available now are left for later. Returns the paths."""
+    """Write edits that only the record has, and return their paths. Such an edit comes from a save during a
+    write, which is merged with the written text; if that is interrupted, no file contains the edit, and it
+    must not be dropped or replaced before it is written. Texts that are not available now are left for
+    later."""
     hidden = [path for path in copy.db.unsettled() if copy.entries[path].pending]
     for path in hidden:
         with suppress(NotFound, PayloadMissing, ServerMisbehaved, ServerUnreachable):
@@ -93,8 +94,8 @@ def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: P
 
 
 def in_the_way(path: str, file: str | None = None) -> Conflict:
-    """The error for a path that cannot be written, because something that is not a file is at it or above
-    it. `file`: the file that is above it, if that is so."""
+    """The error for a path that cannot be written, because something that is not a file is at it or above it.
+    `file`: the file above it, if there is one."""
     name = paths.terminal_safe(path)
     if file is not None:
         return Conflict(
@@ -159,8 +160,8 @@ def _change(copy: WorkingCopy, path: str) -> list[Change]:
 
 
 def _change_of(copy: WorkingCopy, path: str, awaited: Callable[[], bool]) -> list[Change]:
-    """The write that the path needs, found while no program writes the file. `awaited`: returns whether a
-    program waits to write it. Empty if a save comes next, or the path has no record any more."""
+    """The write that the path needs, computed while no program writes the file. `awaited`: returns whether a
+    program waits to write it. Empty if a save comes next, or if the path has no record any more."""
     entry = copy.entries[path]
     now = copy.digest_on_disk(path)
     if now not in (None, entry.shadow, entry.want):
@@ -202,9 +203,9 @@ def _conflict_on_disk(copy: WorkingCopy, entry: PathRecord) -> ConflictingTexts 
 
 
 def _clear_path(copy: WorkingCopy, path: str) -> bool:
-    """Move directories and files out of the way of the path. Returns False if a repository cannot contain
-    what is there (a nested repository, a link, a socket, a file over a cap); it stays, and the branch's file
-    is not written."""
+    """Move directories and files out of the way of the path. Returns False if something that a repository
+    cannot contain is there (a nested repository, a link, a socket, a file over a cap); it stays, and the
+    branch's file is not written."""
     for above in paths.parents(path):
         info = copy.files.stat(above)
         if info is None:

@@ -42,7 +42,7 @@ def _mode(copy: WorkingCopy, path: str) -> int:
 
 
 def _move_link(copy: WorkingCopy, path: str, target: Path) -> None:
-    """Rename the symlink; where the trash is on another file system, make it there again."""
+    """Rename the symlink into the trash; if the trash is on another file system, create it there again."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if copy.files.move_out(path, target):
         return
@@ -51,7 +51,7 @@ def _move_link(copy: WorkingCopy, path: str, target: Path) -> None:
 
 
 def _move_folder(copy: WorkingCopy, path: str, trash: Path) -> None:
-    """Rename the directory; where the trash is on another file system, move what is in it."""
+    """Rename the directory into the trash; if the trash is on another file system, move its files instead."""
     (trash / path).parent.mkdir(parents=True, exist_ok=True)
     copy.files.forget()
     if copy.files.move_out(path, trash / path):
@@ -76,7 +76,7 @@ def _move_folder(copy: WorkingCopy, path: str, trash: Path) -> None:
 
 def _move(copy: WorkingCopy, path: str, target: Path) -> None:
     """Move the file to the trash. It is renamed first, so that a save made meanwhile is a new file and stays.
-    If a crash prevents the copy, its name is restored (`Writer.recover`)."""
+    If a crash prevents the copy, the name is restored (`Writer.recover`)."""
     target.parent.mkdir(parents=True, exist_ok=True)
     temp = temp_name(path)
     with copy.db.step():

@@ -1,5 +1,6 @@
-"""Files of the branch that stay unchanged, because svc cannot send what replaced them here: a link or a
-socket at their path, a file over a cap, or a new name that no repository accepts."""
+"""Files of the branch that stay unchanged, because svc cannot send the entries that replaced them here: a
+link or a socket at their path, a file over a cap, or a new name that no repository accepts.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ class Uncarried:
 
     def leave_out(self, path: str, digest: bytes, new: bool) -> None:
         """Record that the file at `path` is not sent. `new`: the branch has no file there, so it may be a
-        renamed one."""
+        renamed file."""
         if new:
             self._unsent.setdefault(digest, path)
         for folder in parents(path):
@@ -39,7 +40,7 @@ class Uncarried:
 
     def cause(self, path: str, digest: bytes | None, size: int) -> str | None:
         """The path of the entry that replaced the missing file at `path`; None if the file was removed.
-        `digest`, `size`: of the bytes that it had."""
+        `digest`, `size`: of the missing file's bytes."""
         hiding = self._scan.hiding(path)
         if hiding is not None:
             return hiding
@@ -107,7 +108,7 @@ class Uncarried:
 
 def with_kept(skipped: Iterable[Skipped], kept_by: dict[str, list[str]]) -> list[Skipped]:
     """The skipped entries, each with the files that stay on the branch because of it. `kept_by`: path of an
-    entry → those files; an entry is added for each of its paths that is not among `skipped`."""
+    entry → those files; an entry is added for each path that is not among `skipped`."""
     by_path = {readable(cause): tuple(map(terminal_safe, paths)) for cause, paths in kept_by.items()}
     named = []
     for item in skipped:

@@ -23,9 +23,9 @@ CHAIN_MAX = 100_000
 
 def seal(received: Seal, seal_id: str, repo_id: str, named: bool = False) -> seals.SealPayload:
     """Verify the seal `seal_id` and return its payload. Raises ServerMisbehaved if id, signature, key or
-    repository do not match. `named`: a verified seal names it as its parent, so it may be of another
-    repository, such as the parent of a fork. Otherwise, for a seal of another repository (`origin`), only the
-    relay says that it belongs to this one; see `head`."""
+    repository do not match. `named`: a verified seal has it as a parent, so it may be of another repository,
+    such as the parent of a fork. Otherwise there is only the relay's word that a seal of another repository
+    (`origin`) belongs to this one; see `head`."""
     if received.id != seal_id:
         raise ServerMisbehaved(f"asked for seal {seal_id[:12]}, got {terminal_safe(received.id[:12])}")
     try:
@@ -47,8 +47,8 @@ def seal(received: Seal, seal_id: str, repo_id: str, named: bool = False) -> sea
 
 def head(transport: Transport, seal_id: str, last: str | None, repo_id: str) -> seals.SealPayload:
     """The verified payload of a branch's head. A head that was sealed in another repository must share
-    history with `last`, which the folder has verified; without `last`, only the relay says that it belongs
-    here. Raises ServerMisbehaved."""
+    history with `last`, which the folder has verified; without `last`, there is only the relay's word that it
+    belongs to this repository. Raises ServerMisbehaved."""
     payload = seal(transport.seal(seal_id), seal_id, repo_id)
     if (
         payload.repo_id != repo_id
@@ -109,7 +109,7 @@ def files(
     transport: Transport, seal_id: str, payload: seals.SealPayload, answer: Tree | None = None
 ) -> dict[str, SealedFile]:
     """The files of a seal that this account sees, verified against its content digest; with hidden paths, by
-    a proof. `answer`: its tree, if it was requested before. Raises ServerMisbehaved."""
+    a proof. `answer`: its tree, if already requested. Raises ServerMisbehaved."""
     answer = answer or transport.tree(seal_id)
     return by_proof(transport.proof(seal_id), payload).files if answer.filtered else tree(answer, payload)
 

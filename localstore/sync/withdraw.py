@@ -1,11 +1,12 @@
 """Withdraws updates in flight whose change is no longer in the folder.
 
 An update stays in flight until it is answered: after a push that was killed, and while the relay is
-unreachable. What the relay refused was answered, and is dropped (`drop_refused`). Its file may be restored or
-edited before the next command runs, and the old change must not be published then. Its answer may be lost, so
-nobody here knows whether the relay has it. Therefore its number is used for another update, which changes
-nothing. The relay answers a number once: its answer shows that the first update had arrived, or makes sure
-that it can never be accepted. A captured edit that no update carries yet is dropped (`drop_undone`)."""
+unreachable. (Refused updates are answered, and dropped by `drop_refused`.) Its file may be restored or edited
+before the next command runs, and then the old change must not be published. Its answer may be lost, so it is
+unknown whether the relay has it. Therefore its number is used for another update, which changes nothing. The
+relay answers a number once: the answer shows that the first update had arrived, or ensures that it can never
+be accepted. A captured edit that no update contains yet is dropped (`drop_undone`).
+"""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def not_held(copy: WorkingCopy) -> list[LiveUpdate]:
 
 def withdraw(copy: WorkingCopy) -> Withdrawn:
     """Withdraw the updates in flight whose change is no longer in the folder. Differences from the relay's
-    version are then edits. Raises what a request raises; the updates are still in flight then."""
+    version are then edits. Raises the errors of requests; then the updates are still in flight."""
     done = Withdrawn()
     if copy.key is None:
         return done
@@ -53,8 +54,8 @@ def withdraw(copy: WorkingCopy) -> Withdrawn:
 
 
 def drop_undone(copy: WorkingCopy) -> None:
-    """Drop captured edits that no update carries yet, of files that were changed back since and show the
-    confirmed text again: they are no edits any more, and nobody is to be sent what was taken back."""
+    """Drop captured edits that no update contains yet and whose files were changed back to the confirmed
+    text: nothing that was undone may be sent."""
     in_flight = copy.db.flight_kinds()
     for path in copy.db.may_need_update():
         entry = copy.entries.get(path)
@@ -68,8 +69,9 @@ def drop_undone(copy: WorkingCopy) -> None:
 
 
 def drop_refused(copy: WorkingCopy, earlier: Collection[int]) -> None:
-    """Drop the updates in flight that are not `earlier`, after the relay refused the whole request that they
-    were in, or before they were sent. It knows nothing of them; their changes stay on the disk, as edits."""
+    """Drop the updates in flight except those in `earlier` (update numbers), after the relay refused their
+    whole request, or before they were sent. The relay does not have them; their changes stay on the disk, as
+    edits."""
     flights = [msgspec.json.decode(body, type=LiveUpdate) for _, body in copy.db.flights()]
     leaving = [update for update in flights if update.n not in earlier]
     settle(copy, [update.path for update in leaving if not _is_settled(copy, update.path)])
@@ -80,9 +82,9 @@ def drop_refused(copy: WorkingCopy, earlier: Collection[int]) -> None:
 
 
 def forget_flights(copy: WorkingCopy) -> None:
-    """Forget all updates in flight, if the relay takes no updates that would tell whether they arrived. The
-    folder continues as another replica, so that numbers and operations of the old one cannot be confused with
-    its own. Edits stay on the disk."""
+    """Forget all updates in flight, if the relay accepts no updates that would show whether they arrived. The
+    folder continues as another replica, so that numbers and operations of the old replica cannot be confused
+    with its own. Edits stay on the disk."""
     last, sealed, sealed_at = copy.last_seal, copy.db.sealed(), copy.db.text(SEALED_AT)
     with copy.db.step():
         for path in copy.db.flight_kinds():
@@ -127,7 +129,7 @@ def _withdraw(copy: WorkingCopy, leaving: Sequence[LiveUpdate], done: Withdrawn)
 
 
 def _nothing_instead(copy: WorkingCopy, update: LiveUpdate) -> LiveUpdate:
-    """An update with the same number that removes a file of which the relay knows nothing."""
+    """An update with the same number that changes nothing: it removes a file that the relay does not have."""
     assert copy.key is not None  # noqa: S101 - `withdraw` needs it
     bare = LiveUpdate(
         n=update.n, settled=update.settled, path=update.path, kind="delete", gen=FOREIGN, base=0, signature=""
@@ -137,8 +139,8 @@ def _nothing_instead(copy: WorkingCopy, update: LiveUpdate) -> LiveUpdate:
 
 
 def _had_arrived(update: LiveUpdate, answer: UpdateAnswer) -> bool:
-    """Whether the answer shows that `update` itself had been accepted before. The result `settled` says so,
-    too: the number was used already."""
+    """Whether the answer shows that `update` itself had been accepted before. The result `settled` shows this
+    too: the number was already used."""
     if answer.result != "ok":
         return answer.result == "settled"
     return update.kind == "delete" or bool(answer.digest)

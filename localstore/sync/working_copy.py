@@ -243,8 +243,8 @@ class WorkingCopy:
         raise ServerMisbehaved(f"the server did not send the text {digest.hex()[:12]}; try again")
 
     def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
-        """Yields verified objects (digest, bytes) from the relay, each once. `keep` also stores them in the
-        record. The `sizes` (bytes) group requests."""
+        """Yields verified objects (digest, bytes) from the relay, each once. `keep`: also store them in the
+        record. `sizes` (bytes): determine the groups of the requests."""
         return fetch(self.transport, self.objects if keep else None, sizes)
 
     def copies_of(self, sizes: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
@@ -264,10 +264,10 @@ class WorkingCopy:
     # --- the folder
 
     def scan(self, lean: bool = False, heard: bool = False) -> Scan:
-        """Scan the folder and store what changed.
+        """Scan the folder and store the changes.
 
-        `lean` and `heard`: visit only the folders that a running watcher names. Without `lean`, texts that
-        changed are cached, and the chunks of large files are kept for sending.
+        `lean` and `heard`: visit only the folders that a running watcher names. Without `lean`, changed texts
+        are cached, and the chunks of large files are stored for sending.
         """
         sends = self._transport is not None and self.file_cap > limits.BLOB_FILE
         sinks = ScanSinks(self.chunk_lists if sends else None, None if lean else self.objects.cache)
@@ -297,8 +297,8 @@ class WorkingCopy:
         return stat.digest if stat else None
 
     def stat_on_disk(self, path: str) -> Stat | None:
-        """Stat and digest of the regular file at the path now; None if there is none. A file that is still
-        the one that svc wrote is not read (`ours`)."""
+        """Stat and digest of the current regular file at the path; None if there is none. A file that is
+        still as svc wrote it is not read (`ours`)."""
         return self.ours(path) or read_stat(self.files, path)
 
     # --- the seal
@@ -338,11 +338,11 @@ class WorkingCopy:
         self.entries = Entries(self.db)
 
     def detach(self) -> None:
-        """Forget branch and replica, because another branch or another key takes over, but keep which bytes
-        of the branch each file has.
+        """Forget branch and replica, because the folder gets another branch or key; the record of the
+        branch's bytes in each file stays.
 
-        Paths with an update in flight are forgotten, because their acceptance is unknown; other edits stay on
-        the disk as edits of the confirmed text.
+        Paths with an update in flight are forgotten, because it is unknown whether the update was accepted;
+        other edits stay on the disk as edits of the confirmed text.
         """
         flying = self.db.flight_kinds()
         records = []

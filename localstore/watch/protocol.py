@@ -49,9 +49,9 @@ class StopQuestion(msgspec.Struct, frozen=True, tag="stop-1", forbid_unknown_fie
 
 
 class Changes(msgspec.Struct, frozen=True, tag="changes-1"):
-    """The changes since the token of the question, as folder paths with a trailing slash: those whose `files`
-    changed, and those where `all` below may have changed. `known` False: anything may have changed. Every
-    change before the question is in this answer or an earlier one."""
+    """The changes since the token of the question, as folder paths with a trailing slash. `files`: folders
+    whose files changed; `all`: folders below which anything may have changed. `known` False: anything may
+    have changed. Every change before the question is in this answer or an earlier one."""
 
     token: Token
     known: bool
@@ -60,8 +60,8 @@ class Changes(msgspec.Struct, frozen=True, tag="changes-1"):
 
 
 class WatcherInfo(msgspec.Struct, frozen=True, tag="watching-1"):
-    """A running watcher. `since`: seconds of Unix time; `directories`: how many are watched. `live`: the
-    agent runs it for `svc watch`, with which it ends."""
+    """A running watcher. `since`: seconds of Unix time; `directories`: number of watched directories. `live`:
+    the agent runs it for `svc watch`, and it ends with that."""
 
     folder: bytes
     pid: int

@@ -49,8 +49,8 @@ LIVE_PAUSE, MANY = 0.002, 64  # as PAUSE_SECONDS, for the agent, unless there we
 
 
 class Live(NamedTuple):
-    """The agent's side of a watcher: it receives saves, and ends the watcher by closing the other end of the
-    descriptor `ends`."""
+    """The agent's side of a watcher: `hears` receives saves; the agent ends the watcher by closing the other
+    end of the descriptor `ends`."""
 
     hears: Hears
     ends: int

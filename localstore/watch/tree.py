@@ -1,9 +1,9 @@
 """The watched folders of a working copy and when each changed last.
 
-Every folder that the ignore rules allow is watched. A change is noted in one of two forms: the folder's files
-changed, or anything below it may have changed, because it appeared, vanished, or its rules changed. Changes
-are numbered by one serial. The second form is noted after all watches below are set, so that no later change
-is missed.
+Every folder that the ignore rules allow is watched. A change is recorded in one of two forms: the folder's
+files changed, or anything below it may have changed, because it appeared, vanished, or its rules changed. One
+serial numbers all changes. The second form is recorded after all watches below are set, so that no later
+change is missed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class WatcherEnded(Exception):
 
 class _Node:
     """A watched folder: `prefix` is its path with a trailing slash, `scope` the ignore rules inside.
-    `foreign`: it is a nested repository, of which only one change counts: that it stops being one."""
+    `foreign`: it is a nested repository; the only change of it that counts is that it stops being one."""
 
     __slots__ = ("below", "foreign", "prefix", "scope", "watch")
 
@@ -70,7 +70,7 @@ class _Node:
 
 class Tree:
     """The watched folders of the linked `folder`. No descriptor of the folder stays open, so that its file
-    system can be unmounted. `tracked_below`: whether an ignored folder holds files that are tracked; such a
+    system can be unmounted. `tracked_below`: returns whether an ignored folder contains tracked files; such a
     folder is watched too."""
 
     def __init__(

@@ -44,8 +44,8 @@ def copy(source: Path, to: Path) -> None:
 
 
 class Writing:
-    """A file that is written under a temporary name until all of it is on the disk. After an exception the
-    temporary file stays; the next writer of `to` replaces it."""
+    """A file that is written under a temporary name and renamed to `to` when all of it is on the disk. An
+    exception leaves the temporary file behind; the next `Writing` of `to` replaces it."""
 
     def __init__(self, to: Path) -> None:
         self._to = to

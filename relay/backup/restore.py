@@ -27,8 +27,9 @@ Say = Callable[[str], None]
 
 
 def restore(backup: Path, storage: Storage, url: str, served: str, say: Say) -> BackupManifest:
-    """Make a node of a backup. `url`: of the database as `relay migrate` opens it; `served`: as relays will.
-    Returns the manifest. Raises Invalid for an incomplete backup and for a target that is not empty."""
+    """Make a node from a backup. `url`: the database as `relay migrate` opens it; `served`: the database as
+    relays will open it. Returns the manifest. Raises Invalid for an incomplete backup and for a target that
+    is not empty."""
     contents = manifest.read(backup)
     _require_nothing(storage.data, url, contents)
     making = storage.data.parent / f".{storage.data.name}.restoring"

@@ -17,13 +17,14 @@ def new_id() -> str:
 
 
 def new_repo_id() -> str:
-    """20 hex digits: 48 bits of milliseconds, then randomness. It stands in a row of each object that the
-    repository holds, so it is short."""
+    """A new repository id of 20 hex digits: 48 bits of milliseconds, then randomness. Short, because each
+    object of the repository has a row with it."""
     return f"{now_ms() << 32 | secrets.randbits(32):020x}"
 
 
 def new_branch_id() -> str:
-    """16 random hex digits: it stands in every row of the branch's frontier, so it is short."""
+    """A new branch id of 16 random hex digits. Short, because every row of the branch's frontier contains
+    it."""
     return secrets.token_hex(8)
 
 

@@ -1,4 +1,4 @@
-"""Locks by key inside one process; those that nobody holds or waits for take no memory."""
+"""Locks by key inside one process. A lock that nobody holds or waits for takes no memory."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ Kind = Literal["oidc", "github"]
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """An identity provider. `name`: in `?provider=` and addresses; `label`: what people read; `issuer`: its
-    origin or address, without a slash at its end."""
+    """An identity provider. `name`: its name in `?provider=` and addresses; `label`: its name for people;
+    `issuer`: its origin or address, without a trailing slash."""
 
     name: str
     label: str
@@ -47,8 +47,8 @@ class Provider:
 
     @property
     def callback(self) -> str:
-        """The path to which it sends people back: one for each, so that no provider can hand in what
-        another one answered."""
+        """The path to which the provider sends people back. Each provider has a different path, so that none
+        can hand in an answer of another."""
         return CALLBACK if self.name == RAUTHY else f"{CALLBACK}/{self.name}"
 
     @property

@@ -1,5 +1,6 @@
-"""Long checks that requests share: a second request for the same check waits for the running one, and a
-request that has given up finds the result when it asks again."""
+"""Long checks that requests share: a second request for the same check waits for the running check. A request
+that gave up waiting gets the result when the client repeats it.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ Key = tuple[str, bytes]
 
 
 class SingleFlight:
-    """Runs one task for each key; the task runs on when requests give up. `patience`: seconds that one
-    request waits. `of_one`, `of_all`: the most tasks at a time, of one owner and of all. `busy`: message for
-    a request that waited too long."""
+    """Runs one task for each key; the task continues when requests give up. `patience`: seconds that a
+    request waits. `of_one`, `of_all`: the most tasks at a time, for one owner and in total. `busy`: message
+    for a request that waited too long."""
 
     def __init__(
         self,

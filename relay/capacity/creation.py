@@ -1,8 +1,9 @@
-"""Limits on what an account creates within an hour, by kind, in all repositories. It is counted in the
-transaction that creates it, so that refused and failed requests do not count.
+"""Limits on the number of things that an account creates within an hour, by kind, in all repositories. They
+are counted in the transaction that creates them, so that refused and failed requests do not count.
 
-`COUNTED` names the operations that are counted by the write transaction of their view; services count the
-others themselves, with `count`."""
+`COUNTED` names the operations that are counted by the write transaction of their view; services count all
+others themselves, with `count`.
+"""
 
 from __future__ import annotations
 

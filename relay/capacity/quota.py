@@ -1,9 +1,9 @@
-"""Quotas of accounts on this node, and of sign-ups for each address, counted in rows that change in the
-transaction of the effect.
+"""Quotas of accounts on this node and limits of sign-ups for each address, counted in the transaction of the
+effect.
 
-Bytes are those of the objects that a repository reaches, uncompressed, counted once for each repository even
-if others share them. Deleted repositories no longer count against the limit, but stay stored until they are
-purged: live and deleted ones together may have twice the limit.
+The bytes of a repository are the uncompressed sizes of the objects that it reaches. An object counts once for
+each repository, even if several share it. Deleted repositories stop counting against the limit, but stay
+stored until they are purged: live and deleted repositories together may have twice the limit.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Quota:
 
 
 async def count(tx: Tx, repo_id: str, objects: int, size: int, quota: Quota | None) -> None:
-    """Count objects that a repository now reaches (negative: no longer reaches). Raises QuotaExceeded, which
-    rolls the transaction back, when its owner then has more than `quota`; None: no limit."""
+    """Count objects that a repository newly reaches (negative: no longer reaches). Raises QuotaExceeded,
+    which rolls the transaction back, if its owner then has more than `quota`; None: no limit."""
     more = {"more_bytes": size, "more_objects": objects}
     marked = await tx.one(rows.COUNT_REPO, of_repo=repo_id, **more)
     if marked is None:

@@ -1,9 +1,10 @@
 """SQL statements that walk sealed history.
 
-What stands in a seal's history are its parents and, of merges that do not have them as parents, the sources
-that the repository has, and so on. It is listed from the newest to the oldest: a seal's time in the order is
-never before the time of what it came from, and where these are equal its rank is higher. So the order is a
-reverse topological one that never changes, and a walk down to some time has everything newer.
+The history of a seal consists of its parents, of the merge sources that the repository has (for merges
+without them as parents), and of their histories. It is listed from the newest to the oldest: the listed time
+of a seal is never before the listed time of its ancestors, and where these times are equal its rank is
+higher. So the order is a reverse topological order that never changes, and a walk down to some time returns
+everything newer.
 """
 
 from __future__ import annotations
@@ -82,10 +83,10 @@ def _history(start: ColumnElement[bool], dialect: Dialect) -> CTE:
 
 
 def _up(walk: CTE, above: Any, dialect: Dialect) -> tuple[FromClause, ColumnElement[int]]:
-    """(the walk joined with parents and merge sources: one step up; whether the step was a merge). A
-    recursion may have one step only. PostgreSQL looks up parents and sources for each seal if they are
-    LATERAL, and reads both tables whole otherwise; SQLite has no LATERAL, and goes up from each seal
-    twice."""
+    """(the walk joined with parents and merge sources, whether the step was a merge): one step up the
+    history. A recursion may have only one step. PostgreSQL looks up parents and sources for each seal if they
+    are LATERAL, and reads both tables whole otherwise; SQLite has no LATERAL, so two rows of the walk go up
+    from each seal."""
     if dialect == "postgresql":
         parents = select(seal_parent.c.parent_id.label("id"), _NO.label("merged")).where(
             seal_parent.c.seal_id == walk.c.id

@@ -26,9 +26,9 @@ _ID_DIGITS = 64
 
 @dataclass(slots=True, frozen=True)
 class SealRow:
-    """A seal with what its reader needs to verify it: the key and its self-signed registration. `root`: the
-    tree that the repository has of it; `signed_root`: the tree that was signed, which differs where the
-    repository has some entries as digests alone."""
+    """A seal with the key and its self-signed registration, which readers need to verify it. `root`: the tree
+    that the repository stores for the seal; `signed_root`: the tree that was signed. They differ if the
+    repository has some entries only as digests."""
 
     id: str
     repo_id: str
@@ -64,8 +64,8 @@ class SealDraft(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(slots=True, frozen=True)
 class PrepareRow:
-    """What is prepared for sealing. `purpose`: which operation may land it; `subject`: None, or the number of
-    its proposal."""
+    """A state prepared for sealing. `purpose`: the operation that may land it; `subject`: the number of its
+    proposal, or None."""
 
     id: str
     purpose: Purpose
@@ -117,8 +117,8 @@ FROM = seal.join(account, account.c.id == seal.c.account_id).join(
 
 
 def held_by(repo_id: Any) -> ColumnElement[bool]:
-    """Whether a row of `seal` belongs to this repository: it was made there, or came with a fork or a
-    proposal."""
+    """The condition that a row of `seal` belongs to this repository: it was made there, or came with a fork
+    or a proposal."""
     came = select(repo_seal.c.seal_id).where(repo_seal.c.repo_id == repo_id, repo_seal.c.seal_id == seal.c.id)
     return or_(seal.c.repo_id == repo_id, came.correlate(seal).exists())
 
@@ -261,8 +261,8 @@ async def parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
 async def held_sources(
     tx: Tx, repo_id: str, ids: list[str], strategies: Sequence[str] = LISTED
 ) -> dict[str, list[str]]:
-    """Seal → its merge sources that the repository holds, in order, for each of these seals. `strategies`:
-    the strategies that count as a merge; sources of unknown strategy are included."""
+    """For each of these seals its merge sources that the repository holds, in order. `strategies`: the
+    strategies that count as a merge; sources with an unknown strategy are included."""
     sources_of: dict[str, list[str]] = {seal_id: [] for seal_id in ids}
     if not ids:
         return sources_of

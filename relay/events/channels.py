@@ -2,9 +2,9 @@
 event log.
 
 A frame is written in the transaction that moves the live frontier, together with its event. The hub delivers
-the event when all earlier ones were delivered and the rights they changed were read again; then the frame
-goes to the channels of the branch. The process that accepted an update still has its frame in memory, others
-read it.
+the event after all earlier events, when rights that these changed have been read again; then the frame goes
+to the channels of the branch. The process that accepted an update still has its frame in memory; other
+processes read it from the database.
 """
 
 from __future__ import annotations

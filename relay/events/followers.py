@@ -5,11 +5,11 @@
 
 A follower reads the events after its cursor, writes their consequences and moves the cursor, all in one
 transaction that holds the lock of its name: after a crash an event was handled completely or not at all. It
-stops at the horizon, below which no new event can appear (`Database.horizon`), so that none is skipped. It is
-woken when the log has an event of its kinds, and polls every few seconds.
+stops at the horizon, below which no new event can appear (`Database.horizon`), so that no event is skipped.
+It is woken when the log has an event of its kinds, and polls every few seconds.
 
-No follower may read `live`: those events are many, are deleted after two days and say nothing that a
-bootstrap does not.
+No follower may read `live` events: there are many, they are deleted after two days, and a bootstrap contains
+the same information.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ class Followers:
         self._tasks: list[asyncio.Task[None]] = []
 
     def register(self, name: str, follow: Follow, kinds: Sequence[str], turn: int = TURN) -> None:
-        """Register a follower of events of these kinds, `turn` at a time; before `start`. Its first run
-        begins at the end of the log. The name identifies its cursor and must never change."""
+        """Register a follower of events of these kinds, before `start`. `turn`: number of events that it
+        handles at a time. Its first run begins at the end of the log. The name identifies its cursor and must
+        never change."""
         if log.LIVE in kinds or not kinds:
             raise ValueError(f"{name} names the kinds that it follows, without {log.LIVE}")
         self._all[name] = Follower(name, follow, tuple(kinds), turn)
@@ -115,8 +116,8 @@ class Followers:
         return int(await tx.value(rows.LAST)) if horizon is None else horizon - 1
 
     async def _wake_followers(self, grown: asyncio.Event, at: int) -> None:
-        """Read the log once for all followers when it has grown since `at`, and wake the followers that have
-        something to do: most commits are live edits, which concern none."""
+        """Whenever the log has grown since `at`, read it once for all followers and wake those with new
+        events: most commits are live edits, which no follower reads."""
         kinds = sorted({kind for follower in self._all.values() for kind in follower.kinds})
         while True:
             await grown.wait()

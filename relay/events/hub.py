@@ -2,12 +2,12 @@
 
 One reader follows the log, woken after commits here and in other processes and every few seconds, and hands
 each event to the peers that subscribed to its repository. While many transactions write, events of different
-repositories may appear out of order: the reader restarts from the horizon, below which nothing new can
-appear, and a peer skips events that it had already (design/relay, Events and sockets).
+repositories may appear out of order: the reader restarts from the horizon, below which no new event can
+appear, and peers skip events that they already had (design/relay, Events and sockets).
 
-The rights of a peer are read when it subscribes, before it is handed an event that changes who sees the
-repository, and every few seconds for all peers in one query. A peer that lost access by an event receives
-nothing that is later in the log.
+The rights of a peer are read when it subscribes, before it gets an event that changes who sees the
+repository, and every few seconds for all peers in one query. A peer that lost access by an event receives no
+later event of the log.
 """
 
 from __future__ import annotations
@@ -124,9 +124,9 @@ class Hub:
         peer.close()
 
     async def subscribe(self, peer: Peer, repo_id: str, since: int | None) -> Subscribed | Resync | Hidden:
-        """Queue the repository's events after `since` from now on; None: only new ones. Raises Hidden unless
-        the peer may see the repository. A peer that is too far behind is told to resync. Nothing may be taken
-        from the peer during this call, because queued events may turn out to be hidden."""
+        """Queue the repository's events after `since` from now on; None: only new events. Raises Hidden
+        unless the peer may see the repository. A peer that is too far behind is told to resync. During this
+        call nothing may be read from the peer's queue, because queued events may turn out to be hidden."""
         self.unsubscribe(peer, repo_id)
         audience = await self._may_see(peer, repo_id)
         if audience is None:
@@ -183,8 +183,8 @@ class Hub:
     async def poll(
         self, levels: Mapping[str, Audience], since: int | None
     ) -> tuple[list[Event], int, bool, bool]:
-        """(events, next, more, lost): events after `since` of these repositories at these levels; where to
-        continue; whether there are more; whether some after `since` are deleted."""
+        """(events, next, more, lost): events after `since` of these repositories at these levels; the number
+        to continue from; whether there are more; whether some after `since` were deleted."""
         last = await self._last_settled()  # one number for many repositories: stay below the horizon
         if since is None or not levels:
             return [], last, False, False

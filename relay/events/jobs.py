@@ -5,9 +5,10 @@
         await jobs.add(tx, "webhook", {"delivery": id})   # exists exactly when the transaction commits
 
 Handlers are registered at start-up. Each kind has its own pace: a number of slots in one process, a deadline,
-and pauses after failures. A kind that is slow or hangs does not delay others, and within a kind neither does
-a lane, such as one host. A lease is renewed while its job runs; a job whose worker died is run again when its
-lease has ended. Periodic work is a job keyed `kind:hour`, so that any number of processes run it once.
+and pauses after failures. A kind that is slow or hangs does not delay other kinds; within a kind, a lane
+(such as one host) does not delay other lanes. A lease is renewed while its job runs; if a worker dies, its
+job is run again when the lease has ended. Periodic work is a job with the key `kind:hour`, so that it runs
+once although several processes add it.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ Handler = Callable[[dict[str, Any]], Awaitable[None]]
 
 @dataclass(slots=True, frozen=True)
 class Pace:
-    """How jobs of one kind are run. `slots`: how many at a time in a process; `each`: how many of one lane.
-    `deadline`: seconds after which a job is stopped. `attempts`: how often it is tried. `retry`: pause after
-    the first failure, in seconds; it doubles each time, up to `longest`."""
+    """How jobs of one kind are run. `slots`: the most at a time in a process; `each`: the most at a time of
+    one lane. `deadline`: seconds after which a job is stopped. `attempts`: number of tries. `retry`: pause
+    after the first failure, in seconds; it doubles each time, up to `longest`."""
 
     slots: int = 2
     deadline: int = 270 * SECOND
@@ -86,8 +87,8 @@ class Jobs:
         hourly: bool = False,
         daily: bool = False,
     ) -> None:
-        """Register the handler of a kind of work. It may be run twice for one job. `hourly`, `daily`: how
-        often it is run periodically."""
+        """Register the handler of a kind of job. It may run twice for one job. `hourly`, `daily`: also run it
+        periodically."""
         self._handlers[kind], self._paces[kind] = handler, pace or Pace()
         if hourly or daily:
             self._periods[kind] = HOUR if hourly else DAY

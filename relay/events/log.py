@@ -3,8 +3,8 @@
     await log.append(tx, "ref.create", repo_id=view.repo.id, data={"name": "main"})
 
 An event is written in the transaction of its effect and names its author. Kinds are `noun.verb`, and `live`.
-`data` holds ids, numbers and names, never titles, bodies or paths. `audience` is the lowest level that may
-see it: `reader` (whoever sees the repository), `writer`, or `owner`.
+`data` contains ids, numbers and names, never titles, bodies or paths. `audience` is the lowest level that may
+see the event: `reader` (everybody who sees the repository), `writer`, or `owner`.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ async def append(
     data: dict[str, Any],
 ) -> int:
     """Write an event in the caller's transaction, which names the repository (`Database.write`); followers
-    are woken after the commit. `author` None: that of the transaction. Returns its id."""
+    are woken after the commit. `author` None: the author of the transaction. Returns the event's id."""
     if not KIND.fullmatch(kind):
         raise ValueError(f"{kind} is not a kind of event: noun.verb")
     who = tx.author if author is None else author

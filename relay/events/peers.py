@@ -1,7 +1,7 @@
 """Listeners and their queues.
 
-Every peer has a bounded queue: one that reads too slowly loses its events and is told to resync, and for a
-branch to bootstrap; nobody waits for it.
+Every peer has a bounded queue. A peer that reads too slowly loses its queue and is told to resync its
+repositories and to bootstrap its branches. Nothing waits for it.
 """
 
 from __future__ import annotations
@@ -90,11 +90,11 @@ class Frame:
 
 @dataclass(slots=True, eq=False)
 class Channel:
-    """A branch on its way to one working copy.
+    """The messages of a branch to one working copy.
 
-    `seq`: queued up to here. `waiting`: frames that arrived while the channel is being opened; None once it
-    is open. `ended`: why it was ended. `conn`, `who` and `device` are those of its Person; `news`: people who
-    arrived, or left (None), and are still to be announced.
+    `seq`: last number of the branch that was queued. `waiting`: frames that arrived while the channel is
+    being opened; None once it is open. `ended`: the reason for its end. `conn`, `who` and `device`: as in its
+    Person. `news`: people who arrived, or left (None), and are not announced yet.
     """
 
     number: int
@@ -177,8 +177,8 @@ class Peer:
     """One listener: a session of an account ("" for none). It sees at most the level `most`, until `until`
     (milliseconds; None: until its session ends). `cursors`: repository → last event that was queued.
     `levels`: repository → level that the peer may see (see `relay.events.log.LEVEL`). `channels`: by number;
-    `gaps`: those that lost frames; `meeting`: those with news of people. `at_once`: sends messages directly
-    if the reader has received all before them, else returns False."""
+    `gaps`: channels that lost frames; `meeting`: channels with news of people. `at_once`: sends messages
+    directly if the reader has received all before, else returns False."""
 
     session_id: str | None
     account_id: str = ""
@@ -200,7 +200,7 @@ class Peer:
 
     def offer(self, queued: QueuedEvent) -> None:
         """Queue an event of a repository that the peer follows. The cursor also moves past events that are
-        not queued: events that the peer may not see, and events of a repository that it must resync."""
+        not queued: those that the peer may not see, and those of a repository that it must resync."""
         event = queued.event
         cursor = self.cursors.get(event.repo_id)
         if cursor is None or event.id <= cursor:
@@ -213,8 +213,8 @@ class Peer:
         self.ready.set()
 
     def push(self, item: QueuedEvent | _OfBranch) -> None:
-        """Queue a message, or drop the queue when it is full. A channel's message is sent at once if nothing
-        is queued: waking a task for each of hundreds of peers takes longer than sending."""
+        """Queue a message; if the queue is full, drop all of it. A channel's message is sent at once if
+        nothing is queued, because waking a task for each of hundreds of peers takes longer than sending."""
         if isinstance(item, _OfBranch) and self._send_at_once(item.text):
             return
         if len(self.queue) >= QUEUE or self.queued >= QUEUE_BYTES:

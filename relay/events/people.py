@@ -2,8 +2,8 @@
 other processes.
 
 A person is present for HERE_LIVES seconds after the last message, or until the socket ends. News is announced
-in batches. Other processes hear of it by `Database.tell` and use the same expiry, so that people of a process
-that died disappear. The process of a branch's first listener asks the others who is present.
+in batches. Other processes receive it by `Database.tell` and use the same expiry, so that people of a process
+that died disappear. The process of a branch's first listener asks the other processes who is present.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _decoder = msgspec.json.Decoder(_Word)
 
 @dataclass(slots=True, eq=False)
 class _Standing:
-    """A present person. `channel`: the one whose end removes the person; None: of another process or of a
-    poll. `far`: of another process."""
+    """A present person. `channel`: the channel whose end removes the person; None for a person of another
+    process or of a poll. `far`: the person is of another process."""
 
     person: Person
     channel: Channel | None
@@ -56,7 +56,7 @@ class _Standing:
 
 @dataclass(slots=True)
 class _Room:
-    """The people of a branch. `news`: changes not yet announced to listeners; `words`: people not yet
+    """The people on a branch. `news`: changes not yet announced to listeners; `words`: changes not yet
     announced to other processes."""
 
     standing: dict[str, _Standing] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class People:
         self._paces: dict[Channel, _Pace] = {}
 
     def here(self, channel: Channel, place: Place) -> None:
-        """Record where the channel's user is. Of messages that come too often the last one counts."""
+        """Record where the channel's user is. If messages come too often, only the last is announced."""
         pace = self._paces.setdefault(channel, _Pace())
         pace.place = place
         if pace.later is None:
@@ -102,7 +102,7 @@ class People:
                 self._publish_place(channel, pace)
 
     def passing(self, channel: Channel, place: Place) -> None:
-        """Record where the user of a poll is. They stay listed for HERE_LIVES seconds."""
+        """Record where a polling user is; the user stays listed for HERE_LIVES seconds."""
         self._set_standing(channel.branch_id, _person(channel, place), None, False)
 
     def begin(self, branch_id: str) -> None:

@@ -1,10 +1,10 @@
-"""Identifies the sender of a request: by a session cookie, a capability token bound to a key, or a device key
-alone.
+"""Identifies the sender of a request: by a session cookie, a capability token bound to a key, or only a
+device key.
 
 The verification of a token is cached by its digest; whether its session and account are still active is read
-from the database for every request. Changes with a token, and every request by a device key alone, are signed
-(`localstore.core.identity.request_signature`); the nonce of a signed change is kept on the Caller and spent
-by its effect.
+from the database for every request. Changes with a token, and every request with only a device key, are
+signed (`localstore.core.identity.request_signature`); the nonce of a signed change is kept on the Caller and
+used up by its effect.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class Credentials:
         """Identify the sender and set the principal of `caller`.
 
         An invalid Authorization header or signature is refused on every route (Unauthorized, NotBound). A
-        stale cookie is ignored on open routes, since browsers send it unasked, and refused on others. Raises
-        Forbidden for a token that is restricted to something else, and for a change by cookie from another
-        site. Routes for git know no cookies, and for them such a token is one that may not see the
-        repository.
+        stale cookie is ignored on open routes, because browsers send it without being asked, and refused on
+        other routes. Raises Forbidden for a token that is restricted to something else, and for a change by
+        cookie from another site. Routes for git ignore cookies, and treat a restricted token like one that
+        may not see the repository.
         """
         headers = request.headers
         if "authorization" in headers:

@@ -288,7 +288,8 @@ async def _read_sight(caller: Caller, repo_id: str) -> Sight:
 
 
 def require_node_can(operation: Operation, node: Node) -> None:
-    """Refuse what the edition lacks, and what grows while the node keeps the room that it has left."""
+    """Refuse operations that the edition lacks, and operations that need space while the node is short of
+    it."""
     if not operation.in_edition(EDITION):
         raise EditionLacks(f"this node is {EDITION}; {operation.name} needs {operation.edition}")
     if operation.grows:
@@ -324,8 +325,7 @@ class NoQuery(msgspec.Struct, frozen=True):
 
 def _query(request: Request, shape: type[msgspec.Struct], strict: bool) -> msgspec.Struct:
     """The query of a request. `strict`: refuse parameters that the route does not know, so that a misspelt
-    filter or guard is not ignored. Pages are not strict, because links to them carry parameters of other
-    sites."""
+    filter or guard is not ignored. Pages are not strict, because other sites add parameters to links."""
     allowed = shape.__struct_encode_fields__ if strict else None
     parameters: dict[str, str] = {}
     for name, value in request.get_query_args(keep_blank_values=True):

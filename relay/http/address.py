@@ -10,8 +10,8 @@ from sanic.request import Request
 
 def client_address(request: Request, proxy_hops: int) -> str:
     """The caller's IP address. Behind `proxy_hops` reverse proxies it is the entry of X-Forwarded-For that
-    the outermost of them wrote; entries that the client sent are ignored. A connection that was handed over
-    came through none (`relay.ssh.door`)."""
+    the outermost proxy wrote; entries that the client sent are ignored. A connection that was handed over by
+    the SSH listener (`relay.ssh.door`) came through no proxy."""
     if proxy_hops > 0 and not is_handed(request):
         hops = ",".join(request.headers.getall("x-forwarded-for", [])).split(",")
         if len(hops) >= proxy_hops and (address := _address(hops[-proxy_hops].strip())):

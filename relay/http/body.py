@@ -1,7 +1,8 @@
 """Request bodies: limited while they arrive, with a deadline, and compared with the signature.
 
-Sanic's limit does not apply to streamed routes, and for others it answers an oversized body with a reset; so
-every route streams, and this is the only reader."""
+Sanic's limit does not apply to streamed routes, and on other routes it answers an oversized body with a
+reset. So every route streams, and this module is the only reader.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +36,9 @@ class _Hash(Protocol):
 
 
 class Incoming:
-    """The body of one request; implements `relay.http.routing.Upload`. `length`: the announced bytes, or None
-    for a chunked body; `received`: bytes read so far. `gzip`: it is compressed, and the limit counts what it
-    unpacks to."""
+    """The body of one request; implements `relay.http.routing.Upload`. `length`: the announced bytes, None
+    for a chunked body; `received`: bytes read so far. `gzip`: the body is compressed, and the limit applies
+    to the unpacked bytes."""
 
     def __init__(
         self, request: Request, max_body: int, lease: Lease | None = None, *, gzip: bool = False
@@ -56,12 +57,12 @@ class Incoming:
             raise _too_large(max_body)
 
     def expect(self, signed: ContentDigest) -> None:
-        """Set what the request's signature covers; `finish` compares it with the body."""
+        """Set the digest that the request's signature covers; `finish` compares it with the body."""
         self._signed = signed
         self._hash = hashlib.sha256() if signed.algorithm == "sha-256" else blake3()
 
     async def read(self) -> bytes:
-        """The whole body; at most the route's cap, so callers may keep it in memory."""
+        """The whole body, which has at most the route's limit, so callers may keep it in memory."""
         if not _has_body(self._request):
             self._ended = True
             return b""
@@ -86,8 +87,8 @@ class Incoming:
             yield part
 
     def promise(self, toc: bytes) -> None:
-        """Set the table of contents, whose digest is signed; the digests inside it cover the rest of the
-        body."""
+        """Set the table of contents of a pack, whose digest is signed; the digests in it cover the rest of
+        the body."""
         self._promised = toc
 
     async def finish(self) -> None:
@@ -111,8 +112,8 @@ class Incoming:
             self._hash.update(part)
 
     async def _unpack(self) -> AsyncIterator[bytes]:
-        """Yields the unpacked parts of a gzip body. Each is unpacked in pieces, so that memory never holds
-        more than the limit, however much it would unpack to."""
+        """Yields the unpacked parts of a gzip body. Each part is unpacked in pieces, so that memory never
+        holds more than the limit, even if the body would unpack to much more."""
         unpacker = zlib.decompressobj(GZIP)
         size = 0
         async for packed in self._read_parts():

@@ -1,6 +1,7 @@
 """Limits the memory that clients make the relay hold: bodies that are arriving, and answers that are being
 read. Without the limit, clients that send all but the last byte of large bodies, or never read large answers,
-would decide how much memory the process uses."""
+would control how much memory the process uses.
+"""
 
 from __future__ import annotations
 
@@ -75,8 +76,8 @@ class Passing(Protocol):
 
 @dataclass(slots=True)
 class Lease:
-    """The memory held for one request; `release` it when the answer is sent. `turn`: one that the request has
-    now and that others need; it is given away while the lease waits."""
+    """The memory held for one request; `release` it when the answer is sent. `turn`: a turn that the request
+    has and others wait for; it is given away while the lease waits for memory."""
 
     buffers: Buffers
     address: str
@@ -89,8 +90,8 @@ class Lease:
 
     async def wait(self, size: int, patience: float = PATIENCE) -> int:
         """Reserve memory for an answer, waiting until there is room. Returns how many bytes were reserved,
-        for `give_back`: at most what the address's limit leaves beside what this request holds already, or it
-        would wait for memory that only it can release. Raises Unavailable after `patience` seconds."""
+        for `give_back`: at most the address's limit minus what this request holds already, because more would
+        wait for memory that only this request can release. Raises Unavailable after `patience` seconds."""
         size = min(size, self.buffers.each - self.size)
         turn = None if self.buffers.has_room(self.address, size) else self.turn
         if turn is not None:

@@ -18,9 +18,9 @@ def not_modified(if_none_match: str | None, etag: str) -> bool:
 
 
 def span(header: str | None, if_range: str | None, etag: str | None, length: int) -> tuple[int, int] | None:
-    """The bytes [start, end) that a Range header asks for, as (start, end); None for all of them.
+    """The bytes [start, end) that a Range header asks for, as (start, end); None for all bytes.
 
-    Several ranges, other units and a stale If-Range mean everything, as the RFC allows. Raises ValueError for
+    Several ranges, other units and a stale If-Range give all bytes, as the RFC allows. Raises ValueError for
     a range outside of `length` bytes.
     """
     match = _RANGE.fullmatch(header.strip()) if header else None

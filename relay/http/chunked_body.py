@@ -1,9 +1,9 @@
-"""A strict reader of bodies in chunks (RFC 9112, 7.1): refuses whatever two readers could interpret in two
-ways, and bodies whose chunks are too small for the work they cause.
+"""A strict reader of chunked bodies (RFC 9112, 7.1): refuses everything that two readers could interpret
+differently, and bodies whose chunks are too small for the work they cause.
 
-A chunk is its size in hexadecimal digits, at most one short extension, which is ignored, CRLF, as many bytes,
-CRLF. Only SP and HTAB count as spaces, and only before and in an extension. The last chunk has the size 0 and
-no trailers.
+A chunk is its size in hexadecimal digits, at most one short extension, which is ignored, CRLF, that many
+bytes, CRLF. Only SP and HTAB count as spaces, and only before and in an extension. The last chunk has the
+size 0 and no trailers.
 """
 
 from __future__ import annotations

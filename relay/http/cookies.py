@@ -25,15 +25,15 @@ def refresh_name(config: Config) -> str:
 
 
 def flow_name(config: Config) -> str:
-    """Of the cookie that holds a sign-in on its way through an identity provider."""
+    """The name of the cookie for an unfinished sign-in by an identity provider."""
     return "__Host-login" if config.secure else "tr_login"
 
 
 def value(request: Request, name: str) -> str | None:
     """The value of the cookie `name`; None if the request has no such cookie, or an empty one. It is read
-    from the bytes of the head, because a text reader trims Unicode spaces: a cookie that another site of this
-    domain called `U+2003 __Host-session` would be taken for ours. The name must match byte for byte. Raises
-    Unauthorized for a cookie that comes twice, since nobody can tell which of the two we set."""
+    from the raw bytes of the head and the name must match byte for byte: a text reader trims Unicode spaces,
+    and would accept a cookie `U+2003 __Host-session` of another site of this domain. Raises Unauthorized if
+    the cookie comes twice, because nobody can tell which of them is ours."""
     name_bytes, values = name.encode("ascii"), []
     for line in request.head.split(b"\r\n")[1:]:
         field, _, content = line.partition(b":")
@@ -73,8 +73,8 @@ def cleared(config: Config) -> tuple[str, str]:
 
 
 def require_own_page(config: Config, request: Request) -> None:
-    """Raise Forbidden unless the request comes from a page of this node: the Origin header, where present,
-    must be ours; otherwise Fetch Metadata must say same-origin. SameSite alone is not enough."""
+    """Raise Forbidden unless the request comes from a page of this node: the Origin header, if present, must
+    be ours; otherwise Fetch Metadata must say same-origin. SameSite alone is not enough."""
     origins = request.headers.getall("origin", [])
     sites = request.headers.getall("sec-fetch-site", [])
     ours = _own_origins(config).issuperset(origins) if origins else sites == ["same-origin"]

@@ -1,7 +1,7 @@
-"""Rate limits: a token bucket for each address and each account, and strict ones for routes where secrets can
-be guessed.
+"""Rate limits: a token bucket for each address and each account, and strict limits for routes where secrets
+can be guessed.
 
-The ordinary buckets are wide: a push of ten thousand files does not reach them; a crawler or a loop does.
+The ordinary buckets are large: a push of ten thousand files does not exhaust them; a crawler or a loop does.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class _Bucket:
 
 
 class Limiter:
-    """Buckets in the memory of this process. `clock` returns seconds and never goes back. `enabled` False
-    (TR_RATE_LIMITS): nothing is counted over time, neither here nor in rows of the database."""
+    """Buckets in the memory of this process. `clock`: returns seconds and never goes back. `enabled` False
+    (TR_RATE_LIMITS): no rates are limited, neither here nor by rows of the database."""
 
     def __init__(self, enabled: bool = True, clock: Callable[[], float] = time.monotonic) -> None:
         self.enabled = enabled

@@ -1,6 +1,7 @@
-"""Finds the route of a path: a tree of segments, static ones before parameters, on the path as it was sent.
+"""Finds the route of a path: a tree of segments, static segments before parameters, on the path as it was
+sent.
 
-Unlike in Sanic's router, a path matches as written (`/ok/` is not `/ok`); `{name}` takes one non-empty
+Unlike in Sanic's router, a path matches only as written (`/ok/` is not `/ok`); `{name}` matches one non-empty
 segment and `{name...}` the non-empty rest. The gate decodes parameters.
 """
 

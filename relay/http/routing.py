@@ -5,7 +5,7 @@
         \"\"\"Branches and tags by name\"\"\"
         return await refs.page(view, query.type, query.cursor, query.limit)
 
-A service function whose parameters are the route's is the handler itself:
+A service function whose parameters are those of the route is the handler itself:
 
     serves(endpoints.LIST, operation="label.list")(label.list_labels)
 
@@ -14,11 +14,11 @@ paths that other programs have fixed.
 
 The handler's parameters are filled by name: `caller` (Caller) or `view` (View, for routes on `{id}` of a
 repository), `query` and `body` (Structs, by annotation), `upload` (Upload, for streamed bodies), `request`
-(rarely), `raw` (the bytes of a body that is optional), `socket` (the route is a WebSocket, already open), and
-every path parameter. A Struct of another name is the body too, and one parameter may call the one parameter
-of the path that is left by a name of its own: `number` for `{n}`. It answers a Struct (JSON), None (204), or
-a `Reply` (bytes, stream, page, redirect).
-The table drives routing, the gate, validation and the OpenAPI document.
+(rarely), `raw` (the bytes of an optional body), `socket` (the route is a WebSocket, already open), and every
+path parameter. A Struct with another name is also the body, and if one path parameter remains, one handler
+parameter may have another name than it: `number` for `{n}`. The handler returns a Struct (JSON), None (204),
+or a `Reply` (bytes, stream, page, redirect). The table drives routing, the gate, validation and the OpenAPI
+document.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class Reply:
 
 
 class Upload(typing.Protocol):
-    """A streamed request body, capped while it arrives.
+    """A streamed request body, limited while it arrives.
 
-    `finish` must be awaited after the last chunk and before any effect: it compares what arrived with what
-    the request's signature promised.
+    `finish` must be awaited after the last chunk and before any effect: it compares the body with the digest
+    in the request's signature.
     """
 
     length: int | None
@@ -132,7 +132,7 @@ TABLE: list[Route] = []
 
 def serves(endpoint: Endpoint[Any], **settings: Any) -> Callable[[Handler], Handler]:
     """Declare the route of an endpoint of `localstore.core`; `settings` are the other arguments of `route`.
-    Raises TypeError if the handler takes or returns something else than the endpoint declares."""
+    Raises TypeError if the handler's parameters or result differ from the endpoint's."""
 
     def declare(handler: Handler) -> Handler:
         hints = typing.get_type_hints(handler)
@@ -185,15 +185,15 @@ def route(
     """Declare a route.
 
     `path` has `{name}` for one segment and `{name...}` for the rest. `operation`: its name in the table of
-    rights; KeyError for an unknown one, TypeError for an operation on a repository at a path without one.
-    `flag`: the feature flag that must be on, else the constant 404; operations on a repository have
-    TR_REPOS_ENABLED unless another flag is given. `errors`: statuses of refusals beside those that every such
-    route has; `others`: statuses of success beside `status`. `max_body`: bytes. `cost`: tokens of the rate
-    limit. `media`: content type of the answer if not JSON. `per_minute`: a strict limit for each address.
-    `forms`: the body may also come from an HTML form. `gzip`: it may be compressed; `max_body` counts what it
-    unpacks to. `password`: it reads the repository {owner}/{name} for git, so the token may come as a
-    password, no request needs a signature, and refusals are text. `name`: in logs and OpenAPI, if not noun
-    and function; each route has its own.
+    rights; KeyError for an unknown name, TypeError for an operation on a repository at a path without one.
+    `flag`: the feature flag that must be on, otherwise the route always answers 404; operations on a
+    repository have TR_REPOS_ENABLED unless another flag is given. `errors`: statuses of refusals besides
+    those that every such route has; `others`: statuses of success besides `status`. `max_body`: bytes.
+    `cost`: tokens of the rate limit. `media`: content type of the answer if not JSON. `per_minute`: a strict
+    limit for each address. `forms`: the body may also come from an HTML form. `gzip`: the body may be
+    compressed; `max_body` limits its unpacked size. `password`: the route reads the repository {owner}/{name}
+    for git, so the token may come as a password, no request needs a signature, and refusals are text. `name`:
+    in logs and OpenAPI, by default noun and function; each route has a different name.
     """
     rights = OPERATIONS[operation]
     if flag is None and rights.about == "repository":
@@ -239,7 +239,8 @@ def route(
 
 def _sources_of(handler: Handler, path: str) -> dict[str, str]:
     """The source of each parameter of the handler, by name. A Struct is the body unless it is the query; one
-    parameter of another name takes the one parameter of the path that is left. Raises TypeError for more."""
+    parameter with another name takes the one remaining path parameter. Raises TypeError for any further
+    parameter."""
     filled = {}
     hints = typing.get_type_hints(handler)
     names = list(inspect.signature(handler).parameters)

@@ -1,8 +1,9 @@
-"""Turns for pipelined requests: those that arrive before the previous one on their connection was answered.
+"""Turns for pipelined requests: requests that arrive before the previous request on their connection was
+answered.
 
-A client that waits for its answers leaves time to others. One that writes thousands of requests at once would
-have all of them answered in one go, because nothing in a small answer waits. All pipelined requests of the
-process take turns at a bounded pace; hardly any client sends them.
+A client that waits for its answers leaves time for others. A client that writes thousands of requests at once
+would have all of them answered without a pause, because small answers never wait. So all pipelined requests
+of the process take turns at a bounded pace; hardly any client sends them.
 """
 
 from __future__ import annotations

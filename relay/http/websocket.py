@@ -1,8 +1,8 @@
 """WebSockets whose clients cannot use up the relay's time and memory.
 
-Sanic's own create a task for each message, queue all messages and answer every ping. Here a socket is read
-only when its handler waits for a message, a kibibyte at a time. Every frame costs tokens, so that a client
-that sends many has to wait, not the others.
+Sanic's own WebSockets create a task for each message, queue all messages and answer every ping. Here a socket
+is read only when its handler waits for a message, a kibibyte at a time. Every frame costs tokens, so that a
+client that sends many frames has to wait, and other clients do not.
 
 The `websockets` library parses and writes the frames.
 """
@@ -148,7 +148,7 @@ class Socket:
         await asyncio.sleep(self._toll(len(frames)))
 
     def _assemble(self, frame: Frame) -> str | bytes | None:
-        """The message that this frame completes; None if there are more fragments to come."""
+        """The message that this frame completes; None if more fragments follow."""
         if frame.opcode is not Opcode.CONT:
             self._text = frame.opcode is Opcode.TEXT
         self._parts.append(bytes(frame.data))

@@ -1,10 +1,9 @@
-"""A strict HTTP/1.1 reader (RFC 9112): whatever a proxy in front and Sanic could interpret differently is
-refused, and the connection ends.
+"""A strict HTTP/1.1 reader (RFC 9112): everything that a proxy in front and Sanic could interpret differently
+is refused, and the connection ends.
 
-Sanic splits header lines at any CRLF and at the first colon. By itself it takes `Content-Length : 5` for an
-unknown header, a bare line feed for a part of a value, `0x5` for a chunk size. So heads are parsed here
-first. A head that is not well formed here is left to Sanic's parser and then refused, whatever that makes of
-it.
+Sanic splits header lines at any CRLF and at the first colon. By itself it accepts `Content-Length : 5` as an
+unknown header, a bare line feed as part of a value, and `0x5` as a chunk size. So heads are parsed here
+first. A head that is malformed is still passed to Sanic's parser, but refused regardless of the result.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ _REASONS = {status: reason.decode() for status, reason in STATUS_CODES.items()}
 
 
 class StrictRequest(Request):
-    """A request that records whether its head was well formed; `relay.http.app` answers 400 if not, and 431
-    if it was `crowded`: more fields than FIELDS, which nobody reads.
+    """A request that records whether its head was well formed. `relay.http.app` answers 400 if it was not,
+    and 431 if it was `crowded`: more fields than FIELDS, which are not read.
 
     A target that cannot be parsed is replaced by `*`, because an error in this constructor would end the
     connection without an answer.
@@ -227,7 +226,7 @@ class _StrictHttp(Http):
 
     async def answer(self, response: HTTPResponse) -> None:
         """Send a whole answer, header and body in one write. Sanic cleans every header name and value, which
-        took 20 µs of a small answer; here only those that need it."""
+        took 20 µs of a small answer; here only values that need it are cleaned."""
         headers = response.headers
         printable = all(map(str.isprintable, headers.values()))
         if self.expecting_continue or response.status in (204, 304) or not printable:
@@ -254,8 +253,8 @@ class _StrictHttp(Http):
 
 
 class StrictProtocol(WebSocketProtocol):
-    """Sanic's connection with the strict reader. It repeats what Sanic does for every request, without its
-    walk through configuration and signals."""
+    """Sanic's connection with the strict reader. It does the same as Sanic for every request, but without
+    searching configuration and signals."""
 
     HTTP_CLASS = _StrictHttp
     __slots__ = ("_more", "small", "turns")

@@ -70,5 +70,5 @@ class Comparisons:
     _turns: Locks[Key] = field(default_factory=Locks)
 
     def turn(self, key: Key) -> AbstractAsyncContextManager[None]:
-        """A lock for one comparison: those who wait for it find the result of the holder in the cache."""
+        """A lock for one comparison; those who waited for it get the result from the cache."""
         return self._turns.of(key)

@@ -1,8 +1,8 @@
 """Processor time for work on texts, shared fairly between accounts.
 
-Accounts take turns, one slice of work each. The CPU seconds of a slice count against the account's budget: an
-account without budget waits until it is refilled, and all such accounts share one more budget. A slice that
-held the interpreter for long is followed by a pause of the same length.
+Accounts take turns, one slice of work each. The CPU seconds of a slice count against the account's budget. An
+account that has used its budget waits until it is refilled; all such accounts together share one more budget.
+A slice that held the interpreter for long is followed by a pause of the same length.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Turn:
 
 class Turns:
     """A lock whose holders alternate between accounts; within an account, first come first served. `waiting`:
-    how many of one account may wait."""
+    the most waiting holders of one account."""
 
     def __init__(self, waiting: float = WAITING) -> None:
         self._most = waiting

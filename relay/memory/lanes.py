@@ -1,7 +1,7 @@
 """A cache of text lanes, loaded from genesis and log; the least recently used are dropped.
 
-The cache belongs to the event loop. Work on a lane, on any thread, borrows it: it is out of the cache
-meanwhile, and is kept again when the transaction that relied on it has committed.
+The cache belongs to the event loop. Work on a lane, on any thread, borrows it: the lane leaves the cache and
+returns after the commit of the transaction that used it.
 """
 
 from __future__ import annotations

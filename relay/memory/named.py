@@ -1,5 +1,6 @@
-"""A cache of the digests that trees name in filtered views; computing them takes a walk through the whole
-tree."""
+"""A cache of the digests in trees that filtered views see; computing them takes a walk through the whole
+tree.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ Key = tuple[str, int, bytes]
 
 
 class Named:
-    """The digests of one tree's files that a filtered view sees. `large`: those of files made of chunks, the
-    last requested first."""
+    """The digests of one tree's files that a filtered view sees. `large`: digests of chunked files, the most
+    recently requested first."""
 
     __slots__ = ("_all", "_firsts", "large")
 

@@ -24,7 +24,7 @@ conflicts. Such roots have one outcome."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The result of a merge; it never changes. `alike`: path → digest of directories of theirs that differ
+    """The result of a merge; it never changes. `alike`: path → digest of directories of `theirs` that differ
     from a base."""
 
     merged: Merged
@@ -39,15 +39,16 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Outcomes(Recent[Key, Outcome]):
-    """A cache of results of merges. `most`: bytes of all; `largest`: bytes of one that is kept."""
+    """A cache of merge results. `most`: limit in bytes for all; `largest`: limit in bytes for a result to be
+    cached."""
 
     def __init__(self, most: int = MOST_BYTES, largest: int = LARGEST) -> None:
         super().__init__(most, attrgetter("size"), largest)
         self._locks = Locks[Key]()
 
     def turn(self, key: Key) -> AbstractAsyncContextManager[None]:
-        """A lock for one merge: those who wait for it find the result of the holder in the cache. Never wait
-        for it in a transaction, because its holder reads the database."""
+        """A lock for one merge; those who waited for it get the result from the cache. Never wait for it
+        inside a transaction, because its holder reads the database."""
         return self._locks.of(key)
 
 

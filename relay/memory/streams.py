@@ -1,10 +1,10 @@
-"""Turns for answers that read many files: each is made in steps, and readers take turns.
+"""Turns for answers that read many files: each answer is made in steps, and readers take turns.
 
-Only one step is made at a time, because the event loop, which finds and joins the files of a step, can do
-nothing else meanwhile. The time of a step counts against the reader's budget, and is followed by a pause of
-the same length. A reader whose budget is used up continues slowly; its answer has begun and cannot be refused
-any more. A step that waits for memory gives its turn away meanwhile, because those who hold the memory may
-wait for the turn."""
+Only one step runs at a time, because the event loop finds and joins the files of a step and can do nothing
+else meanwhile. The time of a step counts against the reader's budget and is followed by a pause of the same
+length. A reader whose budget is used up continues slowly; its answer has begun and can no longer be refused.
+A step that waits for memory gives its turn away, because holders of that memory may wait for the turn.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ class Streams:
 
     @contextlib.asynccontextmanager
     async def turn(self, who: str, lease: Lease, *, paid: bool = False) -> AsyncIterator[Step]:
-        """A context for one step, in the turn of `who`; its work is counted. The turn is given away while the
-        request's `lease` waits. Never send to a client inside it, because others would wait for that
-        client. `paid`: `who` has waited for the budget already, and does not wait for it here."""
+        """A context for one step, in the turn of `who`; its work counts against their budget. The turn is
+        given away while the request's `lease` waits for memory. Never send to a client inside this context,
+        because others would wait for that client. `paid`: `who` has already waited for the budget and does
+        not wait again."""
         if not paid:
             await asyncio.sleep(self._share.owed(who))
         async with self._turns.turn(who) as turn:

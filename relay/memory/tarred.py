@@ -1,7 +1,8 @@
-"""Tar members and gzip, as functions for the process beside the relay.
+"""Tar members and gzip, as functions for the worker process.
 
-A gzip file consists of pieces that are compressed one by one: each ends at a whole byte, so that they can be
-joined, and no state of the compressor is kept between two calls."""
+A gzip file consists of pieces that are compressed separately: each ends at a whole byte, so that they can be
+joined and no state of the compressor is needed between two calls.
+"""
 
 from __future__ import annotations
 

@@ -105,9 +105,8 @@ async def drive(
     directories: Directories | None = None,
 ) -> T:
     """Run the generator `steps`, sending it the directories that it asks for, from `cached` or by `load`.
-    `directories`: has some of them; these are put into `cached`, which the steps must have.
-    Steps over large directories or many `paths` run on a thread: one flat directory may hold a million
-    files."""
+    `directories`: a cache of some of them, which are put into `cached`; needs `cached`. Steps over large
+    directories or many `paths` run on a thread, because one flat directory may hold a million files."""
     sent: Objects | None = None
     while True:
         if paths > MANY or _bytes_of(sent, cached) > LARGE:
@@ -131,8 +130,9 @@ async def update(
     alike: Mapping[str, bytes] = _NONE,
     directories: Directories | None = None,
 ) -> tree.Built:
-    """The tree with these changes, under `key`. If the tree had another key, it is built anew, which takes a
-    few µs for each of its files. `cached` and `alike`: see `tree.update`; `directories`: see `drive`."""
+    """The tree with these changes, salted with `key`. A tree with another key is rebuilt completely, which
+    takes a few µs for each of its files. `cached` and `alike`: see `tree.update`; `directories`: see
+    `drive`."""
     if root is not None and root != tree.EMPTY_ROOT:
         top = cached.get(root) if cached else None
         if top is None and directories is not None:

@@ -1,8 +1,8 @@
 """The process that compares texts for a relay. It reads calls from stdin, one at a time, and writes their
-results to stdout, each with its length before it; it ends with its stdin.
+results to stdout, each after its length; it ends when stdin ends.
 
-It imports nothing but `localstore.core`, so that it starts at once and is small, and it gives way to the
-relay.
+It imports only `localstore.core`, so that it starts fast and stays small, and it runs at a lower priority
+than the relay.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Compares texts and makes archives in a process beside the relay; accounts take turns.
+"""Compares texts and makes archives in a separate process; accounts take turns.
 
-Threads beside the event loop are not enough: while one of them compares, the interpreter serves requests for
-only a share of the time. Small work stays on a thread, since sending it would cost more."""
+Threads are not enough: while one of them compares, the interpreter serves requests for only a share of the
+time. Small work stays on a thread, because sending it would cost more.
+"""
 
 from __future__ import annotations
 
@@ -38,22 +39,22 @@ class Workers:
         return self._process is not None
 
     async def run(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
-        """Call a function of a module that imports nothing but `localstore.core`, and return its result.
-        `size`: bytes of the texts that it reads. Its CPU seconds count against the budget of `who`. Raises
-        RateLimited without budget or with too many calls waiting, TooLarge for a call that does not end in
+        """Call a function of a module that imports only `localstore.core`, and return its result. `size`:
+        bytes of the texts that it reads. Its CPU seconds count against the budget of `who`. Raises
+        RateLimited if the budget is used up or too many calls wait, TooLarge for a call that does not end in
         time."""
         if size > LITTLE:
             await self.afford(who)
         return await self.go_on(who, size, call, *arguments)
 
     async def go_on(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
-        """Call a function as `run` does, but without checking the budget of `who`: for a caller who has
-        waited for it."""
+        """Call a function as `run` does, but without checking the budget of `who`, for a caller who has
+        waited for it already."""
         return await self._call(who, size, True, call, arguments)
 
     async def go_on_waiting(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
-        """Call a function as `go_on` does, for what cannot be refused, as an answer that is being sent or a
-        job: it waits behind any number of calls."""
+        """Call a function as `go_on` does, but never refuse it because of waiting calls: for jobs and for
+        answers that are being sent."""
         return await self._call(who, size, False, call, arguments)
 
     def owes(self, who: str, size: int) -> bool:

@@ -1,6 +1,6 @@
 """Schema migrations: forward only, run by `relay migrate` with the migration role's URL.
 
-Alembic is imported here alone and only when there is something to do, so that a start costs nothing.
+Only this package imports Alembic, and only if there is something to migrate, so that a start costs nothing.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def check(url: str) -> None:
 
 
 def upgrade(url: str, served: str | None = None) -> str:
-    """Bring a database to HEAD and return its revision. Does nothing if it is at HEAD or newer; refuses one
-    older than BASE. `served`: the URL that relays will use; if its role is another one, it is allowed to read
-    and write."""
+    """Bring a database to HEAD and return its revision. Does nothing if it is at HEAD or newer; refuses a
+    database older than BASE. `served`: the URL that relays will use; if its role differs, that role gets the
+    rights to read and write."""
     revision = current(url)
     if revision is not None:
         _require_base(revision)

@@ -1,7 +1,8 @@
-"""Migrates PostgreSQL under an advisory lock: of two processes that migrate, the second finds it done.
+"""Migrates PostgreSQL under an advisory lock: if two processes migrate, the second has nothing left to do.
 
 Text is compared by its bytes, as in SQLite, whatever the collation of the database: cursors of lists and
-ranges of paths rely on it."""
+ranges of paths rely on it.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def grant(url: str, role: str | None) -> None:
 
 
 def _with(url: str, work: Callable[[Any], Awaitable[T]], keep: bool = False) -> T:
-    """On a connection of its own and a new event loop; `keep`: `work` closes it."""
+    """Run `work` on a new connection and a new event loop. `keep`: `work` itself closes the connection."""
 
     async def main() -> T:
         connection = await asyncpg.connect(url)

@@ -1,7 +1,7 @@
 """Where packs are stored: files of the data folder, or objects of an S3-compatible store.
 
 Packs are written once and read by ranges. Names are never reused. Bytes are durable after `append` with
-`sync`, or after `sync`; only then may the index refer to them.
+`sync`, or after a call of `sync`; only then may the index refer to them.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class Packs(Protocol):
         """Delete packs; missing ones are ignored."""
 
     async def adopt(self, name: str, file: Path) -> None:
-        """Store a whole pack durably under the name it had in another store. For restores, before relays
-        serve."""
+        """Store a whole pack durably under the name that it had in another store. Used by restores, before
+        relays serve."""
 
     async def check(self) -> None:
         """Whether packs can be reached now."""

@@ -1,9 +1,9 @@
 """Reclaims space: packs with little live content are rewritten, packs without frames are deleted.
 
 Order: new frames durable → one transaction that points the objects to them → the old file is deleted. A crash
-in between leaves bytes that no row refers to, which a later run deletes. Only packs that were not written to
-since `before` are touched: running uploads may have frames in younger ones. A process knows which packs it is
-sending; where others share the database, the old file is deleted by the next run.
+in between leaves bytes that no row refers to, which a later run deletes. Only packs without writes since
+`before` are touched: running uploads may have frames in younger packs. A process knows only which packs it is
+sending itself; if others share the database, the old file is deleted by the next run.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Packs for downloads: objects that a repository may reach, in stored frames where these contain nothing
-else.
+"""Packs for downloads: objects that a repository may reach, in stored frames if these contain nothing else.
 
 A stored frame may also hold objects that were not asked for, or that only another repository may reach. It is
-sent as it is only when the wanted objects fill it without a gap; from other frames the objects are extracted
-and framed again. One answer does so with a limited amount; the rest, like everything that does not fit, is
-left for the next request.
+sent unchanged only if the wanted objects fill it without a gap; from other frames the objects are extracted
+and framed again. One answer reframes only a limited amount; everything that does not fit is left for the next
+request.
 """
 
 from __future__ import annotations
@@ -84,8 +83,8 @@ class _Plan:
 
 
 async def export(store: ObjectStore, located: Sequence[Located], lease: Lease) -> Export:
-    """A pack of these objects, all of which the caller may reach, in the given order, as far as they fit.
-    `lease` holds its memory until the answer was sent."""
+    """A pack of these objects, in the given order, with as many as fit. The caller may reach all of them.
+    `lease` holds the memory of the pack until the answer was sent."""
     plan = _plan(located)
     await lease.wait(len(plan.whole) * _ROW + _STREAM)
     held = await lease.wait(2 * plan.reframed)

@@ -16,7 +16,7 @@ FrameKey = tuple[str, int]
 
 
 class FrameCache(Recent[FrameKey, bytes]):
-    """Cache of raw frames. `limit`: bytes. A frame above an eighth of it is not kept."""
+    """Cache of raw frames. `limit`: bytes. Frames larger than an eighth of it are not cached."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit, len, limit // 8)
@@ -25,9 +25,10 @@ class FrameCache(Recent[FrameKey, bytes]):
 def unpacked(
     groups: Sequence[Sequence[Located]], stored: Sequence[Stored], keep: int, verify: bool
 ) -> tuple[dict[bytes, bytes], dict[FrameKey, bytes]]:
-    """The objects of these groups (one group for each frame, with its stored bytes), and the raw bytes of
-    frames of at most `keep` bytes for the cache. Larger frames are decompressed only as far as needed, one
-    buffer serving all. Raises Unavailable for damaged ones; `verify` compares digests."""
+    """(objects by digest, raw frames for the cache). `groups`: the objects of one frame each; `stored`: the
+    stored bytes of these frames. Frames of at most `keep` bytes are returned for the cache; larger frames are
+    decompressed only as far as needed, all in one buffer. Raises Unavailable for damaged frames; `verify`:
+    compare digests."""
     objects: dict[bytes, bytes] = {}
     whole: dict[FrameKey, bytes] = {}
     for group, data in zip(groups, stored, strict=True):

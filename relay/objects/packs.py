@@ -1,10 +1,10 @@
-"""Pack files: append only, never rewritten, never under a reused name.
+"""Pack files: append only, never rewritten, names never reused.
 
 One thread writes. Requests that arrive during a write and its fdatasync share the next ones (group commit),
-so that a burst of small writes costs two syncs instead of one each. Each process starts a pack file of its
-own: a tail torn by a crash is in a file that nobody appends to, and no index row refers to it. After a failed
-write or sync the file is abandoned, since its content is unknown. A file that was not written to for IDLE is
-never written to again, so that any process may delete an old one.
+so that a burst of small writes costs two syncs instead of one each. Each process starts its own pack file: a
+tail torn by a crash is in a file that nobody appends to, and no index row refers to it. After a failed write
+or sync the file is abandoned, because its content is unknown. A file without writes for IDLE is never written
+to again, so that any process may delete an old one.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class _Open:
 
 
 class PackFiles:
-    """One folder of packs; implements `relay.objects.backend.Packs`. `roll_bytes`: a file that has reached it
-    is closed."""
+    """One folder of packs; implements `relay.objects.backend.Packs`. `roll_bytes`: size at which a file is
+    closed."""
 
     def __init__(self, folder: Path, roll_bytes: int = ROLL_BYTES) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -90,8 +90,8 @@ class PackFiles:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="packs")
 
     async def append(self, pieces: Sequence[bytes], sync: bool = True) -> list[Place]:
-        """Write; durable on return if `sync`, else after `sync` of the places. Raises Unavailable if it
-        fails."""
+        """Append pieces to a pack. They are durable on return if `sync`, else after `sync` of the returned
+        places. Raises Unavailable if writing fails."""
         return await self._ask(pieces, sync, ())
 
     async def sync(self, places: Sequence[Place]) -> None:

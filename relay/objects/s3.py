@@ -1,10 +1,10 @@
 """Packs as objects of an S3-compatible store, through obstore.
 
 Frames are collected in memory until a write must be durable or PART_BYTES are reached; then they become one
-object, `packs/NAME`. Writes that arrive while an object is being stored share the next one, so that a push
+object, `packs/NAME`. Writes that arrive while an object is being stored share the next object, so that a push
 takes few requests. An object is never written twice: with `native` the store itself refuses that
-(If-None-Match); with `emulated` the random name alone prevents it. The object `owner` names the node that the
-bucket belongs to, because the collector deletes packs that its own database does not know.
+(If-None-Match); with `emulated` only the random name prevents it. The object `owner` names the node that owns
+the bucket, because the collector deletes packs that its database does not know.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class S3Packs:
         self._unsettled: dict[str, _Part] = {}  # parts that hold frames whose durability nobody asked for yet
 
     async def open(self, owner: str) -> None:
-        """Raise StartRefused for a bucket that does not answer, belongs to another node, or does not support
-        what was configured. `owner` names this node."""
+        """Open the bucket. Raises StartRefused if it does not answer, belongs to another node, or does not
+        support the configured mode. `owner`: the name of this node."""
         try:
             await self._require_owner(owner)
             if self._create:
@@ -125,7 +125,8 @@ class S3Packs:
     async def read_with(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], run: Run
     ) -> R:
-        """The result of `use` for whole ranges, read at once: bytes cost less here than another request."""
+        """The result of `use` for these ranges, all read in one request: more bytes cost less here than
+        another request."""
         result: R = await run(use, await self.read(name, ranges))
         return result
 

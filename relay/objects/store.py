@@ -5,8 +5,8 @@
         await store.index(tx, placed, repo_id)             # reachable when the transaction commits
 
 Bytes are shared physically and scoped logically: an object is stored once, and a repository reaches it only
-through its own `repo_object` row. A method that takes `tx` sees that transaction's own rows; without it, it
-borrows a read connection, which a caller that already holds a transaction must not make it do.
+through its own `repo_object` row. A method with a `tx` sees that transaction's uncommitted rows; without one
+it borrows a read connection, so a caller that holds a transaction must pass it.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class ObjectStore:
     ) -> set[bytes]:
         """Record the objects of durable frames and make them reachable from `repo_id` (None: from no
         repository). Known objects keep their place; their new copies are left to the collector. Returns the
-        digests that were new."""
+        new digests."""
         digests = [row.digest for frame in placed for row in frame.row.objects]
         before = await self.known(tx, digests)
         indexed, now = set(before), now_ms()
@@ -157,8 +157,8 @@ class ObjectStore:
         directories: bool = False,
         tx: Tx | None = None,
     ) -> None:
-        """Store objects under their digests and make them reachable from `repo_id`, in `tx` or a transaction
-        of its own.
+        """Store objects under their digests and make them reachable from `repo_id`, in `tx` or in a new
+        transaction.
 
         The digests are trusted. `directories`: these are tree directories, whose digest is not the BLAKE3 of
         the bytes; they are never served by digest and not verified on reading.
@@ -174,10 +174,10 @@ class ObjectStore:
         self, objects: Mapping[bytes, bytes], repo_id: str | None, tx: Tx | None = None
     ) -> list[FrameAt]:
         """Write frames for the objects that the repository does not hold yet; `admit` then makes them
-        reachable. Objects that only other repositories hold are written again and their copies left to the
-        collector, because the time of an upload would reveal what others store. `repo_id` None: skip
-        everything that is stored. Call it before the transaction, so that the writer does not wait for the
-        disk."""
+        reachable. Objects that only other repositories hold are written again, and the copies are left to the
+        collector, because the time of an upload would otherwise reveal what others store. `repo_id` None:
+        skip all stored objects. Call it before the transaction, so that the database writer does not wait for
+        the disk."""
         if tx is None:
             async with self._db.read() as own:
                 lacking = await self._find_missing(own, repo_id, list(objects))
@@ -283,9 +283,9 @@ class ObjectStore:
     async def read_located(
         self, located: Sequence[Located], tx: Tx | None = None, *, cache: bool = True, heavy: bool = False
     ) -> dict[bytes, bytes]:
-        """The bytes of objects at known places; those that the collector moved since are looked up again.
-        `cache`: keep decompressed frames unless they are too large; False for objects whose frames are not
-        needed again. `heavy`: the work would keep a core busy."""
+        """The bytes of objects at known places; objects that the collector moved meanwhile are located again.
+        `cache`: keep decompressed frames unless they are too large; False if the frames are not needed again.
+        `heavy`: the work would keep a core busy."""
         try:
             return await self._read(located, cache, heavy)
         except PackGone:
@@ -398,7 +398,7 @@ def _digest(row: dict[str, object]) -> bytes:
 
 
 def _frame_objects(objects: Mapping[bytes, bytes]) -> list[Frame]:
-    """Objects as frames; small ones share them."""
+    """Objects as frames; small objects share a frame."""
     writer = PackWriter()
     packs = [pack for digest, data in objects.items() for pack in writer.add(digest, data, text=True)]
     return [frame for pack in [*packs, *writer.finish()] for frame in pack.frames]

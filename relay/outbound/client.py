@@ -2,9 +2,9 @@
 
     answer = await node.outbound.send("POST", url, headers, body)
 
-It resolves a name once, refuses it if any of its addresses is not one that may be reached (`Reach`), and
-connects to the address that was looked at. It follows no redirect, uses no proxy, sends no credential of its
-own. Time and bytes are capped as a whole, whatever the other side does: hang, drip, or never end.
+It resolves a name once, refuses it if any of its addresses may not be reached (`Reach`), and connects to one
+of these addresses. It follows no redirect, uses no proxy and sends no credentials of the relay. Total time
+and bytes are limited, even if the other side hangs, sends very slowly, or never ends.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Answer:
 
 
 class Outbound:
-    """Sends requests of the relay to other servers. `reach`: where requests may go. `trusted`: hosts that the
-    operator names, wherever they are. Used from one event loop."""
+    """Sends requests of the relay to other servers. `reach`: addresses to which requests may go. `trusted`:
+    hosts named by the operator, which may have any address. Used from one event loop."""
 
     def __init__(self, reach: Reach, agent: str, *, trusted: frozenset[str] = frozenset()) -> None:
         self._reach, self._agent, self._trusted = reach, agent, trusted
@@ -83,8 +83,9 @@ class Outbound:
         seconds: float = OUTBOUND_SECONDS,
         keep: int = OUTBOUND_BYTES,
     ) -> Answer:
-        """One request and its answer, of whose body `keep` bytes are read. Raises OutboundFailed without an
-        answer within `seconds`, all told; once its head is there, the body has LINGER to follow."""
+        """Send one request. Returns the answer, of whose body at most `keep` bytes are read. Raises
+        OutboundFailed without an answer within `seconds` in total; after its head, the body has LINGER
+        seconds to follow."""
         try:
             async with asyncio.timeout(seconds), self.open(method, url, headers, body) as answer:
                 beginning, whole = await _read(answer, keep)

@@ -3,9 +3,10 @@
     start = await providers.start(provider, redirect_uri, state, nonce, verifier)   # where the browser goes
     person = await providers.redeem(provider, redirect_uri, code, nonce, verifier, issuer)  # who came back
 
-A person is known by issuer and subject, never by an e-mail address, which others may come to own. What a
-provider says is bounded, and verified: its metadata names itself, its token is signed by one of its keys with
-an algorithm of ALGORITHMS, is meant for this client and this sign-in, and has not expired.
+A person is identified by issuer and subject, never by an e-mail address, whose owner may change. Answers of a
+provider are limited in size and verified: its metadata must name the provider itself; its token must be
+signed by one of its keys with an algorithm of ALGORITHMS, be meant for this client and this sign-in, and not
+have expired.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ SCOPE = "openid profile"
 
 
 class _Metadata(msgspec.Struct):
-    """What a provider says of itself: OpenID Connect Discovery 1.0, the members that are used."""
+    """The metadata of a provider (OpenID Connect Discovery 1.0), with the members that are used."""
 
     issuer: str
     authorization_endpoint: str
@@ -67,7 +68,8 @@ class _GitHubUser(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Whom a provider vouches for. `handle`: what the person is called there, which proves nothing."""
+    """A person that a provider has confirmed. `handle`: the person's name at the provider, which proves
+    nothing."""
 
     issuer: str
     subject: str
@@ -136,8 +138,8 @@ class Providers:
         verifier: str,
         issuer: str | None,
     ) -> Person:
-        """The person for whom the provider gave this code. `issuer`: what came with the code. Raises
-        Unauthorized if it vouches for nobody, Unavailable if it does not answer."""
+        """The person for whom the provider issued this code. `issuer`: the issuer that came with the code.
+        Raises Unauthorized if the provider confirms no person, Unavailable if it does not answer."""
         if issuer is not None and issuer.rstrip("/") != provider.answers_as:
             raise _vouches_for_nobody(provider)
         form = {
@@ -240,7 +242,7 @@ class Providers:
             raise _does_not_work(provider, "an address of it is not one for https")
 
     async def _keys(self, provider: Provider, metadata: _Metadata, *, again: bool = False) -> Any:
-        """The provider's public keys. `again`: ask once more, at most every KEYS_AGAIN seconds."""
+        """The provider's public keys. `again`: request them again, at most every KEYS_AGAIN seconds."""
         cached = self._known[provider.name]
         age = time.monotonic() - cached.keys_at
         if cached.keys is None or age >= METADATA_FOR or (again and age >= KEYS_AGAIN):
@@ -258,12 +260,12 @@ class Providers:
             for key in (listed if isinstance(listed, list) else [])
             if isinstance(key, dict) and key.get("kty") in KEY_TYPES and key.get("use", "sig") == "sig"
         ]
-        record = self._known[provider.name]
+        cached = self._known[provider.name]
         try:
-            record.keys = KeySet.import_key_set({"keys": usable})
+            cached.keys = KeySet.import_key_set({"keys": usable})
         except Exception:  # what a key that makes no sense raises depends on its kind
             raise _does_not_work(provider, "its keys cannot be read") from None
-        record.keys_at = time.monotonic()
+        cached.keys_at = time.monotonic()
 
     async def _post(
         self, provider: Provider, url: str, form: Mapping[str, str], headers: Mapping[str, str]

@@ -1,9 +1,10 @@
-"""Decides which addresses requests of the relay may reach: those of the public internet, and those that the
+"""Decides which addresses requests of the relay may reach: public internet addresses, and those that the
 operator allows.
 
-The standard library's `is_global` is true for addresses that lead inside: those that hold an IPv4 address
-(`::127.0.0.1`, NAT64, 6to4), `192.0.0.8`, multicast, `fec0::`. So of IPv6 only global unicast counts as
-public here, without the ranges in it that translate."""
+The standard library's `is_global` is true for some addresses that lead inside: those that contain an IPv4
+address (`::127.0.0.1`, NAT64, 6to4), `192.0.0.8`, multicast, `fec0::`. So among IPv6 addresses only global
+unicast counts as public here, without its ranges for translation to IPv4.
+"""
 
 from __future__ import annotations
 

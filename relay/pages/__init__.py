@@ -34,8 +34,8 @@ def page(
     **values: Any,
 ) -> Reply:
     """The template as an answer. `values` are escaped where they are shown. `error`: the refusal that the
-    page explains, which gives the answer its status; one about a rate limit its headers too. The page shows
-    it as `problem`, in its own words unless `values` has others."""
+    page explains; it sets the status of the answer, and for a rate limit the headers. The page shows its text
+    as `problem`, unless `values` contains another `problem`."""
     values = {"problem": error.detail if error else "", **values}
     status = error.status if error else status
     html = (
@@ -105,5 +105,5 @@ def _templates() -> Environment:
 
 
 def _to_minute(moment: str | None) -> str:
-    """A time of RFC 3339 as people read it, without seconds and zone; "never" for None."""
+    """An RFC 3339 time for people, without seconds and zone; "never" for None."""
     return moment[:16].replace("T", " ") if moment else "never"

@@ -1,7 +1,8 @@
-"""Checks before a page is shown: somebody is signed in, with a token that is valid for a while longer.
+"""Checks before a page is shown: the reader is signed in, with a token that is valid for a while longer.
 
-Pages run no scripts, so a token is renewed on the way to a page: the browser is sent through `/auth/refresh`,
-the one path that its refresh cookie goes to, and back (docs/design/005)."""
+Pages run no scripts, so a token is renewed on the way to a page: the browser is redirected to
+`/auth/refresh`, the only path to which it sends its refresh cookie, and back (docs/design/005).
+"""
 
 from __future__ import annotations
 
@@ -46,9 +47,9 @@ def with_query(path: str, request: Request) -> str:
 
 
 def refuse_late(caller: Caller, request: Request, page: str, **sent: str) -> Reply | None:
-    """The answer to a form that was sent after the session had expired; None if the form is in time. It
-    fetches a fresh token and goes to `page`, which shows what was `sent` again and says that nothing was
-    done. Raises Forbidden for a form of another site."""
+    """The answer to a form that was sent after the session had expired; None if the form is in time. It gets
+    a fresh token and redirects to `page`, which shows the `sent` fields again and says that nothing was done.
+    Raises Forbidden for a form of another site."""
     cookies.require_own_page(caller.node.config, request)
     if in_browser(caller):
         return None

@@ -34,7 +34,7 @@ _CLASSES: tuple[tuple[_TokenType, str], ...] = (
 
 
 def lines_of(text: str, name: str) -> list[str]:
-    """One piece of HTML for each line of a file called `name`; escaped text alone if no lexer knows it."""
+    """The lines of a file called `name` as HTML; only escaped if no lexer knows the name."""
     lexer = _lexer_of_file(name)
     return plain_lines(text) if lexer is None else _lines(text, lexer)
 
@@ -86,8 +86,8 @@ def _is_within(kind: _TokenType, ancestor: _TokenType) -> bool:
 
 
 def _lexer_of_file(name: str) -> Lexer | None:
-    """The lexer for files of this name; None if there is none. Lexers of other packages are left out: to look
-    for them imports them all."""
+    """The lexer for files of this name; None if there is none. Lexers of other packages are ignored, because
+    searching them would import all of them."""
     candidates = [
         (kind.priority + (0.0 if "*" in pattern else 0.5), kind.__name__, kind)
         for title, _, patterns, _ in get_all_lexers(plugins=False)

@@ -11,8 +11,8 @@ SOURCE_LINES = 20_000
 
 class Links(msgspec.Struct, frozen=True):
     """Where relative links of a text lead: addresses to which a path in the repository is appended. `folder`:
-    of the text itself, without slashes at its ends. `page`: of files and folders. `raw`: of images; "" shows
-    none. `address`: of the repository's pages, for `#12`; "" makes no links of numbers."""
+    folder of the text, without slashes at its ends. `page`: for files and folders. `raw`: for images; ""
+    shows none. `address`: the repository's pages, for `#12`; "" makes no links of numbers."""
 
     folder: str
     page: str
@@ -36,7 +36,7 @@ Job = MarkdownJob | SourceJob
 
 
 class Rendered(msgspec.Struct, frozen=True):
-    """The result of a job. `html`: one piece for a Markdown text, one for each line of a source text. None:
-    it was not rendered."""
+    """The result of a job. `html`: one piece for a Markdown text, one piece for each line of a source text;
+    None if it was not rendered."""
 
     html: list[str] | None

@@ -1,9 +1,10 @@
 """Turns Markdown of strangers into harmless HTML: no scripts, no styles, only allowed addresses.
 
-The text is parsed with its raw HTML, and the result passes an allow-list, which rewrites addresses: relative
-links lead to pages of the same seal, `/x` starts at the root of the repository, and images come from this
-node. Images of other sites become links that name the site, so that no address of a reader is sent there
-unless the reader wants it."""
+The text is parsed with its raw HTML. The result is filtered by an allow-list, which also rewrites addresses:
+relative links lead to pages of the same seal, `/x` starts at the root of the repository, and images come from
+this node. Images of other sites become links that name the site, so that a reader's address is sent there
+only if the reader follows the link.
+"""
 
 from __future__ import annotations
 
@@ -90,8 +91,8 @@ def _attribute(links: Links, tag: str, name: str, value: str) -> str | None:
 
 
 def _name_images(html: str) -> str:
-    """The cleaned HTML with names in the place of images that are not loaded: a link if they are of another
-    site, unless the name stands in a link already."""
+    """The cleaned HTML with names instead of images that are not loaded. The name of an image of another site
+    is a link, unless it is inside a link already."""
     within = 0
 
     def replace_tag(match: re.Match[str]) -> str:

@@ -8,8 +8,8 @@ MARKED = ' class="marked"'
 
 
 def numbered(lines: list[str], marked: range) -> str:
-    """The rows of a table of lines, which are HTML already, with a link for each number. Written here and not
-    by a template: it is most of what the page of a long file costs."""
+    """The rows of a table of lines (HTML), with a link for each number. Made without a template, because this
+    is most of the cost of a long file's page."""
     return "".join(
         f'<tr id="L{number}"{MARKED if number in marked else ""}><td><a href="#L{number}">{number}</a>'
         f"<td><code>{line}</code>\n"

@@ -1,7 +1,8 @@
 """Renders texts and caches the results, so that a version of a file is rendered once.
 
-Callers have decided that the reader may see the text. Results are cached by the bytes of the text, so
-repositories with the same file share them."""
+Callers must have checked that the reader may see the text. Results are cached by the bytes of the text, so
+repositories with the same file share them.
+"""
 
 from __future__ import annotations
 

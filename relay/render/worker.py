@@ -1,7 +1,7 @@
 """A process that renders one job after the other: `python -m relay.render.worker`.
 
-On stdin and stdout each message is its length, four bytes big-endian, and msgpack. The process ends with its
-stdin; memory is bounded here, time by who asks, who kills it.
+On stdin and stdout each message is its length, four bytes big-endian, and msgpack. The process ends when
+stdin ends. It limits its own memory; its parent limits its time by killing it.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def make(folder: Path) -> None:
 
 
 def dev_secrets(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """The secrets in `given`; missing ones are made at the first `--dev` start and kept in `secrets/`
+    """The secrets in `given`; missing secrets are made at the first `--dev` start and stored in `secrets/`
     (0600)."""
     secrets_folder = folder / "secrets"
     secrets_folder.mkdir(mode=0o700, exist_ok=True)
@@ -57,7 +57,7 @@ def write_private(path: Path, content: bytes) -> None:
 @contextlib.contextmanager
 def serving(folder: Path, shared: bool) -> Iterator[None]:
     """A context that holds `relay.lock`: exclusively for SQLite; `shared` by the relays of one PostgreSQL
-    database. The kernel releases it however a process ends."""
+    database. The operating system releases the lock however the process ends."""
     with (folder / "relay.lock").open("a+") as file:
         try:
             fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)

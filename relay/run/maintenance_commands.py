@@ -1,4 +1,4 @@
-"""`relay gc`, `audit`, `backup`: on the running relay, or directly on the folder when none serves it."""
+"""`relay gc`, `audit`, `backup`: on the running relay, or directly on the folder if no relay serves it."""
 
 from __future__ import annotations
 

@@ -71,7 +71,8 @@ async def usages(url: str, handle: str | None) -> list[tuple[str, UsageRow]]:
 
 
 async def set_limits(url: str, handle: str, limits: Mapping[What, int | None]) -> None:
-    """Set limits for one account; None: the node's default. What it stores already above them stays."""
+    """Set limits for one account; None: the node's default. Content that already exceeds a limit stays
+    stored."""
     async with _open_database(url) as db, db.write() as tx:
         account_id = await tx.value(usage.ACCOUNT_ID, handle=handle)
         if account_id is None:

@@ -1,4 +1,5 @@
-"""The life of a serving node: open everything, answer, and close it again in an order that loses nothing.
+"""The life of a serving node: open everything, answer requests, and close it again in an order that loses
+nothing.
 
     async with serving(config, socket) as node: ...
 
@@ -128,7 +129,8 @@ async def serving(
 
 @contextlib.asynccontextmanager
 async def _open(config: Config) -> AsyncIterator[Node]:
-    """Open the resources of a node. They are closed in reverse order, also if opening one of them fails."""
+    """A context with the opened resources of a node. They are closed in reverse order, also if opening one of
+    them fails."""
     async with contextlib.AsyncExitStack() as stack:
         signer = Signer(config.data)
         if config.dev and not (config.shared and await listens(config.data)):

@@ -1,4 +1,4 @@
-"""The web process's side of the token signer: it asks for tokens and never sees a private key."""
+"""The web process's client of the token signer: it requests tokens and never sees a private key."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The token signer: a process of its own, the only one that reads the root keys.
+"""The token signer: a separate process, the only one that reads the root keys.
 
     relay signer --data DIR        ->  run(DIR)
 
-It listens on `signer.sock` in the data folder (0600) and does two things: it mints tokens of our one shape
-within bounds, and it returns the public keys. A compromised web process can therefore obtain tokens, never a
-key. `signer.keys` (0600) holds a line `id hex` for each root key; tokens are minted under the last one, and
-older keys verify until their line is removed.
+It listens on `signer.sock` in the data folder (0600) and does two things: it mints tokens of a single fixed
+shape within limits, and it returns the public keys. So a compromised web process can obtain tokens, but never
+a key. `signer.keys` (0600) has a line `id hex` for each root key; tokens are minted with the last key, and
+tokens of older keys verify until their line is removed.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class RootKeys:
 
 
 def rotate(data_dir: Path) -> int:
-    """Add a root key; new tokens are minted under it once the signer is restarted. Returns its id."""
+    """Add a root key, which signs new tokens once the signer is restarted. Returns its id."""
     path = data_dir / KEYS_NAME
     with _private_umask(), path.open("a+", encoding="ascii") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -196,7 +196,7 @@ class Child:
 
 
 async def listens(data_dir: Path) -> bool:
-    """Whether a signer serves this folder; the relays of one host share it."""
+    """Whether a signer serves this folder; all relays of one host share it."""
     try:
         _, writer = await asyncio.open_unix_connection(data_dir / SOCKET_NAME)
     except OSError:

@@ -59,9 +59,9 @@ class Tokens:
         self._loaded = 0.0
 
     async def inspect(self, text: str, root_keys: RootKeys) -> Verdict:
-        """The verdict on the token `text`. Raises Unauthorized for an invalid one. `root_keys`: requests the
-        signer's public keys, for the first token, and again if a token does not verify, because there may be
-        a new key."""
+        """The verdict on the token `text`. Raises Unauthorized for an invalid token. `root_keys`: requests
+        the signer's public keys; called for the first token, and again if a token does not verify, because
+        there may be a new key."""
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         cached = self._verdicts.get(digest)
         if cached is not None:

@@ -1,9 +1,10 @@
-"""The forwarded ssh-agent of a connection. It is asked for one thing only: signatures, by the key that signed
-in, of messages in svc's own formats that the user of this session can have intended.
+"""The forwarded ssh-agent of a connection. It is used only for signatures, by the key that signed in, on
+messages in svc's own formats that the user of this session can have intended.
 
-An ssh-agent signs whatever it is given, and the confined process may be controlled by somebody else. So each
-message is parsed here first: it must be a request to this relay from a table, or a seal or release of this
-account and key."""
+An ssh-agent signs everything it is given, and the confined process may be controlled by somebody else. So
+each message is parsed here first: it must be a request to this relay from a table, or a seal or release of
+this account and key.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from relay.http.wire import StrictProtocol
 
 
 class _Handed(StrictProtocol):
-    """A connection from a session. `address`: that of the SSH client, which limits are counted for."""
+    """A connection from a session. `address`: the address of the SSH client, for limits."""
 
     __slots__ = ("_address", "_counted")
 

@@ -122,7 +122,7 @@ class Front:
 
     def _drop_one(self) -> None:
         """End one of the connections that have not signed in: the oldest from the address range (`network`)
-        that holds most of them. So a flood pushes out its own connections, and clients that sign in promptly
+        with the most of them. So a flood pushes out its own connections, and clients that sign in promptly
         are spared."""
         held = Counter(connection.network for connection in self._unproven)
         crowded, _ = held.most_common(1)[0]
@@ -216,8 +216,8 @@ class _Guest(asyncssh.SSHServer):
         return True
 
     async def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
-        """Whether an account has this key. Clients may ask this for keys that they do not own. The last key
-        that is asked is that of the request that succeeds: asyncssh does nothing else between this answer,
+        """Whether an account has this key. Clients may ask this for keys that they do not own. The key of the
+        request that succeeds is the last key asked here: asyncssh does nothing else between this answer,
         checking the signature, and `auth_completed`."""
         self._offered += 1
         if self._offered > 2 * KEYS_OFFERED:

@@ -30,7 +30,7 @@ _KILL_ALL = "import os; os.kill(-1, 9)"  # of a uid that nobody else has
 
 @dataclass(slots=True)
 class Confined:
-    """A running process. `uid`: None if it is that of the relay."""
+    """A running process. `uid`: its user id; None if it is the relay's."""
 
     process: subprocess.Popen[bytes]
     folder: Path

@@ -35,8 +35,8 @@ REFUSED = (
 
 
 class Session(asyncssh.SSHServerSession[bytes]):
-    """One session. `user`: the user name of the connection. `address`: that of the client. `close` ends
-    it."""
+    """One session. `user`: the user name of the connection. `address`: the address of the client. `close`:
+    ends it."""
 
     def __init__(
         self,

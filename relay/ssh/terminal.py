@@ -24,7 +24,8 @@ _CHECKED = {
 
 
 def environment(client_variables: Mapping[bytes, bytes], term: str | None) -> dict[str, str]:
-    """The variables of a session: those of the client that an app reads, if they are well formed."""
+    """The environment variables of a session: those of the client's variables that an app reads and that are
+    well formed."""
     variables = {"TERM": term if term and _TERM.fullmatch(term) else "dumb", "LANG": "C.UTF-8"}
     for name, shape in _CHECKED.items():
         value = client_variables.get(name.encode(), b"").decode("ascii", "replace")

@@ -1,5 +1,6 @@
-"""Texts of a watched folder that are open in the app or an editor: what is typed comes in, what others write
-goes out."""
+"""Texts of a watched folder that are open in the app or an editor: receives the client's typed changes and
+sends it the changes of others.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ class OpenTexts:
         self._editors[editor.follower] = editor
 
     def drop_follower(self, follower: Follower) -> None:
-        """Forget a client that has hung up, once what it typed is kept."""
+        """Forget a client that has hung up, after storing its typed changes."""
         editor = self._editors.get(follower)
         if editor is not None:
             editor.disconnected = True
@@ -152,8 +153,8 @@ class OpenTexts:
         return False
 
     def _has_saved(self, copy: WorkingCopy, editor: Editor) -> bool:
-        """Whether the client is a plugin that may have saved the file since this was asked last. What it
-        typed is kept before the save is looked at."""
+        """Whether the client is a plugin that may have saved the file since the last call. Its typed changes
+        are stored before the save is examined."""
         if not isinstance(editor, Plugin) or not editor.touched:
             return False
         editor.touched = False

@@ -42,8 +42,8 @@ def editor_of(request: Request, follower: Follower) -> Editor:
 
 class Editor:
     """A client that edits a text by updates of its sheet. `sheet`: None until the text is open. `lines`:
-    received and not yet handled. `typed`: updates that are not in an edit yet, with their numbers.
-    `disconnected`: the client is gone, and typed updates are still to be stored."""
+    received but not yet handled. `typed`: updates that are not in an edit yet, with their numbers.
+    `disconnected`: the client has hung up, but has typed updates that are not stored yet."""
 
     def __init__(self, path: str, session: str, follower: Follower) -> None:
         self.path, self.session, self.follower = path, session, follower
@@ -89,8 +89,8 @@ class Editor:
 
 class Plugin(Editor):
     """An editor plugin: it edits a text by splices, whose offsets count in `unit`, and may save the file.
-    `touched`: the file was written since this was looked at. `popped_text`: what it showed after the last
-    change that was popped."""
+    `touched`: the file was written since it was last examined. `popped_text`: the plugin's text after the
+    last change that was popped."""
 
     def __init__(self, path: str, unit: Unit, follower: Follower) -> None:
         super().__init__(path, "", follower)

@@ -48,8 +48,9 @@ HEADS = ("seal.create", "ref.update", "ref.delete")
 class Watched:
     """A folder that the agent watches: a thread that owns it round after round.
 
-    `say` is called with events; `gone` once it is no longer watched, with the reason. The agent's process
-    sets `followers` (how many clients want it watched) and `detached` (it stays watched without followers).
+    `say`: called with events; `gone`: called with the reason when the folder is no longer watched. The
+    agent's process sets `followers` (number of clients that want it watched) and `detached` (it stays watched
+    without followers).
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class Watched:
             self._inbox.put(Pause(paused))
 
     def edit(self, editor: Editor) -> None:
-        """Open a text for a client; what it sends from now on was typed."""
+        """Open a text for a client; later lines from the client are typed changes."""
         self._inbox.put(EditorJoined(editor))
 
         def hears(line: bytes) -> None:

@@ -2,9 +2,9 @@
 
 live: the socket is open
 
-polling: sockets fail, requests get through; the socket is tried every ten seconds, later every minute
+polling: sockets fail, but requests succeed; the socket is tried every ten seconds, later every minute
 
-offline: nothing gets through; tried again after 1, 2, 4 … 30 seconds
+offline: nothing succeeds; tried again after 1, 2, 4 … 30 seconds
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ Heard = Opened | Refused | Live | Gap | Answers | People | Event | Hidden | Resy
 
 
 class Place(msgspec.Struct):
-    """The parameters for opening a channel. `since`: the number of the branch up to which the folder's record
-    has its changes."""
+    """The parameters for opening a channel. `since`: the number of the branch whose changes the folder's
+    record includes."""
 
     repo_id: str
     branch: str
@@ -264,7 +264,7 @@ class Line:
     # --- polls
 
     def _polls(self, seconds: float, once: bool) -> bool:
-        """Poll until a poll fails, or it is time to try a socket; only once if `once`. Returns whether
+        """Poll until a poll fails, or until a socket should be tried; only once if `once`. Returns whether
         polling worked."""
         failed, until, worked = 0, time.monotonic() + seconds, False
         while not self._closing.is_set() and time.monotonic() < until:

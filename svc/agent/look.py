@@ -1,5 +1,6 @@
 """Follows a branch for a client, without a folder: unsealed changes, people, and each change as it happens.
-Nothing is stored or written. The client reads texts itself; it is sent the paths that changed."""
+Nothing is stored or written. The client gets the changed paths and reads texts itself.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the threads of the agent tell the thread of a folder, or of a look at a branch."""
+"""The messages from other threads of the agent to the thread of a folder, or of a look at a branch."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SetTurn(NamedTuple):
 
 
 class EndTurn(NamedTuple):
-    """This turn is over, unless another one has begun since."""
+    """End this turn, unless another one has begun meanwhile."""
 
     turn: str
 
@@ -78,7 +78,8 @@ T = TypeVar("T")
 
 
 def received(inbox: queue.SimpleQueue[T], seconds: float | None) -> Iterator[T]:
-    """The messages of the inbox, until it is empty. Waits for the first one; None: however long it takes."""
+    """The messages of the inbox, until it is empty. Waits `seconds` for the first one; None: without
+    limit."""
     try:
         yield inbox.get_nowait() if seconds == 0 else inbox.get(timeout=seconds)
         while True:

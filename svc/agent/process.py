@@ -39,8 +39,8 @@ COMMAND = "svc agent"
 
 
 def serve(home: Home) -> int:
-    """Run the agent of this SVC_HOME until it is no longer needed. Returns the exit code; 3: another one runs
-    already."""
+    """Run the agent of this SVC_HOME until it is no longer needed. Returns the exit code; 3: another agent is
+    running."""
     home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         with hold_lock(home.root / place.LOCK, COMMAND):

@@ -102,7 +102,7 @@ class FolderRounds:
     @contextmanager
     def _heard_again(self, paths: Iterable[str], below: Iterable[str]) -> Iterator[None]:
         """A context for work on these saves, which may need the relay. If it fails, the saves count as just
-        made, because nothing else tells of them a second time."""
+        made, because no event reports them a second time."""
         try:
             yield
         except BaseException:
@@ -166,8 +166,8 @@ class FolderRounds:
             state.whole = True
 
     def _take_back(self, copy: WorkingCopy) -> None:
-        """Withdraw the updates that were not sent while the relay was away and whose change is no longer in
-        the folder; changes made instead are sent."""
+        """Withdraw the updates that were not sent while the relay was unreachable and whose change is no
+        longer in the folder; newer changes are sent instead."""
         state = self._state
         state.returned = False
         try:
@@ -226,8 +226,8 @@ class FolderRounds:
         state.tell(copy, again)
 
     def _place_now(self, copy: WorkingCopy) -> None:
-        """Read from the record with which parameters the channel is to be opened (`place`), and join the line
-        if they changed."""
+        """Read the parameters for opening the channel (`place`) from the record, and join the line if they
+        changed."""
         state = self._state
         if copy.key is None or not copy.replica or copy.repo.shown_seal:
             state.place = None
@@ -277,8 +277,8 @@ def _is_emptied(copy: WorkingCopy, path: str) -> bool:
 
 
 def _last_file(copy: WorkingCopy, paths: Sequence[str]) -> str | None:
-    """The last of the paths at which a recorded file is; None without one. So nobody is seen at a file that a
-    program made beside another one and renamed to it, or that is left out."""
+    """The last of the paths that has a recorded file; None without one. So no user is shown at a file that is
+    left out, or that a program creates temporarily to rename it."""
     for path in reversed(paths):
         if is_utf8(path) and path in copy.entries and copy.files.is_file(path):
             return path
@@ -286,7 +286,7 @@ def _last_file(copy: WorkingCopy, paths: Sequence[str]) -> str | None:
 
 
 def _text_of(copy: WorkingCopy, path: str) -> bytes | None:
-    """The text that svc knows at the path; None for a large one, and for anything else."""
+    """The text that the record has for the path; None for a large text, and for anything else."""
     entry = copy.entries.get(path) if is_utf8(path) else None
     if entry is None or entry.kind != "text" or entry.shadow is None or entry.size > LINED_BYTES:
         return None
@@ -294,7 +294,7 @@ def _text_of(copy: WorkingCopy, path: str) -> bytes | None:
 
 
 def _line_changed(before: bytes | None, after: bytes | None) -> int:
-    """The first line, from 1, in which the texts differ; 0 if it is not known."""
+    """The first line, from 1, in which the texts differ; 0 if unknown."""
     if before is None or after is None or before == after:
         return 0
     same, most = 0, min(len(before), len(after))

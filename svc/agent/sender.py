@@ -16,8 +16,8 @@ AGAIN_SECONDS = 60.0  # after which an action without an answer is sent again
 
 
 class Sender:
-    """Sends the outbox on a thread. `wake` lets it send now; `close` ends it. It sleeps while the outbox is
-    empty."""
+    """Sends the outbox on a thread, which sleeps while the outbox is empty. `wake` makes it send now; `close`
+    ends it."""
 
     def __init__(self, home: Home, sessions: Sessions, log: Callable[[str], None]) -> None:
         self._home, self._sessions, self._log = home, sessions, log

@@ -1,4 +1,4 @@
-"""What is known of a watched folder between its rounds, and how its followers are told of it."""
+"""The state of a watched folder between its rounds, and the events about it for its followers."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class FolderState:
     # --- events
 
     def say(self, event: str, **members: Any) -> None:
-        """Tell the followers an event; `members` are those of `Said`."""
+        """Send an event to the followers; `members`: the other members of `Said`."""
         at = timestamp(datetime.now(UTC))
         self._say_to(msgspec.convert({"event": event, "folder": str(self.root), "at": at, **members}, Said))
 

@@ -45,10 +45,10 @@ class Api:
         return self.http.credential is not None
 
     def send(self, endpoint: Endpoint[T], body: Any = None, query: Any = None, **path: str) -> T:
-        """Call an endpoint whose path has these parameters, with the structs that it declares; a body of
-        bytes is sent as it is.
+        """Call an endpoint with these path parameters, and the structs that it declares; a body of bytes is
+        sent unchanged.
 
-        Raises the error that the server's problem document names, ServerUnreachable or ServerMisbehaved.
+        Raises the error of the server's problem document, ServerUnreachable or ServerMisbehaved.
         """
         return self.http.send(endpoint, body, query, **path)
 
@@ -93,7 +93,7 @@ class Api:
 
 
 def connect(origin: str, sessions: Sessions, *, anonymous: bool = False) -> Api:
-    """The API of `origin` with this machine's session for it; `anonymous`: without one.
+    """The API of `origin` with this machine's session for it; with `anonymous`, without a session.
 
     Raises Unauthorized if the session has expired.
     """

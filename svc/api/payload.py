@@ -51,8 +51,8 @@ class PayloadCalls:
         )
 
     def manifest(self, repo_id: str, digest: bytes, at: str | None = None) -> bytes:
-        """The chunk manifest of the large file `digest`, not verified. `at`: a seal that names the file;
-        needed by callers from whom paths are hidden."""
+        """The chunk manifest of the large file `digest`, not verified. `at`: a seal that contains the file;
+        needed by callers with hidden paths."""
         where = {"id": repo_id, "blake3": digest.hex()}
         return self._http.read(payload.GET_MANIFEST, CHUNK_MANIFEST, query=AtQuery(at=at), **where)
 

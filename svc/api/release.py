@@ -27,8 +27,8 @@ class ReleaseCalls:
         digest: bytes,
         replaces: str = "",
     ) -> Asset:
-        """Send a file of `length` bytes with this BLAKE3; `parts` yields it again for each attempt.
-        `replaces`: BLAKE3 of the asset whose place it takes."""
+        """Send a file of `length` bytes with this BLAKE3; `parts` yields its bytes again for each attempt.
+        `replaces`: BLAKE3 of the asset that it replaces."""
         query = AssetUpload(name=name, replaces=replaces)
         return self._http.upload(
             releases.UPLOAD, parts, length, digest, query=query, media=media, id=repo_id, v=version
@@ -54,8 +54,8 @@ class ReleaseCalls:
     def download(
         self, repo_id: str, version: str, name: str, start: int
     ) -> AbstractContextManager[tuple[int, Iterator[bytes]]]:
-        """A context with the bytes from `start` on, and where they actually begin: 0 if the server sends
-        everything. Not verified."""
+        """A context with (offset at which the bytes begin, bytes): `start`, or 0 if the server sends the
+        whole file. Not verified."""
         return self._http.stream_from(
             releases.DOWNLOAD, start, ASSET_FILE, None, None, id=repo_id, v=version, name=name
         )

@@ -65,7 +65,7 @@ class SyncCalls:
         self._http = http
 
     def socket(self) -> SyncSocket:
-        """Open a socket; the current bounds (`svc.http.bounds`) hold until it is open."""
+        """Open a socket; the current bounds (`svc.http.bounds`) apply until it is open."""
         from svc.http.websocket import open_socket
 
         return SyncSocket(open_socket(self._http, sync.SOCKET_PATH, sync.PROTOCOL))
@@ -78,7 +78,7 @@ class SyncCalls:
         wait: int = 0,
     ) -> PollAnswer:
         """Events of these repositories after `since`; None: no events, only the current position. `channels`:
-        branches whose frames are wanted. The server waits `wait` seconds for messages."""
+        branches whose frames are requested. The server waits up to `wait` seconds for messages."""
         body = PollRequest(repos=list(repo_ids), since=since, channels=list(channels), wait=wait)
         return self._http.send(sync.POLL, body)
 
@@ -91,7 +91,7 @@ class SyncSocket:
         self._socket = socket
 
     def subscribe(self, repo_id: str, since: int | None = None) -> None:
-        """Ask for the events of a repository after `since`; None: new ones only. Answered by Subscribed,
+        """Request the events of a repository after `since`; None: only new events. The answer is Subscribed,
         Resync or Hidden."""
         self._say(Subscribe(repo_id=repo_id, since=since))
 
@@ -125,8 +125,8 @@ class SyncSocket:
 
     def send_updates(self, channel: int, id: int, batch: UpdateBatch) -> None:
         """Send updates; Answers or Refused with this id follow. Raises TooLarge, without sending, for a batch
-        that must go by POST live/updates. After a lost connection send it again: each update is answered
-        once."""
+        that must be sent by POST live/updates. After a lost connection send the batch again: each update is
+        answered once."""
         text = _encode(Updates(channel=channel, id=id, batch=batch))
         if len(text) > SOCKET_MESSAGE:
             raise TooLarge(f"a message has at most {SOCKET_MESSAGE} bytes; send this batch as a request")
@@ -148,7 +148,7 @@ class SyncSocket:
         """The next event; None if there was none within `seconds`. Messages of unknown kinds are skipped.
 
         Raises the error that the server sends before it closes (Unauthorized if the session has ended),
-        ServerUnreachable when the connection is lost, Cancelled after `close`.
+        ServerUnreachable if the connection is lost, Cancelled after `close`.
         """
         while True:
             text = self._socket.receive(seconds)

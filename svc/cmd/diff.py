@@ -90,8 +90,8 @@ def diff(
 
 
 def _copies(ctx: Ctx, files: Sequence[ChangedFile], typed: Sequence[str]) -> dict[str, str]:
-    """Path of a file that an unresolved conflict kept → the line that stands for its text, which repeats most
-    of another file. Copies that the user named themselves are left out."""
+    """Path of a conflict copy → a line to show instead of its text, which is mostly equal to another file.
+    Copies that the user named are left out."""
     added = [file.path for file in files if file.status == "added"]
     if not added:
         return {}

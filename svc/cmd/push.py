@@ -143,7 +143,7 @@ class _LeftOut(ClientError):
 
 
 def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False, confirmed: bool = False) -> Pushed:
-    """Push. `confirmed`: the user agreed to send files that git ignores for them alone."""
+    """Push. `confirmed`: the user agreed to send files that git ignores only for them."""
     ctx.out.goes_on = not dry_run
     with copy_for_sending(ctx.obj) as copy:
         merge = open_merge(copy)

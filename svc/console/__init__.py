@@ -2,8 +2,8 @@
 
 A command writes one answer to stdout: a list, a record, one value, or bytes. On a terminal it is formatted
 for people (aligned, coloured, paged, times as ages); in a pipe for programs (tabs, full values, ISO times),
-with the same columns. `--json`, `--jq` and `--template` give it as data. Notes, progress, questions and
-errors go to stderr.
+with the same columns. With `--json`, `--jq` and `--template` it is data. Notes, progress, questions and
+errors are written to stderr.
 """
 
 from svc.console.answers import Answers, answers, answers_any, answers_of, answers_text

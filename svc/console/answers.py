@@ -25,7 +25,7 @@ _NAME = "__svc_answers__"
 
 class Answers(msgspec.Struct, frozen=True):
     """The fields of a command's answer: its columns and the members of `model`. `table`: columns of the
-    table, if they differ from those of the data. `data` False: it prints text only. `own` False: it prints
+    table, if they differ from those of the data. `data` False: it prints only text. `own` False: it prints
     the server's answer, whose fields svc does not know."""
 
     columns: tuple[Column, ...] = ()

@@ -63,7 +63,7 @@ class Region:
         self._lines: list[str] = []
 
     def paint(self, lines: Sequence[str]) -> None:
-        """Show these lines in place of the earlier ones; writes only what changed."""
+        """Replace the earlier lines on the terminal by these; only changes are written."""
         old, high = self._lines, len(self._lines)
         pieces, row = [], high  # row: of the cursor, counted from the first line
         for at, line in enumerate(lines[:high]):

@@ -114,8 +114,9 @@ class Out:
         *,
         drawn: bool = False,
     ) -> None:
-        """Print one thing with its fields. `body`: text below them, on a terminal only; `drawn`: svc made it
-        safe and coloured it. `text`: the member that holds it, elsewhere a column of its own."""
+        """Print one thing with its fields. `body`: text below the fields, on a terminal only; `drawn`: svc
+        has already made it safe and coloured it. `text`: the member with that text, which becomes a column in
+        other formats."""
         if text and (self.format.as_data or not self.terminal):
             columns = (*columns, Column(text))
         self._fields(columns, model)
@@ -138,9 +139,9 @@ class Out:
         value: str | None = None,
     ) -> None:
         """Print the result of a change: `sentence` on a terminal; in a pipe `value`, with the sentence on
-        stderr, or nothing for an empty one; with `--json` the changed `item`. `value` None: the sentence is
-        the answer. An answer that cannot be shown is a note: a script that sees the command fail would make
-        the change again."""
+        stderr, or nothing if it is ""; with `--json` the changed `item`. `value` None: the sentence is the
+        answer. If the answer cannot be shown, a note says so instead of an error: a script that sees the
+        command fail would repeat the change."""
         try:
             self._done(sentence, item, columns, model, value)
             self.flush()
@@ -342,8 +343,8 @@ class Out:
 
 
 class ReaderLeft(Exception):
-    """Nobody reads stdout any more, as after `svc log | head`. It is no OSError, because the parser of
-    arguments gives those an exit code of its own."""
+    """The reader of stdout has closed it, as in `svc log | head`. This is no OSError, because the argument
+    parser gives these a different exit code."""
 
 
 @contextmanager
@@ -356,8 +357,8 @@ def _while_read() -> Iterator[None]:
 
 
 def discard(stream: TextIO) -> None:
-    """Discard what is written to a stream from now on, and what it has buffered: nobody can read it, and
-    Python would print an error for it."""
+    """Discard everything that is written to a stream from now on, and its buffer: nobody can read it, and
+    Python would print an error."""
     with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())

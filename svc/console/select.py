@@ -127,7 +127,8 @@ def _environment() -> Any:
 
 
 def _in_json_words(value: Any) -> Any:
-    """What `{{field}}` prints: text and numbers as they are, all else as JSON has it (true, null, a list)."""
+    """The output for `{{field}}`: text and numbers unchanged, everything else as JSON (true, null, a
+    list)."""
     return to_json(value, pretty=False) if value is None or isinstance(value, (bool, list, dict)) else value
 
 

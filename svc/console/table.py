@@ -26,8 +26,8 @@ STATES = {  # colours that repeat what the word says
 
 class Column(msgspec.Struct, frozen=True):
     """One field of a list or record. `get`: computes it from the record; default: the member `name`. `kind`:
-    how it is shown to people; `name` is for text that people type again and is shown whole. `spare`: the
-    order in which columns are dropped on a narrow terminal, highest first; 0: never."""
+    how it is shown to people; the kind name is for text that people type again, and is never cut. `spare`:
+    the order in which columns are dropped on a narrow terminal, highest first; 0: never."""
 
     name: str
     get: Callable[[Record], Any] | None = None
@@ -59,7 +59,7 @@ def plain(value: Any) -> str:
 
 
 def human(value: Any, kind: str, now: datetime) -> str:
-    """A value as text for a person. `kind` is that of its column: times as ages, sizes with units, ids
+    """A value as text for a person. `kind`: the kind of its column: times as ages, sizes with units, ids
     shortened, lines up to the first line break, code with its indentation."""
     if isinstance(value, bool):
         return "yes" if value else ""
@@ -91,10 +91,10 @@ def aligned(
     tint: Callable[[str, str], str] = lambda text, _colour: text,
     left_out: Callable[[list[str]], None] = lambda _headers: None,
 ) -> Iterator[str]:
-    """A header and one line for each record, fitted into `width` columns: ids and times are shortened, spare
-    columns left out (their headers are added to `left_out`), texts cut. Code and names are never cut, but
-    continued on the next line. A column that is empty in every record is left out. `tint(text, colour)`
-    colours states."""
+    """A header and one line for each record, fitted into `width` characters: ids and times are shortened,
+    spare columns left out, texts cut. `left_out`: called with the headers of columns left out. Code and names
+    are never cut, but continued on the next line. A column that is empty in every record is left out.
+    `tint(text, colour)`: colours states."""
     all_records = list(records)
     rows = [[human(column.value(record), column.kind, now) for column in columns] for record in all_records]
     filled = [at for at in range(len(columns)) if not rows or any(row[at] for row in rows)]
@@ -161,7 +161,7 @@ class _Table:
         self.widths = [max(cells(text) for text in texts) for texts in zip(headers, *self.rows, strict=True)]
 
     def _excess_width(self) -> int:
-        """The number of columns by which the table is too wide; 0: it fits."""
+        """The number of characters by which the table is too wide; 0 if it fits."""
         return max(sum(self.widths) + 2 * (len(self.widths) - 1) - self._width, 0)
 
     def _is_crowded(self) -> bool:

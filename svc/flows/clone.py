@@ -79,9 +79,9 @@ def clone(
     known_files: Callable[[int], Iterable[KnownFile]] = lambda size: (),
 ) -> Cloned:
     """Verify the head and write its files. With the key of a writer, the folder is also ready to push.
-    `known_files`: files of this machine that may hold chunks of a large file of that size.
+    `known_files`: returns files of this machine that may contain chunks of a large file of that size.
 
-    Raises FolderNotEmpty, except for an interrupted clone of the same branch, which continues.
+    Raises FolderNotEmpty, unless the folder has an interrupted clone of the same branch, which is continued.
     """
     _claim(folder, repo, home)
     with opened(folder, home, transport, key, progress=progress, turn=Turn("svc repo clone")) as copy:
@@ -119,9 +119,9 @@ def clone(
 
 
 def _require_written(copy: WorkingCopy, files: dict[str, SealedFile], stats: list[Stat]) -> None:
-    """Raise CloneIncomplete unless the folder holds every file of the seal, except files that it cannot hold:
-    a push would remove a missing file for everybody. Bytes of a file that is unchanged since it was written
-    are not read again."""
+    """Raise CloneIncomplete unless the folder has every file of the seal that its file system can store: a
+    push would remove a missing file for everybody. Files unchanged since they were written are not read
+    again."""
     written = {stat.path: stat for stat in stats}
     left_out = copy.db.unwritable()
     wrong = []
@@ -167,8 +167,8 @@ def _claim(folder: Path, repo: RepoLink, home: Home) -> None:
 
 
 def _is_interrupted(folder: Path, repo: RepoLink, home: Home) -> bool:
-    """Whether the folder holds an interrupted clone of the same branch: an unfinished link, or a link whose
-    record says that a clone is under way."""
+    """Whether the folder has an interrupted clone of the same branch: an unfinished link, or a link whose
+    record names a clone in progress."""
     if link.is_unfinished(folder):
         return True
     try:
@@ -279,7 +279,7 @@ def _entry(item: _Made, row: Row | None) -> PathRecord:
 
 
 def _clashes(copy: WorkingCopy, files: dict[str, SealedFile]) -> list[Skipped]:
-    """Files that a case-insensitive file system cannot hold beside others; they are skipped and recorded."""
+    """Files that a case-insensitive file system cannot store beside others; they are skipped and recorded."""
     if copy.files.stat(link.FOLDER.upper()) is None:
         return []
     return [

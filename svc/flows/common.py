@@ -59,8 +59,8 @@ def begin(copy: WorkingCopy) -> str | None:
 
 
 def finish_sending(copy: WorkingCopy) -> bool:
-    """Send what is in flight again, if the folder still has the change; withdraw the rest. Captured edits
-    that were undone since are dropped. Returns whether there was anything in flight."""
+    """Send the updates in flight again if the folder still has their change; withdraw the others. Captured
+    edits that were undone meanwhile are dropped. Returns whether anything was in flight."""
     drop_undone(copy)
     if not copy.db.flight_kinds():
         return False
@@ -80,8 +80,8 @@ def moved_back_words(copy: WorkingCopy) -> str:
 
 
 def take_back(copy: WorkingCopy) -> list[str]:
-    """Withdraw what is in flight and no longer in the folder. Returns the paths whose update the relay
-    already had. Call `begin` afterwards."""
+    """Withdraw the updates in flight whose change is no longer in the folder. Returns the paths whose update
+    the relay already had. Call `begin` afterwards."""
     try:
         return sorted(withdraw(copy).arrived)
     except BranchProtected:
@@ -104,8 +104,8 @@ def _require_same(copy: WorkingCopy, now: Ref) -> None:
 
 
 def _begin_reading(copy: WorkingCopy) -> str | None:
-    """Bring the stored frontier up to date without a device key: it is the tree of the branch's sealed head,
-    and lanes are unknown. Returns the head."""
+    """Update the stored frontier without a device key: it is the tree of the branch's sealed head, and lanes
+    are unknown. Returns the head."""
     try:
         now = copy.transport.ref()
     except NoBranch as missing:
@@ -222,7 +222,7 @@ Folder = Literal["", "theirs", "mine"]
 class ConflictCopy(msgspec.Struct, frozen=True):
     """A conflict copy: the local version of `path` is now `kept_as`. `lines` and `kept_lines`: the
     conflicting lines of the two texts. `by`: handle of the other version's author, if known. `deleted`: the
-    branch has no file there. `folder`: which of the two is a directory."""
+    branch has no file at the path. `folder`: the side that is a directory, "" if none."""
 
     path: str
     kept_as: str

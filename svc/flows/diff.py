@@ -36,10 +36,10 @@ def diff(
     copy: WorkingCopy, paths: Sequence[str] = (), seal: str | None = None, space: bool = True
 ) -> Iterator[ChangedFile]:
     """Each file that differs from `seal` (default: the last one), with its patch if it is text. Differences
-    that no push sends are left out. `space=False`: differences in white space are ignored.
+    that no push sends are left out. `space=False`: ignore differences in white space.
 
-    `paths` restricts the comparison. Works offline for texts that the record has. Raises NotFound for a path
-    that is neither in the folder nor in the seal.
+    `paths` limits the comparison. Works offline for texts in the record. Raises NotFound for a path that is
+    neither in the folder nor in the seal.
     """
     adopt_state_file(copy)
     scan = copy.scan()

@@ -1,10 +1,10 @@
-"""Executable bits. The service stores none: `.svc.yaml` may list the files that get one.
+"""Executable bits. The service does not store them; `.svc.yaml` may list executable files.
 
     executable: [scripts/run, "*.sh"]
 
-A pattern without a slash means a name at any depth, one with a slash a path from the root; `*`, `?`, `[…]`
-and `**` are as in ignore files. Clone, pull and restore set the bit on the files that they write; they never
-take it, and touch nothing else.
+A pattern without a slash matches a name at any depth, a pattern with a slash a path from the root; `*`, `?`,
+`[…]` and `**` work as in ignore files. Clone, pull and restore set the bit on matching files that they write;
+they never remove it, and touch no other file.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Executable(msgspec.Struct):
 
 @contextmanager
 def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
-    """A context around writing files and `mark`: a command killed inside leaves a note in the record, by
-    which the next one marks the rest. `needed`: `.svc.yaml` may be among the written files; one
-    that lists files here already is noticed anyway."""
+    """A context around writing files and `mark`: if a command is killed inside, a note in the record makes
+    the next command mark the rest. `needed`: `.svc.yaml` may be among the written files; an existing manifest
+    that lists files is detected without it."""
     noted = needed or _listed_by_manifest(copy) is not None
     if noted:
         copy.db.put(UNMARKED, 1)
@@ -96,7 +96,8 @@ def _is_executable(copy: WorkingCopy, path: str) -> bool:
 
 
 def _listed_by_manifest(copy: WorkingCopy) -> Callable[[str], bool] | None:
-    """A function that says whether the manifest lists a path; None if it lists nothing or cannot be read."""
+    """A function that returns whether the manifest lists a path; None if the manifest lists nothing or cannot
+    be read."""
     data = copy.files.read_up_to(MANIFEST, MANIFEST_BYTES)
     if data is None or KEY.encode() not in data:
         return None

@@ -1,5 +1,6 @@
-"""Finds new files that git ignores for this user alone, and can add lines of `.svcignore` that exclude
-them."""
+"""Finds new files that git ignores only for this user, and can add lines to `.svcignore` that exclude
+them.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ RULES = ".svcignore"
 
 
 class GitIgnored(msgspec.Struct):
-    """The result of `git_ignored`. `files` that git ignores and a push would send. `lines`: lines of
-    `.svcignore` that leave them out; `written`: they were added there."""
+    """The result of `git_ignored`. `files`: files that git ignores and a push would send. `lines`: lines for
+    `.svcignore` that exclude them; `written`: whether they were added there."""
 
     files: list[HeldBack]
     lines: list[str]

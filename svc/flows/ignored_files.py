@@ -1,5 +1,6 @@
-"""Finds files that are not sent, to report them: ignored files, files that git tracks but rules for svc
-exclude, and names that other systems cannot hold."""
+"""Finds files that are not sent, to report them: ignored files, files that git tracks but svc's rules
+exclude, and names that other systems cannot store.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ COMPARED = "git_index"  # meta: the index of git that was compared with the rule
 
 
 class IgnoredFile(msgspec.Struct, frozen=True):
-    """A file, or a folder (ends in `/`), that a rule ignores. `keep`: the line of `.svcignore` that includes
-    it again, empty for a rule of `.svcignore` itself."""
+    """An ignored file or folder (ends in `/`). `keep`: the line of `.svcignore` that includes it again, ""
+    for a rule of `.svcignore` itself."""
 
     path: str
     rule: str
@@ -69,7 +70,7 @@ def _ignored_in(copy: WorkingCopy, fd: int, prefix: str, above: Scope | None) ->
 
 
 def _ignored_below(copy: WorkingCopy, fd: int, name: str, path: str, scope: Scope) -> Iterator[IgnoredFile]:
-    """What rules ignore in the folder `name`; nothing if it cannot be opened."""
+    """The ignored files and folders in the folder `name`; nothing if it cannot be opened."""
     try:
         opened = os.open(name, LISTED, dir_fd=fd)
     except OSError:
@@ -126,7 +127,7 @@ def _stat_of(copy: WorkingCopy, name: str) -> str:
 
 
 def index_warnings(copy: WorkingCopy) -> list[str]:
-    """A warning, once, if git's index cannot be read, or if it holds the link; else nothing."""
+    """A warning, once, if git's index cannot be read, or if it contains the link; else nothing."""
     fault = copy.git.fault
     if copy.git.has_below(FOLDER) and _not_noted_before(copy, [f"git {FOLDER}"]):
         return [
@@ -146,8 +147,8 @@ def syncthing_warnings(copy: WorkingCopy, command: str) -> list[str]:
 
 
 def unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) -> list[str]:
-    """A warning for each new path that some systems cannot hold, alone or beside the paths `there`. Each is
-    reported once."""
+    """A warning for each new path that some systems cannot store, by itself or together with the paths
+    `there`. Each is reported once."""
     faults_by_path: dict[str, list[str]] = {}
     for path in new:
         faults_by_path[path] = portability(path)
@@ -166,7 +167,7 @@ def unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) ->
 
 
 def _not_noted_before(copy: WorkingCopy, texts: list[str]) -> set[str]:
-    """The texts among `texts` that were not reported before; they are recorded as reported."""
+    """Those of `texts` that were not reported before; they are recorded as reported."""
     raw = copy.db.get(NOTED)
     noted = msgspec.json.decode(raw, type=list[str]) if isinstance(raw, bytes) else []
     fresh = {*texts} - {*noted}

@@ -45,8 +45,8 @@ _HAPPENED: Final[dict[str, str]] = {
 
 
 def happened(item: InboxItem) -> str:
-    """What somebody did last to an issue or a proposal; "" if the server does not say, or if the row itself
-    says so."""
+    """A sentence about the last event of an issue or a proposal; "" if the server does not send it, or if the
+    row itself says it."""
     words = _HAPPENED.get(item.event or "") if item.subject.number is not None else None
     if words is None:
         return ""
@@ -54,8 +54,8 @@ def happened(item: InboxItem) -> str:
 
 
 def describe(item: InboxItem) -> str:
-    """The title of the issue or proposal; of a repository or an organisation what somebody did, or its name
-    if the server does not say."""
+    """The title of the issue or proposal; for a repository or an organisation a sentence about the event, or
+    its name if the server does not send the event."""
     if item.subject.number is not None or item.event not in _SAID:
         return item.subject.title
     who = "somebody" if item.actor is None else item.actor.handle or item.actor.id

@@ -36,8 +36,8 @@ def init(
     key: DeviceKey | None = None,
     kind: str = "",
 ) -> Linked:
-    """Link `folder`. No file in it changes. `kind`: of the repository; it decides which files fit, and a
-    branch without seals does not tell it before the first push."""
+    """Link `folder`. No file in it changes. `kind`: kind of the repository, which decides which files fit;
+    for a branch without seals the server does not report it before the first push."""
     with translated_disk_errors(folder, home.root):
         prepare_link(folder)
         link.write_repo(folder, repo)

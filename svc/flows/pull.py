@@ -61,8 +61,8 @@ class Pulled(msgspec.Struct):
 def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: bool = False) -> Pulled:
     """Pull the branch into the folder. `heard`: a watcher names the folders to visit.
 
-    Mode `plain` raises LocalEdits if edits are in the way, `merge` merges them, `force` moves them to the
-    trash. `dry_run`: the same result and errors, without effect.
+    Mode `plain` raises LocalEdits if edits would be overwritten, `merge` merges them, `force` moves them to
+    the trash. `dry_run`: the same result and errors, without effect.
     """
     if dry_run:
         with dry_run_copy(copy) as trial:

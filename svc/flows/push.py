@@ -96,8 +96,8 @@ def push(
 
     Raises UnpulledSeal, before anything is sent, if the branch has a seal that this folder lacks; Conflict if
     others keep changing the same files; EditsConflict if an edit cannot be merged (both versions are then in
-    the folder); NotSealed if another seal came first. `dry_run`: the same result and errors up to the seal,
-    without effect and without asking whether it is `agreed`.
+    the folder); NotSealed if another seal came first. `agreed`: called before many files are removed.
+    `dry_run`: the same result and errors up to the seal, without effect and without calling `agreed`.
     """
     if copy.repo.shown_seal:
         raise FolderShowsSeal(copy.repo.shown_seal, copy.repo.branch)

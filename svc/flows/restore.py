@@ -22,9 +22,9 @@ from svc.flows.executable import mark
 
 
 class Restored(msgspec.Struct):
-    """The result of a restore. `paths` were written. `removed` were tracked and are not in the seal. `kept`
-    are new files that stay. `trash`: the folder with the replaced files, None if there are none.
-    `on_the_way`: paths whose edit an earlier command began to send, and that the folder no longer has
+    """The result of a restore. `paths`: written files. `removed`: tracked files that are not in the seal.
+    `kept`: new files that stay. `trash`: the folder with the replaced files, None if there are none.
+    `on_the_way`: paths whose edit an earlier command began to send and the folder no longer has
     (`take_back`)."""
 
     paths: list[str] = msgspec.field(default_factory=list)
@@ -43,7 +43,7 @@ def restore(
     """Restore files, or everything below directories, from `seal` (default: the last one). The result is an
     edit. From a named seal, files that the branch has and the seal lacks are removed. `agreed`: called with
     the plan before anything changes; if it raises, nothing is done. Raises NotFound for a path that the seal
-    lacks, Conflict if a new file or directory is in the way."""
+    lacks, Conflict if a new file or directory is at the path of a file to write."""
     recover(copy)
     tree = tree_of(copy, seal)
     scan = copy.scan()
@@ -73,8 +73,8 @@ def restore(
 
 
 def require_room(copy: WorkingCopy, targets: Iterable[str], leaving: Iterable[str]) -> None:
-    """Raise Conflict, naming the file, if a file that stays, a link, or another thing that is no file is at
-    the place of a file to be written."""
+    """Raise Conflict, which names the file, if a file that stays, a link, or something else that is not a
+    file is at the path of a file to write, or above it."""
     going = set(leaving)
     targets = list(targets)
     for candidate in sorted({place for path in targets for place in (*parents(path), path)}):

@@ -33,8 +33,8 @@ class Reverted(msgspec.Struct):
 
 
 class _Plan(msgspec.Struct):
-    """What a revert does: files to write as an earlier seal has them (`back`), `merged` texts, files to
-    remove; and `conflicts`."""
+    """The plan of a revert. `back`: files to write as in an earlier seal; `merged`: texts to write;
+    `removed`: files to remove; `conflicts`."""
 
     back: dict[str, SealedFile] = msgspec.field(default_factory=dict)
     merged: dict[str, bytes] = msgspec.field(default_factory=dict)

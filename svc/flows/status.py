@@ -65,13 +65,13 @@ class Status(msgspec.Struct):
 
     @property
     def uncompared(self) -> bool:
-        """Whether the branch has seals and this folder has none of them: it was just linked, or a switch was
+        """Whether the branch has seals but this folder has none of them: it was just linked, or a switch was
         interrupted."""
         return self.last_seal is None and self.behind
 
 
 def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False) -> Status:
-    """Compare folder, last seal and branch. Writes nothing but the stat cache. The server is asked in the
+    """Compare folder, last seal and branch. Writes only the stat cache. The server is asked in the
     background; if it does not answer within WAIT_SECONDS after the scan, the result is offline."""
     now = None if offline or copy.repo.shown_seal else BackgroundCall(copy.transport.ref)
     scan = copy.scan(lean=True)

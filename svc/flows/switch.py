@@ -28,7 +28,7 @@ from svc.flows.pull import Mode, Pulled, discard, pull
 
 class Target(msgspec.Struct, frozen=True):
     """The target of a switch. `transport`: bound to it. `key` None: read only. `seal`: show this seal;
-    `branch` is then the one to return to."""
+    `branch` is then the branch to return to."""
 
     branch: str
     transport: Transport
@@ -37,8 +37,9 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Switched(msgspec.Struct):
-    """The result of a switch. `pulled`: what the target brought. `trash`: where `--force` moved edited files.
-    `carried`: edited files that were kept. `warning`: says that the old branch is gone, or ""."""
+    """The result of a switch. `pulled`: the result of pulling the target. `trash`: folder to which `--force`
+    moved edited files. `carried`: edited files that were kept. `warning`: says that the old branch was
+    deleted, or ""."""
 
     branch: str
     pulled: Pulled
@@ -56,8 +57,8 @@ class _Edit(msgspec.Struct, frozen=True):
 
 def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
     """Switch the folder to `target`. Mode `plain` keeps edits of files that are the same there and raises
-    LocalEdits for others; `merge` merges all edits, `force` moves them to the trash. If the old branch is
-    gone or protected, differences from the last seal count as edits. Raises NotFound, before anything
+    LocalEdits for others; `merge` merges all edits, `force` moves them to the trash. If the old branch was
+    deleted or is protected, differences from the last seal count as edits. Raises NotFound, before anything
     changes, if the target does not exist; MergeOpen while a merge is not sealed."""
     if target.seal is None:
         ref_name(target.branch)
@@ -106,9 +107,9 @@ def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, 
 
 
 def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
-    """Leave an old branch that no longer exists: go back to the last seal. Edits beyond it are kept (`plain`;
-    raises LocalEdits for those that cannot be) or moved to the trash (`force`). Returns (trash folder, edited
-    files that are kept)."""
+    """Leave an old branch that no longer exists: return to the last seal. Later edits are kept (`plain`;
+    raises LocalEdits if they cannot be) or moved to the trash (`force`). Returns (trash folder, edited files
+    that are kept)."""
     scan = copy.scan()
     carried = _carried_edits(copy, target, _beyond_last(copy, scan)) if mode == "plain" else []
     copy.fall_back_to_last_seal()

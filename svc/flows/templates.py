@@ -31,7 +31,7 @@ MOST = 50
 
 class Template(msgspec.Struct, frozen=True):
     """A template. `name`: from the front matter, else `file`, the file name without its ending. `fault`: why
-    the front matter cannot be read, and the template not be used; "" if it can."""
+    the front matter cannot be read and the template not be used; "" if it can."""
 
     name: str
     file: str = ""
@@ -45,7 +45,7 @@ class Template(msgspec.Struct, frozen=True):
 
 def of_issues(where: Where, repo: Repo) -> list[Template]:
     """The issue templates of a repository: those in the folder if it is linked to that repository, else those
-    of the default branch. Empty if they cannot be read."""
+    of the default branch. [] if they cannot be read."""
     linked = where.linked
     if linked is not None and linked[1].repo_id == repo.id:
         return list(_read_templates(*_on_disk(linked[0])))

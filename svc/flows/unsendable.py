@@ -1,5 +1,6 @@
 """Differences between folder and seal that no push sends: files over a size cap, and files that stay on the
-branch because svc cannot send what replaced them."""
+branch because svc cannot send the entries that replaced them.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from svc.flows.common import update_file_cap
 
 
 class Unsendable(NamedTuple):
-    """Differences that are not sent. `over`: path of a file over a cap → why it is skipped. `kept`: path of
-    an entry that svc cannot send → missing files that stay on the branch because of it."""
+    """Differences that are not sent. `over`: path of a file over a cap → reason. `kept`: path of an entry
+    that svc cannot send → missing files that stay on the branch because of it."""
 
     over: dict[str, Skipped]
     kept: dict[str, list[str]]

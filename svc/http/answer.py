@@ -82,7 +82,7 @@ def opened(response: httpx.Response) -> httpx.Response:
 
 
 def switched(response: httpx.Response) -> httpx.Response:
-    """The response itself if the server has switched to the other protocol; else raises the error in it."""
+    """The response itself if the server has switched to the requested protocol; else raises its error."""
     if response.status_code == SWITCHING_PROTOCOLS:
         return response
     if response.is_success:
@@ -128,7 +128,7 @@ def begins(response: httpx.Response, start: int) -> int:
 
 
 def problem(response: httpx.Response) -> SvcError:
-    """The error of a failed answer: that of its problem document (RFC 9457), else one for its status."""
+    """The error of a failed answer: from its problem document (RFC 9457), else from its status."""
     document = _document(response)
     if document is None:
         return _misbehaved(
@@ -163,7 +163,7 @@ def server_time(response: httpx.Response) -> float | None:
 
 
 def reason(response: httpx.Response) -> str | None:
-    """The reason that a refusal names; None if it names none. The body stays readable."""
+    """The reason in a refusal; None if it has none. The body can still be read."""
     text = (_document(response) or {}).get("reason")
     return text if isinstance(text, str) else None
 
@@ -195,7 +195,7 @@ def _media(response: httpx.Response) -> str:
 
 
 def _read(response: httpx.Response, cap: int) -> bytes:
-    """The whole body, cached, so that it can be read again; so is an error."""
+    """The whole body, cached so that it can be read again; an error is cached too."""
     content: bytes | SvcError | None = response.extensions.get(BODY)
     if content is None:
         try:

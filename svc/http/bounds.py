@@ -7,8 +7,8 @@
     cancel.cancel()  # from any thread: Cancelled there, at once
 
 A bound applies to every call that this thread makes inside the block, in any flow, from resolving the host
-name to the last byte, including pauses between attempts; a stream opened there is bound until it is closed.
-When a bound ends, the connections in use under it are shut down, which wakes the threads that wait for them.
+name to the last byte, including pauses between attempts; a stream opened in the block is bound until it is
+closed. When a bound ends, its connections in use are shut down, which wakes the threads that wait for them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Bound:
         raise NotImplementedError
 
     def attach(self, cut: Cut) -> None:
-        """Call `cut` when the bound ends; at once if it has ended."""
+        """Call `cut` when the bound ends; at once if it has already ended."""
         with self._lock:
             self._cuts.add(cut)
             self._attached()

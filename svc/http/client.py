@@ -56,7 +56,7 @@ CONNECT_TIMEOUT, WRITE_TIMEOUT = 10.0, 60.0  # `silence` says how long an answer
 
 class Http:
     """Requests to `origin` (http(s)://host[:port]) with the session `credential`, if any. `hold`: called with
-    each change instead of sending it; it raises."""
+    each change instead of sending it; it must raise."""
 
     def __init__(
         self,
@@ -77,10 +77,10 @@ class Http:
 
     def send(self, endpoint: Endpoint[T], body: Any = None, query: Any = None, **path: str) -> T:
         """Call an endpoint. `path`: the parameters of its path; `body`, `query`: the structs that it
-        declares; bytes are sent as they are. Raises UsageError, before anything is sent, if one does not fit
-        its struct.
+        declares; bytes are sent unchanged. Raises UsageError, before anything is sent, if a value does not
+        fit its struct.
 
-        Raises the error that the server's problem document names, ServerUnreachable or ServerMisbehaved.
+        Raises the error of the server's problem document, ServerUnreachable or ServerMisbehaved.
         """
         members = query_of(query)
         if self.hold is not None and endpoint.takes_key:
@@ -91,8 +91,8 @@ class Http:
     def send_under(
         self, key: str | None, endpoint: Endpoint[T], body: Any, query: Query, path: dict[str, str]
     ) -> T:
-        """Call an endpoint, with an Idempotency-Key under which the request may have been sent before.
-        `path`: the parameters of its path. Raises what `send` raises."""
+        """Call an endpoint with an Idempotency-Key; the request may have been sent under it before. `path`:
+        the parameters of its path. Raises the errors of `send`."""
         outgoing = self._request(endpoint, path, body, query)
         if key is not None:
             outgoing.headers["Idempotency-Key"] = key
@@ -186,7 +186,7 @@ class Http:
         return self._attempt(outgoing, lambda response: answer.json(response, endpoint.returns, endpoint.cap))
 
     def upgrade(self, path: str, headers: Mapping[str, str]) -> httpx.Response:
-        """Request another protocol on a connection of its own, which the response holds until it is closed.
+        """Request another protocol on a separate connection, which the response holds until it is closed.
         Signed; redirects are not followed."""
         outgoing = Outgoing("GET", path, headers=dict(headers), repeatable=True, upgrades=True)
         return self._attempt(outgoing, answer.switched, keep=True)
@@ -215,8 +215,8 @@ class Http:
         return outgoing
 
     def _attempt(self, outgoing: Outgoing, read: Callable[[httpx.Response], T], *, keep: bool = False) -> T:
-        """Send the request and read the answer; repeat if possible. `keep`: the caller closes the
-        response."""
+        """Send the request and read the answer; repeat if possible. `keep`: leave the response open; the
+        caller closes it."""
         try:
             bounds.check(bounds.current())
             return self._until_answered(outgoing, read, keep)

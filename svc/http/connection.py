@@ -50,8 +50,8 @@ class Line:
 
 
 class CountedStream(httpcore.NetworkStream):
-    """One connection. The limits begin again with each request, which has the bounds of its caller. `works`:
-    called while the server is silent, asks whether it works; None: never asked."""
+    """One connection. The limits start again with each request, which has the bounds of its caller. `works`:
+    called while the server is silent, to ask whether it works; None: never asked."""
 
     def __init__(
         self, stream: httpcore.NetworkStream, works: Works | None = None, line: Line | None = None
@@ -156,7 +156,7 @@ class CountedStream(httpcore.NetworkStream):
 
 class CountingBackend(httpcore.NetworkBackend):
     """Opens counted streams. `proxy`: its address (host, port), named in errors; `works`: asks the server
-    whether it works; `link`: what connects instead of the network."""
+    whether it works; `link`: connects instead of the network."""
 
     def __init__(
         self, proxy: tuple[str, int] | None = None, works: Works | None = None, link: Link | None = None

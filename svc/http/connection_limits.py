@@ -1,10 +1,10 @@
 """Limits on the time and bytes that a server can cost one connection.
 
 A timeout of single reads and writes does not stop a server that sends a byte now and then. So each request
-has limits of its own: the head of the answer, with 1xx responses before it, must be complete HEAD_SECONDS
-after its first byte and within HEAD_BYTES. `silence` limits the wait for the first byte. For the request body
-and the rest of the answer, total waiting may be WAIT_SECONDS plus one second per SLOWEST_RATE bytes. Framing
-(chunk sizes, extensions, trailers) may make an answer OVERHEAD times as long as its content.
+has separate limits: the head of the answer, with 1xx responses before it, must be complete HEAD_SECONDS after
+its first byte and within HEAD_BYTES. `silence` limits the wait for the first byte. For the request body and
+the rest of the answer, total waiting is limited to WAIT_SECONDS plus one second per SLOWEST_RATE bytes.
+Framing (chunk sizes, extensions, trailers) may make an answer at most OVERHEAD times as long as its content.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ FILE = "device.json"
 
 
 class _KeyFile(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The content of `device.json`. `secrets`: both secrets, base64url, joined by a dot; empty if the keyring
+    """The content of `device.json`. `secrets`: both secrets, base64url, joined by a dot; "" if the keyring
     has them."""
 
     v: Literal[1]

@@ -10,8 +10,8 @@ from localstore.core.identity.request_signature import SAFE_METHODS, ContentDige
 
 
 class Outgoing(msgspec.Struct):
-    """One unsigned request. `body`: bytes, or a function that yields `length` bytes again for each attempt.
-    `alone`: it is signed by the device key, without a token."""
+    """One unsigned request. `body`: bytes, or a function that yields `length` bytes, called again for each
+    attempt. `alone`: it is signed by the device key, without a token."""
 
     method: str
     target: str

@@ -34,8 +34,8 @@ def proxy_for(origin: str) -> Proxy | None:
 
 
 def _is_excepted(host: str, port: int, exceptions: str) -> bool:
-    """Whether NO_PROXY names the server, as programs in Go and curl read it: a domain with all below it, the
-    same as `.DOMAIN` or `*.DOMAIN`, an address, or a network in CIDR; the former with `:PORT` too."""
+    """Whether NO_PROXY matches the server, as in Go and curl. An entry is a domain with its subdomains (also
+    as `.DOMAIN` or `*.DOMAIN`) or an address, each with an optional `:PORT`, or a network in CIDR."""
     return any(_matches(entry.strip().lower(), host.lower(), port) for entry in exceptions.split(","))
 
 

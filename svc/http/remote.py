@@ -1,7 +1,8 @@
 """The link of a process that a relay started for a user over SSH (`svc.remote`).
 
-Such a process may open no socket. Over the link, a socket that it and its children inherit, it asks the relay
-to connect a socket pair to itself."""
+Such a process may open no socket. Instead it asks the relay, over a socket that it and its children inherit
+(the link), to connect a socket pair to the relay.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ ANSWER_BYTES = 16 * 1024
 
 
 class Link(msgspec.Struct, frozen=True):
-    """The link of a session over SSH to its relay. `fd`: its descriptor; `origin`: the relay behind it;
-    `agent`: the public key that a forwarded agent signs with, empty without one."""
+    """The link of a session over SSH to its relay. `fd`: its descriptor; `origin`: the relay at the other
+    end; `agent`: the public key with which a forwarded agent signs, b"" without an agent."""
 
     fd: int
     origin: str

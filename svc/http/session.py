@@ -24,8 +24,8 @@ TOKEN_VARIABLE = "SVC_TOKEN"  # noqa: S105 - the variable's name
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """A sign-in. `origin`: the only server the token is sent to. `registered`: the account knows this
-    machine's device key. `device_name`: its name there."""
+    """A sign-in. `origin`: the only server the token is sent to. `registered`: the account has this machine's
+    device key. `device_name`: its name there."""
 
     v: Literal[1] = 1
     origin: str

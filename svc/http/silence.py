@@ -2,9 +2,10 @@
 
 A server may work for minutes before it answers, on an archive or the seal of a large tree. But a dead server
 may still accept connections, and a broken line loses what is sent. So while nothing arrives, the client
-checks every SILENT_SECONDS whether its request still leaves this machine, as a large upload does on a slow
-line; if not, it asks the server on another connection whether it works (`works`). It waits for a server that
-works, and gives up on one that does not. Callers with a deadline wait until then."""
+checks every SILENT_SECONDS whether bytes of its request still leave this machine, as in a large upload on a
+slow line; if not, it asks the server on another connection whether it works (`works`). It waits for a server
+that works, and gives up otherwise. Callers with a deadline wait until the deadline.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def read(receive: Callable[[float], bytes], unsent: Callable[[], int], works: Ca
 
 
 def unsent(line: socket.socket) -> int:
-    """The bytes that a connection has not delivered yet; 0 where the system does not tell."""
+    """The number of bytes that a connection has not delivered yet; 0 if the system does not report it."""
     try:
         packed = fcntl.ioctl(line.fileno(), TIOCOUTQ, struct.pack("i", 0))
     except (OSError, ValueError):

@@ -79,9 +79,9 @@ class WebSocket:
                 self._receiving.release()
 
     def receive(self, seconds: float | None = None) -> str | None:
-        """The next message; None if there was none for `seconds`. A thread has to be in this call all the
-        time, because it also sends and expects signs of life. Raises ServerUnreachable once the server
-        closes, gives no sign of life, or a bound ends; Cancelled after `close`."""
+        """The next message; None if there was none for `seconds`. A thread must be in this call at all times,
+        because it also sends and expects signs of life. Raises ServerUnreachable if the server closes, gives
+        no sign of life, or a bound ends; Cancelled after `close`."""
         until = None if seconds is None else monotonic() + seconds
         with self._receiving:
             held = bounds.current()
@@ -224,9 +224,9 @@ class WebSocket:
 
 
 def open_socket(http: Http, path: str, subprotocol: str) -> WebSocket:
-    """A WebSocket at `path`, for which the current bounds hold until it is open.
+    """A WebSocket at `path`; the current bounds apply until it is open.
 
-    Raises what a call raises, and ServerMisbehaved where the server opens none, or leads elsewhere.
+    Raises the errors of a call, and ServerMisbehaved if the server opens no socket, or redirects.
     """
     uri = parse_uri(f"ws{http.origin.removeprefix('http')}{path}")
     offered = [Subprotocol(subprotocol)]

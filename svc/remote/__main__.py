@@ -1,7 +1,7 @@
 """`python -m svc.remote FD FOLDER`, started by a relay: the app, or one command, for a visitor over SSH.
 
-FD is the link (`svc.http.remote`); its first message is a `Told`. FOLDER is this session's own, private and
-empty. `python -m svc.remote --try FOLDER DATA` confines itself and exits with 0 if it then reaches neither
+FD is the link (`svc.http.remote`); its first message is a `Told`. FOLDER is a private, empty folder for this
+session. `python -m svc.remote --try FOLDER DATA` confines itself and exits with 0 if it then reaches neither
 DATA nor a network; the relay does that before it listens.
 """
 

@@ -1,7 +1,7 @@
 """seccomp: the system calls that a confined process may not make. Linux on x86-64 and ARM64.
 
-Refused are sockets (connections come over the link), everything about other processes, and doors to the
-kernel that the app has no use for. A refused call fails with EPERM.
+Refused are sockets (connections come over the link), everything about other processes, and interfaces of the
+kernel that the app does not need. A refused call fails with EPERM.
 """
 
 from __future__ import annotations

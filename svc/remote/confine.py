@@ -61,7 +61,8 @@ def _limit(own_user: bool) -> None:
 
 
 def _rules() -> Iterator[tuple[Path, int]]:
-    """(path, rights) of what this process may use beside its own folder; only Python may run."""
+    """(path, rights) for each path that this process may use besides its own folder; only Python may be
+    executed."""
     for folder in _libraries():
         yield folder, files.READ
     for name in _FILES:

@@ -25,7 +25,7 @@ SCOPED = 6
 
 
 def version() -> int:
-    """The version of Landlock here; 0 without it."""
+    """The version of Landlock on this system; 0 without Landlock."""
     try:
         return max(0, call(_CREATE, None, 0, _VERSION))
     except OSError:
@@ -33,8 +33,8 @@ def version() -> int:
 
 
 def restrict(rules: Iterable[tuple[Path, int]], own: Path) -> None:
-    """Restrict this process and its children: with each path they may do what its rule says, and everything
-    below `own`. Paths that do not exist are ignored. Raises OSError."""
+    """Restrict this process and its children to these (path, rights), and to everything below `own`. Paths
+    that do not exist are ignored. Raises OSError."""
     abi = version()
     handled = _ALL[max(number for number in _ALL if number <= abi)]
     attributes = struct.pack("QQQ", handled, _TCP if abi >= 4 else 0, _SCOPES if abi >= SCOPED else 0)

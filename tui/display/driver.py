@@ -18,8 +18,8 @@ RESTORED = "\x1b[?2004l\x1b[?2048l\x1b[?7h\x1b[<u\x1b[?1000l\x1b[?1006l\x1b[?100
 
 
 class TerminalDriver(LinuxDriver):
-    """Textual's driver for terminals. After a signal the app leaves the terminal before it ends; if the
-    terminal accepts no output any more, the app ends. `ended_by`: the signal, 0 without one."""
+    """Textual's driver for terminals. After a signal the app restores the terminal before it ends; if the
+    terminal accepts no output any more, the app ends. `ended_by`: number of the signal, 0 without one."""
 
     def __init__(self, *words: Any, **options: Any) -> None:
         super().__init__(*words, **options)

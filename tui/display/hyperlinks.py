@@ -34,6 +34,6 @@ def terminal_opens(env: Mapping[str, str]) -> bool:
 
 
 def opened_by_terminal(address: str) -> bool:
-    """Whether an address may be written: it is a web address, and none of its characters can end or change
-    the escape sequence."""
+    """Whether an address may be written to the terminal: it is a web address, and none of its characters can
+    end or change the escape sequence."""
     return len(address) <= ADDRESS_CHARS and _ADDRESS.fullmatch(address) is not None

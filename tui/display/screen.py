@@ -1,11 +1,11 @@
-"""What a terminal shows, cell by cell.
+"""The content of a terminal, cell by cell.
 
-`Screen` answers the shortest text that turns it into what it must show:
+`Screen` returns the shortest text that changes the terminal to the wanted content:
 
     screen = Screen(80, 24)
     text = screen.update(painted)      # "" if nothing changed
 
-An update that moved most rows by the same distance becomes a scroll; of the rest only the runs that differ
+An update that moved most rows by the same distance becomes a scroll; of the other rows only the differences
 are sent.
 """
 
@@ -58,7 +58,7 @@ class Screen:
             row[area.x : area.x + area.width] = [UNKNOWN] * len(row[area.x : area.x + area.width])
 
     def update(self, painted: Mapping[int, Iterable[tuple[int, Row]]], scrolls: bool = True) -> str:
-        """Text that paints, for each line y, cells from column x on. "" if all of it is there already.
+        """The text that paints cells from column x on, for each line y; "" if they are all shown already.
         `scrolls`: rows that moved may be scrolled."""
         target = {y: self._painted(y, runs) for y, runs in painted.items() if 0 <= y < self.height}
         changed = {y: row for y, row in target.items() if row != self._rows[y]}
@@ -142,7 +142,7 @@ class Screen:
 
 
 class _Pen:
-    """Collects the text of one update. It keeps track of the cursor and the current look."""
+    """Collects the text of one update, and tracks the cursor and the current look."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []

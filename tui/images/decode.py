@@ -60,8 +60,8 @@ def _png(image: Any) -> str:
 
 
 def _sixels(image: Any) -> str:
-    """The image as sixels, six rows at a time, a run for each colour; without the sequences that begin and
-    end them."""
+    """The image as sixels, six rows at a time, one run for each colour; without the sequences at the
+    beginning and the end."""
     width, height = image.size
     palette, pixels = image.getpalette(), image.tobytes()
     used = sorted(set(pixels))

@@ -35,9 +35,8 @@ MOST = 128  # repositories; of more the ones that were asked for longest ago are
 
 class Following:
     """Listens to events. `heard(repo_id)`: called when a repository has changed. `state(name)`: called with
-    the state of the connection: `live` while the socket carries events, `polling` while polls do, `online`
-    when neither does any more, and the state after each failed attempt. Both are called on this object's
-    thread."""
+    the state of the connection: `live` while the socket receives events, `polling` while polls do, `online`
+    when neither does any more, and after each failed attempt. Both are called on this object's thread."""
 
     def __init__(
         self, open_api: Callable[[], Api], heard: Callable[[str], None], state: Callable[[str], None]

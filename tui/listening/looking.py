@@ -4,7 +4,7 @@
     looking.here("src/main.py", 12)
     looking.close()
 
-The agent is started if none runs, and asked again if it ends.
+The agent is started if none runs, and the request is repeated if the agent ends.
 """
 
 from __future__ import annotations

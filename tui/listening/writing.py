@@ -5,7 +5,7 @@
     writing.splice(offset, deleted, inserted)
     writing.close()
 
-What is typed while no agent answers waits here, and is sent to the next agent, at the same places.
+Typed changes wait here while no agent answers, and are sent to the next agent, at the same places.
 """
 
 from __future__ import annotations
@@ -137,7 +137,8 @@ class Writing:
         return [[{"insert": event.text}]] if event.text else []
 
     def _begin_again(self, event: Event) -> list[Delta]:
-        """Continue with another agent, whose text has our edits up to the `n`th: apply the others to it."""
+        """Continue with another agent, whose text contains our edits up to the `n`th: apply the remaining
+        edits to it."""
         last = max(event.n, self.kept)
         before, waiting = self._known_to(last)
         lane, mine, text = of_agent(before), Sheet(before, _now), event.text.encode()

@@ -2,9 +2,9 @@
 
     page = rendered("# Title", 80, drawn)
 
-What a stranger wrote is made safe part by part. Of HTML only pictures, line breaks and details are
-understood; other tags are dropped and the text inside them is shown. Nothing of Textual is imported here,
-because `svc issue view` prints the same rows.
+Text of strangers is made safe part by part. Of HTML only pictures, line breaks and details are supported;
+other tags are dropped, and the text inside them is shown. Nothing of Textual is imported here, because `svc
+issue view` prints the same rows.
 """
 
 from tui.markdown.page import Page, rendered

@@ -48,8 +48,8 @@ class Page(NamedTuple):
 
 class Taste(NamedTuple):
     """How a text is shown. `breaks`: each line break in the text begins a new row, as in comments. `opened`:
-    numbers of the unfolded details, None for all. `targets`: whether links can be followed; if not, their
-    addresses are shown."""
+    numbers of the unfolded details, None for all. `targets`: links can be followed; otherwise their addresses
+    are shown."""
 
     breaks: bool = False
     opened: Collection[int] | None = None
@@ -70,7 +70,7 @@ def plain_colour(text: str, language: str) -> None:
 
 def rendered(text: str, width: int, taste: Taste = READ, colour: Colour = plain_colour) -> Page | None:
     """The rows of a Markdown text, at most `width` and WIDTH columns wide; None if it is nested too deeply.
-    It may take long: see `tui.slices`."""
+    This may take long: see `tui.slices`."""
     source, rest = _bounded(text.replace("\r\n", "\n"))
     tokens = _parser().parse(source)
     if any(token.level >= DEPTH - 1 for token in tokens):

@@ -174,7 +174,8 @@ def on_one_line(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _words(pieces: Sequence[Piece]) -> Iterator[list[Piece] | str]:
-    """Yields words, which may have several roles; single spaces between them; BREAK at the end of a row."""
+    """Yields words (lists of pieces, because a word may have several roles), single spaces between them, and
+    BREAK at the end of a row."""
     word: list[Piece] = []
     for piece in pieces:
         if piece.text == BREAK:

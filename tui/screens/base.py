@@ -120,7 +120,7 @@ class Base(Screen[None], inherit_bindings=False):
             )
 
     def show_title(self, light: Sequence[Part]) -> None:
-        """Paint the title; `light`: what stands at its right."""
+        """Paint the title; `light`: the parts at its right end."""
         self.query_one("#title", Line).put(self.title_parts(), light)
 
     def place_prompt(self, prompt: Prompt) -> None:
@@ -247,8 +247,8 @@ class Base(Screen[None], inherit_bindings=False):
     def write(
         self, sign: str, done: Callable[[str], None], draft: str, text: str = "", *, blank: bool = False
     ) -> None:
-        """Ask for a text, which is stored as a draft while it is typed; a text of one line in the prompt.
-        `blank`: an empty text is an answer as well."""
+        """Ask for a text, which is stored as a draft while it is typed; a single-line text in the prompt.
+        `blank`: an empty text is also an answer."""
         drafts = self.svc.drafts
         drafted = drafts.read(draft) if drafts is not None else ""
 
@@ -289,7 +289,8 @@ class Base(Screen[None], inherit_bindings=False):
         self._opening = time.monotonic() + seconds
 
     def drop_keys(self) -> None:
-        """Drop the keys that were held back, because what they were typed for does not open."""
+        """Drop the keys that were held back, because the screen or prompt for which they were typed does not
+        open."""
         self._opening, self._ahead = 0.0, []
 
     def release_keys(self) -> None:
@@ -314,8 +315,8 @@ class Base(Screen[None], inherit_bindings=False):
             event.prevent_default()
 
     def _typed_ahead(self, event: Key) -> bool:
-        """Whether the key was typed for a prompt or screen that an earlier key opens; it is delivered
-        there."""
+        """Whether the key was typed for a prompt or screen that an earlier key opens; it is delivered to
+        that."""
         if self.app.screen is not self:
             self.release_keys()
             self._type_again(event)

@@ -19,8 +19,9 @@ FRAME = 3  # lines of a card beside its rows: frame and prompt
 
 
 class Card(Over):
-    """A screen in a frame over another one. Its keys stand where those of the screen below are. Subclasses
-    give `content()`, which is one list, and `title_parts()`, and call `fit` when they know their rows."""
+    """A screen in a frame over another one. Its keys are shown in place of the keys of the screen below.
+    Subclasses define `content()`, which is one list, and `title_parts()`, and call `fit` when they know their
+    rows."""
 
     DEFAULT_CSS = """
     Card { align: center middle; }

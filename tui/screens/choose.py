@@ -70,7 +70,8 @@ class ChooseFile(Choose):
 
 
 class ChooseRepo(Choose):
-    """Choose a repository: first the user's and that of the folder, then others that they may see."""
+    """Choose a repository: first the user's repositories and the folder's, then others that the user may
+    see."""
 
     def __init__(self, chosen: Callable[[Repo], None]) -> None:
         super().__init__("repositories", (), chosen)

@@ -16,7 +16,7 @@ FACTS = 40  # columns of it, with its rule
 
 
 class Facts(Lines):
-    """Facts beside a text. It has a cursor while it has the focus."""
+    """Facts in a column beside a text, with a cursor while it has the focus."""
 
     DEFAULT_CSS = "Facts { width: 40; padding: 0 1; }"
 

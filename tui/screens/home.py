@@ -77,7 +77,7 @@ class Home(SplitScreen):
         self._look_at_machine()
 
     def _look_at_machine(self) -> None:
-        """Read what goes on with models here, on a thread."""
+        """Read the state of models on this machine, on a thread."""
         machine, app = self.svc.machine, self.svc
         if machine is None or not self.is_current:
             return

@@ -1,7 +1,7 @@
-"""Keys that are typed while another screen opens reach it in the order in which they were typed.
+"""Keys that are typed while another screen opens reach that screen in the order in which they were typed.
 
-The app hands a key to the widget that has the focus when it comes. When a screen opens or a prompt closes,
-some keys may still be on their way to what had the focus before, and later ones would overtake them.
+The app sends a key to the widget that has the focus when the key arrives. When a screen opens or a prompt
+closes, some keys may still be on their way to the previous widget, and later keys would overtake them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tui.widgets.frame import OPENING_SECONDS, Passed
 
 
 class Arrived(Message, bubble=False):
-    """To the app: no key is on its way to a screen that another one covers."""
+    """To the app: no key is still on its way to a covered screen."""
 
 
 class KeysInOrder(LeanApp, inherit_bindings=False):
@@ -42,8 +42,8 @@ class KeysInOrder(LeanApp, inherit_bindings=False):
         return done
 
     def keep_order(self, widget: Widget) -> None:
-        """Keep later keys until the keys that are on their way to `widget` have come back from it. The
-        widget, or the screen that it is on, calls `passed` when it gets the message `Passed`."""
+        """Hold later keys until the keys that are on their way to `widget` have come back. The widget, or its
+        screen, calls `passed` when it gets the message `Passed`."""
         self._passing += 1
         follower = Passed()
         follower.set_sender(self)  # what a screen sends does not bubble up to it

@@ -328,7 +328,7 @@ class RepoScreen(RepoPage):
         return f"tab {TABS[self._tab - 1][0]}"
 
     def handler(self, name: str) -> object:
-        """The method that runs an action: that of the shown tab, else that of the screen."""
+        """The method that runs an action: the shown tab's, else the screen's."""
         if self.view is not None:
             self.view.acting(name.removeprefix("do_"))
         if name.startswith("do_tab_"):

@@ -1,4 +1,4 @@
-"""What the tabs of a repository may ask of the screen that they are on."""
+"""The interface of a repository's screen for its tabs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RepoPage(Base):
         return self.repo, False
 
     def once_read(self, act: Callable[[], None]) -> None:
-        """Call `act` once the branches are loaded, and hold keys until then for what it opens."""
+        """Call `act` once the branches are loaded; until then hold the keys for the screen that it opens."""
         self._waits = act
         self.hold_keys(READING_SECONDS)
 

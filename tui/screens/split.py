@@ -56,8 +56,8 @@ class Preview(Lines):
 
 
 class Panes(Mixed):
-    """A tab or screen of two panes. Subclasses name their list and say what a row previews: `preview_of(key)`
-    reads it and calls `show_preview`. Their `paint` calls `rest` at the end."""
+    """A tab or screen of two panes. Subclasses name their list and define `preview_of(key)`, which reads the
+    preview of a row and calls `show_preview`. Their `paint` calls `rest` at the end."""
 
     LIST = ""
     TWO_LINES = False  # whether rows have a second line on a wide screen
@@ -227,7 +227,7 @@ class Panes(Mixed):
             self.preview_of(key)
 
     def renew(self) -> None:
-        """Ask again for what is previewed: it may have changed."""
+        """Read the previewed row again, because it may have changed."""
         self._stale = True
         if self.query("#preview"):
             self.rest()
@@ -255,7 +255,7 @@ class Panes(Mixed):
             pane.show(sequence(facts if self.facts_shown else ()))
 
     def text_rows(self, text: str, lines: int = LINES, size: int = SIZE) -> Sequence[Row]:
-        """The rows of the beginning of a text in the preview: they are made between two keys."""
+        """The rows of the beginning of a text in the preview; short enough to be made between two keys."""
         if self.texts is None:
             return ()
         begun = beginning(text, lines, size)

@@ -52,7 +52,7 @@ class View(Vertical):
         """Called with the id of an action before it is carried out."""
 
     def path_of(self, target: str) -> str | None:
-        """The path of the file that a link of the tab leads to; None if it leads elsewhere."""
+        """The path of the file to which a link of the tab leads; None if it leads elsewhere."""
         return None
 
     def count(self) -> str | None:

@@ -14,7 +14,7 @@ from tui.widgets.frame import Prompt
 
 
 class _Text(TextArea):
-    """The text. `ahead` says whether a key was typed for what opens after it."""
+    """The text. `ahead`: returns whether a key was typed for a screen that opens next."""
 
     def __init__(self, text: str, leave: Callable[[], None], ahead: Callable[[Key], bool]) -> None:
         super().__init__(text, soft_wrap=True, tab_behavior="indent", highlight_cursor_line=False, id="text")
@@ -22,8 +22,8 @@ class _Text(TextArea):
         self._leave, self._ahead = leave, ahead
 
     async def _on_key(self, event: Key) -> None:
-        """Carry out the key before the next one: Textual looks for what a key is bound to when it has
-        reached the app, and a letter that was typed after it would be in the text by then."""
+        """Carry out the key before the next one: Textual looks up the binding of a key only when it has
+        reached the app, and by then the next letter would be in the text."""
         if self._ahead(event):
             pass
         elif event.key == "escape":

@@ -2,8 +2,8 @@
 
     serve(Serving(words, theme), listen(0), ready, note)
 
-A server on loopback hands out one page, the terminal of textual-serve, and runs an app for each page that is
-open (`server`). It answers only those who brought its one-time token (`guard`).
+A server on loopback serves one page, the terminal of textual-serve, and runs one app for each open page
+(`server`). It answers only browsers that have sent its one-time token (`guard`).
 """
 
 DRIVER = "tui.web.driver:PageDriver"

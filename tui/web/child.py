@@ -82,7 +82,8 @@ class Child:
         await self.tell("resize", width=_cells(width), height=_cells(height))
 
     async def end(self) -> str:
-        """End the app, whatever it is doing. Returns its last sentence if it failed, else ""."""
+        """End the app, whatever it is doing. Returns the last sentence of its errors if it failed, else
+        ""."""
         process = self._running
         await self.tell("quit")
         for harder in (process.terminate, process.kill, lambda: None):

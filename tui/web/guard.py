@@ -1,8 +1,9 @@
-"""Decides who may see the app: the browser that brought the one-time token, from its own page.
+"""Decides who may see the app: the browser that sent the one-time token, from its own page.
 
 The token is exchanged for a cookie for an unguessable path, so that other servers on this machine do not
-receive the cookie. Other sites are kept out by `Host` (names that were rebound to this machine), `Origin`
-(their scripts and sockets) and `Sec-Fetch-Site`."""
+receive the cookie. Other sites are refused by `Host` (names that were rebound to this machine), `Origin`
+(their scripts and sockets) and `Sec-Fetch-Site`.
+"""
 
 from __future__ import annotations
 

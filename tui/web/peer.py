@@ -12,8 +12,8 @@ _ESTABLISHED = "01"
 
 
 def other_user(port: int, own: int) -> bool:
-    """Whether the connection from `port` to our port `own` certainly belongs to another user, who is not
-    root. Only Linux tells; elsewhere the result is False."""
+    """Whether the connection from `port` to our port `own` certainly belongs to another user, except root.
+    Only Linux reports this; elsewhere the result is False."""
     if not sys.platform.startswith("linux"):
         return False
     user = _owner(port, own)

@@ -35,8 +35,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True)
 class Serving:
-    """What is served. `words`: the command line of the app. `theme`: theme of the page around it. `title`: of
-    the page."""
+    """The served page. `words`: the command line of the app. `theme`, `title`: of the page around it."""
 
     words: Sequence[str]
     theme: str
@@ -44,7 +43,8 @@ class Serving:
 
 
 def listen(port: int) -> socket.socket:
-    """A socket on loopback; 0 takes a free port. Raises ClientError if the port cannot be had."""
+    """A listening socket on loopback; port 0 takes a free port. Raises ClientError if the port is not
+    available."""
     try:
         return socket.create_server(("127.0.0.1", port), backlog=64)
     except OSError as error:

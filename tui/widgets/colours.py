@@ -9,8 +9,8 @@ Span = tuple[int, int, str]
 
 
 class Colours:
-    """Roles by line. A changed line is coloured on its own until `learn` brings the colours of the whole
-    text, which are computed elsewhere because they take longer than a key may."""
+    """Roles by line. A changed line is coloured alone until `learn` adds the colours of the whole text, which
+    are computed elsewhere because that takes longer than a key may."""
 
     def __init__(self, path: str) -> None:
         self._lexer = lexer_of(path)

@@ -113,8 +113,8 @@ class Diff(Lines):
         return min(begun, self.cursor), max(begun, self.cursor)
 
     def span(self) -> Span | str:
-        """The selected lines, or the line under the cursor: on the new side if there are any, else on the old
-        side. Returns a sentence if they are not lines of one place."""
+        """The selected lines, or the line under the cursor: on the new side if it has any, else on the old
+        side. Returns a sentence if they are not in one place."""
         first, last = self._selected()
         keys = [self.rows[index].key for index in range(first, last + 1)]
         lines = [key for key in keys if isinstance(key, Key) and key.kind not in ("file", "hunk")]

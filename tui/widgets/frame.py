@@ -35,7 +35,7 @@ def _text_colour(colours: str) -> str:
 
 
 class Line(Widget):
-    """One line of parts, the right ones at the right edge. It repaints only when it changes."""
+    """One line of parts; `right` parts are aligned to the right edge. It repaints only when it changes."""
 
     DEFAULT_CSS = "Line { height: 1; width: 1fr; }"
 
@@ -121,13 +121,14 @@ class Passed(Message):
 
 
 class Prompt(Input):
-    """One line of typing at the bottom. Calls `done(text)` at enter, `cancelled()` at esc, `changed(text)`
-    when the text has changed; at tab the text becomes `complete(text)`; at up and down `move` is called with
-    -1 and 1. `one_key`: the first letter is the answer. Keys that come after enter or esc go to `further`;
+    """An input line at the bottom. Calls `done(text)` at enter, `cancelled()` at esc, `changed(text)` when
+    the text has changed; at tab the text becomes `complete(text)`; at up and down `move` is called with -1
+    and 1. `one_key`: the first letter is the answer. Keys after enter or esc are passed to `further`;
     `passed` is called after the last of them.
 
-    Each key is carried out before the next one comes: Textual looks for what a key is bound to when it has
-    reached the app, and of several keys in one piece the later ones would be typed by then."""
+    Each key is carried out before the next one: Textual looks up the binding of a key only when it has
+    reached the app, and by then later keys of the same input would have been typed into the text.
+    """
 
     DEFAULT_CSS = """
     Prompt { height: 1; border: none; padding: 0; background: ansi_default; color: ansi_default; }
@@ -158,7 +159,7 @@ class Prompt(Input):
 
     @property
     def hints(self) -> list[tuple[str, str]]:
-        """The keys that are not typed here, each with what it does."""
+        """The keys that are commands here instead of text, each with a description."""
         if self._one_key:
             return [("y", "yes"), ("n", "no"), ("esc", "leave")]
         keys = [("enter", "done"), ("↑↓", "move"), ("tab", "complete"), ("esc", "leave")]
@@ -172,8 +173,8 @@ class Prompt(Input):
             self.styles.color = _text_colour(colours)
 
     def begin(self, ahead: list[Key]) -> None:
-        """Take keys: first the letters at the beginning of `ahead`, which were typed before the prompt had
-        the focus. They are taken out of it."""
+        """Accept keys: first the letters at the beginning of `ahead`, which were typed before the prompt had
+        the focus; they are removed from it."""
         while ahead and ahead[0].is_printable and not self._closed_by_key:
             letter = ahead.pop(0).character or ""
             if self._one_key:
@@ -192,7 +193,7 @@ class Prompt(Input):
             event.prevent_default()
 
     async def _carry_out(self, event: Key) -> bool:
-        """Do what the key means; False if it is a letter to be typed, or means nothing here."""
+        """Carry out the key. Returns False if it is a letter to be typed, or has no meaning here."""
         if self._closed_by_key:
             self._further(event)
         elif event.key == "escape":

@@ -111,8 +111,9 @@ class _Best(FilteredRows):
 
 def distance(path: str, word: str) -> int | None:
     """The distance of the path from the typed word, both in lower case; None if the path lacks its letters in
-    order. The nearest paths have a file name that begins with the word, then one with a word that does, one
-    that contains it, and one with its letters at the beginnings of words; then the same in the folders."""
+    order. Nearest are paths whose file name begins with the word; then those where a word of it does, where
+    it contains the word, and where the letters are at the beginnings of words; then the same in the
+    folders."""
     base = path.rfind("/") + 1
     at = path.find(word, base)
     if at == base:

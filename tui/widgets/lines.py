@@ -1,7 +1,8 @@
 """The list of the app: rows by key, of one or two lines, painted when they become visible.
 
-`Lines` has a cursor that stays on its item, not at its place: when rows arrive above, it moves along. There
-is no scroll bar; the title of the pane shows the position."""
+`Lines` has a cursor that stays on its item, not at its position: when rows are added above, it moves along.
+There is no scroll bar; the title of the pane shows the position.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ HEADINGS = 200  # rows among which there may be headings
 
 class Item(NamedTuple):
     """One row. `key` None: it cannot be chosen, such as a heading. `text`: searched by filters. `targets`:
-    where its parts with a role of LINKED lead, in order. `below`: the second line, in lists with two; a row
-    that cannot be chosen has its first line there, so that a heading stands apart from what is above."""
+    targets of its parts with a role of LINKED, in order. `below`: the second line, in lists with two; a row
+    that cannot be chosen has its content there, so that a heading is separated from the rows above."""
 
     key: Hashable | None
     left: tuple[Part, ...]
@@ -42,14 +43,14 @@ class Item(NamedTuple):
 
 
 def heading(name: str, count: int | None = None, right: str = "") -> Item:
-    """A row that names those below it, and says how many there are."""
+    """A heading for the rows below it, with their number."""
     parts = ((f"{name} ", "title"), ("" if count is None else str(count), "dim"))
     return Item(None, parts, ((right, "dim"),) if right else ())
 
 
 class Rows(Protocol):
-    """Rows that are made when they are painted: the cost depends on the visible ones only. With a method
-    `place_of(key)` a row is found at once, with `text_of(index)` a search and a filter do not make the
+    """Rows that are made when they are painted: the cost depends only on the visible rows. With a method
+    `place_of(key)` a row is found at once; with `text_of(index)` searches and filters do not make the
     rows."""
 
     def __len__(self) -> int: ...
@@ -414,8 +415,7 @@ def text_of(item: Item) -> str:
 
 
 def texts_of(rows: Rows, begin: int = 0, end: int | None = None) -> list[str]:
-    """The texts that filters look in, of the rows from `begin` to `end`; "" for rows that cannot be
-    chosen."""
+    """The texts that filters search, of the rows from `begin` to `end`; "" for rows that cannot be chosen."""
     text, every = getattr(rows, "text_of", None), range(len(rows))[begin:end]
     if text is not None:
         return [text(index).casefold() for index in every]
@@ -448,7 +448,7 @@ class FilteredRows:
 
 
 def sequence(items: Sequence[Item]) -> Rows:
-    """Items as rows in which a key is found at once."""
+    """Items as rows with fast access by key."""
     return _Indexed(items)
 
 

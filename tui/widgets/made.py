@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 class Made(Generic[T]):
     """The rows `first`, one row for each value, and the rows `last`. `make`: returns the row of a value;
-    `key`: returns its key; `text`: returns the text that filters look in (default: that of the row)."""
+    `key`: returns its key; `text`: returns the text that filters search (default: the row's)."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Made(Generic[T]):
         return self._make(self._values[at]) if at < len(self._values) else self._last[at - len(self._values)]
 
     def text_of(self, index: int) -> str:
-        """What a filter looks in; nothing in rows that cannot be chosen."""
+        """The text that filters search; "" for rows that cannot be chosen."""
         at = index - len(self._first)
         if self._text is not None and 0 <= at < len(self._values):
             return self._text(self._values[at])

@@ -1,7 +1,7 @@
 """The rows of a comparison: files, hunks and lines with the numbers of both sides, in one column or two.
 
-A row is made when it is painted. What is kept of it are its kind, its numbers and its place in the patch, so
-that a comparison of 100,000 lines takes a few megabytes and is open at once.
+A row is made when it is painted. Only its kind, its numbers and its place in the patch are stored, so that a
+comparison of 100,000 lines takes a few megabytes and opens at once.
 """
 
 from __future__ import annotations
@@ -173,8 +173,8 @@ class Patches:
         return next((place for place in self._places(key) if chr(self._kinds[place]) not in "FH"), None)
 
     def _places(self, key: Key) -> Iterator[int]:
-        """Yields the indices of rows of the file whose line number, on the new side if there is one, is that
-        of the key."""
+        """Yields the indices of rows of the key's file with the same line number, on the new side if the key
+        has one there."""
         which = next((at for at, file in enumerate(self._files) if file.path == key.path), None)
         if which is None:
             return

@@ -15,8 +15,8 @@ WHO = 10  # columns of a name beside a line
 
 class Source:
     """The rows of one file. `lines`: parts of each line. `blame`: who changed which lines. `marks`: parts at
-    the right end, by line number. `changed`: numbers of lines with a sign before them; None reserves no
-    column for signs."""
+    the right end, by line number. `changed`: numbers of lines with a sign before them; None: no column for
+    signs."""
 
     def __init__(
         self,

@@ -24,8 +24,8 @@ def strip(
     bare: int = -1,
     links: Mapping[int, str] = NO_LINKS,
 ) -> Strip:
-    """The parts as a line of exactly `width` cells. `over` is laid over every style but that of part `bare`:
-    the cursor's line, whose faint parts stand out as text. `links`: the addresses of parts, by place."""
+    """The parts as a line of exactly `width` cells. `over`: style of the cursor's line, applied to all parts
+    except `bare`; faint parts are shown like text there. `links`: the addresses of parts, by index."""
     segments, used = [], 0
     for place, (text, role) in enumerate(fit(parts, width)):
         style = styles[role]

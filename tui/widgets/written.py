@@ -45,7 +45,7 @@ _SHOWN: Mapping[int, str] = {
 
 
 class _Lines(Document):
-    """A text whose lines end at line feeds only, so that its positions are those of the bytes."""
+    """A text whose lines end only at line feeds, so that its positions match those of the bytes."""
 
     def __init__(self, text: str) -> None:
         super().__init__("")
@@ -98,10 +98,10 @@ class _Flat(WrappedDocument):
 
 
 class Use(NamedTuple):
-    """What the screen does for the text. `splice`: called with each edit of the user: byte offset, bytes
+    """The screen's functions for the text. `splice`: called with each edit of the user: byte offset, bytes
     deleted, bytes inserted. `undo`, `redo`: undo and redo the user's own edits, and return the changes.
-    `ahead`: returns whether a key is held for what opens; `act`: returns whether it was one of the screen's.
-    `copy`: puts a text on the clipboard."""
+    `ahead`: returns whether a key is held for a screen that opens; `act`: returns whether the key was one of
+    the screen's. `copy`: puts a text on the clipboard."""
 
     splice: Callable[[int, int, bytes], object]
     undo: Callable[[], list[Delta]]
@@ -219,7 +219,7 @@ class Written(TextArea, inherit_bindings=False):
         return (row, column - 1) if column == len(line) and line.endswith("\r") else at
 
     def take(self, deltas: Sequence[Delta], move: bool = False) -> None:
-        """Apply changes of others, or of an undo. `move`: the cursor goes there."""
+        """Apply changes of others, or of an undo. `move`: move the cursor there."""
         for delta in deltas:
             offset = 0
             for step in delta:
@@ -310,8 +310,8 @@ class Written(TextArea, inherit_bindings=False):
         return strip
 
     async def _on_key(self, event: Key) -> None:
-        """Carry out the key at once. Textual looks for what a key is bound to when it has reached the app,
-        and a letter that was typed after it would be in the text by then."""
+        """Carry out the key at once. Textual looks up the binding of a key only when it has reached the app,
+        and by then the next letter would be in the text."""
         if event.key == "escape":
             self._use.leave()
         elif self._use.ahead(event) or self._use.act(event):
@@ -339,8 +339,8 @@ class Written(TextArea, inherit_bindings=False):
             self.delete(*self.selection)
 
     def seek(self, word: str, step: int) -> bool:
-        """Select the next occurrence of the word, or with -1 the one before, wrapping around the ends of the
-        text. Case counts if the word has capitals. Returns whether there is one."""
+        """Select the next occurrence of the word, or with step -1 the previous one, wrapping around the ends
+        of the text. Case matters if the word has capitals. Returns whether there is one."""
         fold = (lambda line: line) if word != word.lower() else str.lower
         (row, column), end = sorted(self.selection)
         lines, count = self.document.lines, self.document.line_count

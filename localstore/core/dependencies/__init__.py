@@ -1,8 +1,10 @@
-"""What a repository depends on, read from the manifests of its languages, and which advisories are about it.
+"""The dependencies of a repository, read from the manifests of its languages, and the advisories that affect
+them.
 
     read("web/package.json", data)   # [Declared(ecosystem="npm", name="react", …), …]
 
-Manifests are hostile input: every parser is bounded by `MANIFEST_FILE`, and what it cannot read is Invalid.
+Manifests are hostile input: every parser is bounded by `MANIFEST_FILE`, and raises Invalid for unreadable
+input.
 """
 
 from localstore.core.dependencies.manifests import Declared, is_manifest, key, read

@@ -16,9 +16,8 @@ _SEMVER = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z.-]+))?(?:\+[0
 def is_affected(
     ecosystem: str, version: str, ranges: Sequence[Range], versions: Sequence[str]
 ) -> bool | None:
-    """Whether the version is affected: it is listed in `versions`, or lies in a range. If both are empty,
-    every version is. None if it cannot be decided, because a version does not follow the rules of its
-    ecosystem."""
+    """Whether the version is affected: it is listed in `versions`, or in a range, or both are empty. None if
+    this cannot be decided, because a version does not follow the rules of its ecosystem."""
     if version in versions or not (ranges or versions):
         return True
     comparable = [range_ for range_ in ranges if range_.type in ("SEMVER", "ECOSYSTEM")]

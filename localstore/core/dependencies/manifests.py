@@ -29,8 +29,8 @@ _KEY_STEPS = 2_000_000  # of reading dotted keys: each part is kept with all bef
 
 
 class Declared(msgspec.Struct, frozen=True):
-    """A dependency as a manifest declares it. `requirement`: the versions it accepts, in the syntax of the
-    ecosystem; "" accepts all. `version`: the single version that it allows; None if it allows several."""
+    """A dependency as a manifest declares it. `requirement`: the versions that it accepts, in the syntax of
+    the ecosystem; "" accepts all. `version`: the only version that it accepts; None if it accepts several."""
 
     ecosystem: Ecosystem
     name: str
@@ -131,8 +131,8 @@ def _python(text: Any, development: bool = False) -> Declared | None:
 
 
 def _poetry_pin(requirement: str) -> str | None:
-    """The single version that the requirement allows; None if it allows several. Poetry reads a bare version
-    as exactly that version."""
+    """The only version that the requirement accepts; None if it accepts several. In Poetry a bare version
+    means exactly that version."""
     plain = requirement.removeprefix("==").strip()
     return plain if re.fullmatch(r"[0-9][\w.+!-]*", plain) else None
 
@@ -170,9 +170,9 @@ def _cargo(data: bytes) -> Iterator[Declared]:
 
 
 def _go(data: bytes) -> Iterator[Declared]:
-    """The modules that a go.mod requires. `replace` and `exclude` are skipped, because they count for builds
-    of this module alone. Go takes the lowest version that fulfils all requirements, so the manifest alone
-    tells it."""
+    """The modules that a go.mod requires. `replace` and `exclude` are skipped, because they apply only to
+    builds of this module. Go uses the lowest version that fulfils all requirements, so the manifest alone
+    determines it."""
     block = ""
     for line in data.decode("utf-8-sig").splitlines():
         plain, _, _ = line.partition("//")

@@ -1,9 +1,10 @@
-"""Where lines of a text are after the text was edited; comments on lines follow them by it.
+"""Finds lines of a text again after the text was edited; comments on lines follow their lines with it.
 
-A range of bytes goes through edits: what is inserted at its ends stays outside, what replaces text inside it
-is inside. Where the edits are known as they were made, the range ends up where its author would look for it;
-a comparison of the two texts (`follow`) is the second best. Lines that were taken away and stand elsewhere,
-once, are found there."""
+A range of bytes is moved through edits: text inserted at its ends stays outside, text that replaces part of
+it is inside. If the original edits are known, the range ends where its author would look for it; a comparison
+of the two texts (`follow`) is less exact. Lines that were removed and appear exactly once elsewhere are found
+there.
+"""
 
 from __future__ import annotations
 
@@ -74,15 +75,15 @@ def through(span: Span, edits: Iterable[Edit]) -> Span:
 
 
 def follow(old: bytes, new: bytes, spans: Sequence[Span], edits: Sequence[Edit] | None = None) -> list[Span]:
-    """Where the spans of `old` are in `new`. `edits`: the edits that turned `old` into `new`; None if they
-    are not known: a comparison of the texts replaces them."""
+    """The positions in `new` of the spans of `old`. `edits`: the edits that turned `old` into `new`; None if
+    unknown: the texts are compared instead."""
     line_edits = _by_lines(old, text_edits.edits(old, new) if edits is None else edits)
     return [_narrow(old, new, span, through(span, line_edits), line_edits) for span in spans]
 
 
 def elsewhere(old: bytes, new: bytes, span: Span, lost: bytes) -> Span | None:
-    """Where the lines `lost`, which the span had in `old`, stand in `new`. None unless they stand there
-    exactly once, stood in `old` at most once, and are long enough to tell (TELLING bytes)."""
+    """The position in `new` of the lines `lost`, which the span had in `old`. None unless they occur exactly
+    once in `new`, at most once in `old`, and are long enough to be distinctive (TELLING bytes)."""
     if len(lost.replace(b" ", b"")) < TELLING or lost == new[span.start : span.end]:
         return None
     lost_lines = lines(lost)
@@ -109,8 +110,8 @@ def _by_lines(old: bytes, edits: Sequence[Edit]) -> list[Edit]:
 
 
 def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
-    """How many bytes before `offset` an inserted or deleted run can begin instead, at the start of a line; 0
-    if it cannot be moved."""
+    """The number of bytes by which an inserted or deleted run at `offset` can be moved back to the start of a
+    line; 0 if it cannot be moved."""
     for by in range(offset - floor + 1):
         at = offset - by
         if at == 0 or old[at - 1 : at] == b"\n":
@@ -121,8 +122,8 @@ def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
 
 
 def _narrow(old: bytes, new: bytes, span: Span, moved: Span, edits: Sequence[Edit]) -> Span:
-    """The span `moved`; if one edit replaced more than the span, only the line of it that is most like the
-    old text, or no text if no line is alike."""
+    """The span `moved`. If one edit replaced more than the span, only its line that is most similar to the
+    old text, or an empty span if no line is similar."""
     whole = next(
         (edit for edit in edits if edit.offset <= span.start and edit.offset + edit.deleted >= span.end), None
     )

@@ -1,6 +1,6 @@
-"""Finds the seal that each line came with, from seal to seal by line differences, as `git blame` does.
+"""Finds the seal that each line comes from, by line differences from seal to seal, as `git blame` does.
 
-The owner of each line is kept beside a sealed text, so that the next seal costs one difference.
+The owners of the lines are stored with each sealed text, so that the next seal needs only one difference.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ CONTEXT = 3  # lines on each side of a hunk that count
 
 
 class FileChange(NamedTuple):
-    """One file before and after: path and bytes of each side, None where there is no such file. `whole`: its
-    bytes are digests, of files that are not compared by lines."""
+    """One file before and after: path and bytes of each side, None if that side has no file. `whole`: `old`
+    and `new` are digests, because the file is not compared by lines."""
 
     old_path: str | None
     new_path: str | None

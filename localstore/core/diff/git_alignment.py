@@ -57,8 +57,8 @@ class _Box(NamedTuple):
 
 
 def as_git(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
-    """The changed runs of lines that `git merge-file` finds; the runs that `opcodes` finds if the search
-    takes too long."""
+    """The changed runs of lines that `git merge-file` finds. If the search takes too long, the runs that
+    `opcodes` finds."""
     a, b = interned(old, new)
     try:
         return slid(a, b, git_hunks(a, b, BUDGET), None)
@@ -263,8 +263,8 @@ class _Walk:
         return low, high
 
     def interesting(self, cost: int) -> tuple[int, int, bool, bool] | None:
-        """A point that a path reached with few edits, at the end of a run of SNAKE equal lines; None if there
-        is none."""
+        """A point that a path reached with few edits, at the end of SNAKE equal lines; None if there is
+        none."""
         old, new = self.search.old, self.search.new
         i1, i2, j1, j2, _ = self.box
         best, point = INTERESTING * cost, None

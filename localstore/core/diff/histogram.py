@@ -1,8 +1,9 @@
 """Finds the changed lines of two texts as `git merge` does, which differs from `git diff`.
 
 `git merge` compares by histogram: it splits the texts at the longest common run that contains the rarest
-line, and repeats this on both sides of the run. Where every common line is frequent, it searches as
-`git_alignment` does. The constants are git's."""
+line, and repeats this on both sides of the run. If every common line is frequent, it searches like
+`git_alignment`. The constants are git's.
+"""
 
 from __future__ import annotations
 
@@ -50,8 +51,8 @@ class _Found(NamedTuple):
 
 
 def as_git_merges(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
-    """The changed runs of lines that `git merge` finds; the runs that `opcodes` finds if the search takes too
-    long."""
+    """The changed runs of lines that `git merge` finds. If the search takes too long, the runs that `opcodes`
+    finds."""
     if (only := _one_run(old, new)) is not None:
         # Lines that are nowhere else hold a run in its place.
         return [only] if only.new_start < only.new_end else slid(old, new, [only], None)
@@ -64,8 +65,8 @@ def as_git_merges(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
 
 def _one_run(old: Sequence[bytes], new: Sequence[bytes]) -> Hunk | None:
     """The single changed run between the equal lines at both ends, if `histogram_hunks` is certain to find
-    the same; else None. It is certain if no new line occurs in the old text, the equal ends fit in one place
-    only, and each end has a line that the old text has once. Most edits are of this kind."""
+    the same; else None. It is certain if no new line occurs in the old text, the equal ends fit in only one
+    place, and each end has a line that occurs once in the old text. Most edits are of this kind."""
     start = _equal(old, new)
     end = min(_equal(reversed(old), reversed(new)), min(len(old), len(new)) - start)
     came = new[start : len(new) - end]

@@ -81,10 +81,10 @@ def compared(
     similarity: int | None = None,
     space: bool = True,
 ) -> tuple[int, int, bytes]:
-    """(lines added, lines deleted, the patch from `old` to `new` in git's unified format, b"" if they are
-    equal). `space=False`: white space is ignored, and equal lines are shown as `new` has them. A side whose
-    bytes and path are None does not exist. `similarity`: percent, for a moved file. Bytes and names are
-    written unchanged."""
+    """(lines added, lines deleted, patch from `old` to `new` in git's unified format, b"" if they are equal).
+    `space=False`: white space is ignored, and equal lines are shown as in `new`. A side whose bytes and path
+    are None does not exist. `similarity`: percent, for a moved file. Bytes and names are written
+    unchanged."""
     if old == new and old_path == new_path:
         return 0, 0, b""
     header = _header(old is None, new is None, old_path, new_path, similarity)

@@ -18,11 +18,10 @@ BULLETS = (b"-", b"*", b"+")
 
 
 def both_added(theirs: list[bytes], mine: list[bytes], near: list[bytes]) -> bytes | None:
-    """The lines of both sides, None if they conflict. `near`: the lines before and after.
+    """The lines of both sides; None if they conflict. `near`: the lines before and after.
 
-    If one side's lines contain the other's in order, they are the result. Otherwise theirs, then mine, if all
-    are items of the list that a line of `near` belongs to, and no item of one side has the name of an item of
-    the other.
+    If the lines of one side contain those of the other in order, they are the result. Otherwise theirs, then
+    mine, if all are items of the same list as a line of `near`, and no item has the same name on both sides.
     """
     return _larger(theirs, mine) or _listed(theirs, mine, near)
 

@@ -1,7 +1,8 @@
-"""Merges two changes of one text by words, if neither deletes what the other touches.
+"""Merges two changes of one text by words, if neither deletes text that the other changes.
 
-For changes that `text_merge` calls a conflict although nobody replaced anything: two people insert text at
-the same place. Replaced text stays a conflict."""
+This is for changes that `text_merge` calls a conflict although nothing was replaced: two people insert text
+at the same place. Replaced text stays a conflict.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +25,9 @@ class _Change(NamedTuple):
 
 
 def overlay(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
-    """`base` with the changes of both; what both wrote at one place stands as theirs, then mine. Returns None
-    if one side deletes what the other deletes or writes in, if words of both would run together into one that
-    nobody wrote, or if a text is not UTF-8 or too long."""
+    """`base` with the changes of both sides; if both wrote at one place, theirs first, then mine. None if one
+    side deletes text that the other deletes or writes in, if words of both would join into a word that nobody
+    wrote, or if a text is not UTF-8 or too long."""
     if max(len(base), len(theirs), len(mine)) > OVERLAY_BYTES:
         return None
     try:
@@ -52,7 +53,8 @@ def _changes(old: list[str], new: list[str]) -> list[_Change]:
 
 
 def _combine(their_changes: list[_Change], my_changes: list[_Change]) -> list[_Change] | None:
-    """The changes of both in the order of the text; the same change counts once. None if two clash."""
+    """The changes of both sides in the order of the text; equal changes count once. None if two changes
+    clash."""
     changes: list[_Change] = []
     i = j = 0
     while i < len(their_changes) and j < len(my_changes):

@@ -1,11 +1,11 @@
 """Finds moved files among the changes, as `git diff -M` does.
 
-Equal bytes are a certain match. Of the others, files whose name is unique on each side are compared first and
-match at 75 % similarity, then all with all at 50 %. The similarity of texts is the share of the larger one
-that consists of lines of the smaller one, in bytes; long lines count in pieces of 64.
+Equal bytes are a certain match. Among the other files, those whose name is unique on each side are compared
+first and match at 75 % similarity, then all pairs at 50 %. The similarity of two texts is the share of the
+larger one, in bytes, that consists of lines of the smaller one; long lines count in pieces of 64.
 
-Work is bounded by what it counts, not by time, so that everybody finds the same: where all with all would be
-too much, those are compared that share lines which few others have, the most of them first.
+The work is limited by its amount, not by time, so that everybody gets the same result: if there are too many
+pairs, only files that share rare lines are compared, those with the most such lines first.
 """
 
 from __future__ import annotations
@@ -129,8 +129,7 @@ def similar(
 def _within_bounds(
     pairs: list[tuple[str, str]], old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
 ) -> Iterable[tuple[str, str]]:
-    """All pairs if comparing them is little work; else as many of the most likely pairs as the bound
-    allows."""
+    """All pairs if comparing them is little work; else the most likely pairs, as many as the limit allows."""
 
     def cost(pair: tuple[str, str]) -> int:
         return min(len(old[pair[0]]), len(new[pair[1]]))

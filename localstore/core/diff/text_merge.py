@@ -2,12 +2,11 @@
 
 The rules (docs/design/011):
 
-1. Line endings are merged apart from the text.
-2. A line changed by one side is taken; the same change by both is taken once.
-3. Changes that overlap or touch are merged by words (`word_merge`).
-4. Lines that both sides added at one place are taken if they continue one list (`list_merge`).
-5. Everything else is a conflict. With any conflict the result of `merge` is the text of theirs, whole,
-   without the parts that did merge; `marked` gives all parts, with the conflicts between markers.
+1. Line endings are merged separately from the text. 2. A line that one side changed is taken; the same change
+of both sides is taken once. 3. Changes that overlap or touch are merged by words (`word_merge`). 4. Lines
+that both sides added at one place are taken if they continue one list (`list_merge`). 5. Everything else is a
+conflict. With any conflict `merge` returns the whole text of theirs, without the
+   parts that did merge; `marked` returns all parts, with the conflicts between markers.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ MARKER = rb"^(?:%b|%b)" % (re.escape(OPENING), re.escape(CLOSING))
 
 class Conflict(NamedTuple):
     """A conflict: lines [start, end) of each text, counted from 0; an empty range is a position between
-    lines. Of the two sides it has the lines that differ, of the base all lines that either side changed
+    lines. `theirs` and `mine` contain the lines that differ, `base` all lines that either side changed
     there."""
 
     base: tuple[int, int]
@@ -130,8 +129,8 @@ def _ending(text: bytes) -> bytes | None:
 
 
 def _merged_ending(base: bytes | None, theirs: bytes | None, mine: bytes | None) -> bytes | None:
-    """The line ending of the result: the one that a side changed to. None if a text mixes them; endings are
-    then part of the lines."""
+    """The line ending of the result: the ending that a side changed to. None if a text mixes endings, which
+    are then part of the lines."""
     if base is None or theirs is None or mine is None:
         return None
     sides = {side for side in (theirs, mine) if side}

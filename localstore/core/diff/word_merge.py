@@ -1,8 +1,8 @@
 """Merges two changes of one run of text by words.
 
-Both changes are taken if at least SEPARATION unchanged words or marks are between a change of one side and
-the next one of the other, unless both changed brackets or quotes, both changed line breaks or indentation, or
-both wrote the same word at different places.
+Both changes are taken if at least SEPARATION unchanged words or marks are between each change of one side and
+the next change of the other. They conflict if both changed brackets or quotes, both changed line breaks or
+indentation, or both wrote the same word at different places.
 """
 
 from __future__ import annotations

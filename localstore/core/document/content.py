@@ -1,7 +1,7 @@
-"""The content of a document: any JSON value within bounds of bytes, parts and depth, in one spelling.
+"""The content of a document: any JSON value within limits of bytes, parts and depth, in a canonical form.
 
-Yjs keeps no order of members and has one kind of number, so members are sorted here, and a number without a
-fraction is an int.
+Yjs keeps no order of members and has only one kind of number, so members are sorted here, and a number
+without a fraction is an int.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A document of a user as a Yjs document (pycrdt's compiled core), whose content is written as operations.
 
 The root map `ROOT` holds the content under the member `CONTENT`. Objects are maps, lists are arrays, strings
-with white space are texts; all other values are held as they are. `write` compares old and new content and
-changes only what differs: maps by member, lists by a bounded diff, texts by a text diff. So what somebody
-else changes elsewhere at the same time stays.
+with white space are texts; all other values are stored unchanged. `write` compares old and new content and
+changes only the differences: maps by member, lists by a bounded diff, texts by a text diff. So concurrent
+changes of others elsewhere in the content stay.
 
 Only updates that `write` made may be applied: the library crashes on crafted bytes (docs/design/003). A
 document belongs to one thread.
@@ -38,7 +38,7 @@ _NOTHING_SEEN = b"\0"
 
 
 class Document:
-    """A document that replicas edit; writes here are those of client `writer` (32 bits)."""
+    """A document that replicas edit; its own writes have the client id `writer` (32 bits)."""
 
     __slots__ = ("_document", "_root")
 
@@ -134,7 +134,7 @@ class _Writer:
             self._change_run(shared, old, new, hunk)
 
     def _change_run(self, shared: Any, old: list[Any], new: list[Any], hunk: Hunk) -> None:
-        """Change one run, from its end, so that the places before stay what they are."""
+        """Change one run, starting at its end, so that the indexes before it stay valid."""
         old_end, new_end = hunk.old_end, hunk.new_end
         edited = pairs(old[hunk.old_start : old_end], new[hunk.new_start : new_end])
         cost = ACCESSES * len(edited) * len(old)

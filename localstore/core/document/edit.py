@@ -22,8 +22,9 @@ class Kept(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """An edit to work out. `base`: the operations of the version that was edited, `later`: those after it.
-    `number`: of the update that it becomes. `joined`: how many of the first ones become one snapshot."""
+    """An edit to compute. `base`: the operations of the edited version; `later`: the operations after it.
+    `number`: the number of the resulting update. `joined`: how many of the oldest operations become one
+    snapshot."""
 
     content: Any
     base: Sequence[bytes]
@@ -42,9 +43,9 @@ class Edited(NamedTuple):
 
 
 def plan(content: Any, stored: Sequence[Kept], base: int, number: int) -> Edit:
-    """The edit of version `base` that becomes update `number`. `content`: as `content.checked` returned it.
-    Every DOCUMENT_UPDATES updates, those before the last as many are joined. Raises Invalid for a version
-    that there is not, DocumentBaseGone for one that is joined with others."""
+    """The edit of version `base` that becomes update `number`. `content`: as returned by `content.checked`.
+    Every DOCUMENT_UPDATES updates, as many updates before the last are joined. Raises Invalid for a version
+    that does not exist, DocumentBaseGone for a version that was joined with others."""
     if base >= number:
         raise Invalid(f"the document has no version {base}; its newest is {number - 1}", pointer="/base")
     if stored and base < stored[0].number:

@@ -1,7 +1,7 @@
 """New values as Yjs items, encoded without the library.
 
 The library inserts items of a list one at a time and walks through the list for each, which takes 30 s for a
-list of 20,000. An encoded run is one step. The bytes are an update of format v1, as the library writes it:
+list of 20,000. An encoded run takes one step. The bytes are an update of format v1, as the library writes it:
 
     update = 1 client: number-of-items client clock { item } no-deletions
     item   = info [origin] [parent] [member's name] content

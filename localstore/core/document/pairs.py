@@ -13,8 +13,9 @@ SAME_ID = 2.0  # of objects whose `id` is equal: more than any likeness
 
 
 def pairs(old: Sequence[Any], new: Sequence[Any]) -> list[tuple[int, int]]:
-    """Pairs (index in old, index in new) of the same kind, ascending in both. Only items so alike that the
-    new one is the old one after an edit are paired; in a run that is too long, those at the same place."""
+    """Pairs (index in old, index in new) of items of the same kind, ascending in both. Only items are paired
+    that are so similar that the new item can be an edit of the old one; in a run that is too long, the items
+    at the same index."""
     if len(old) == len(new) == 1 or (len(old) == len(new) and len(old) * len(new) > CELLS):
         return [(at, at) for at in range(len(old)) if _kind(old[at]) and _kind(old[at]) == _kind(new[at])]
     if not old or not new or len(old) * len(new) > CELLS:

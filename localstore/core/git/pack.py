@@ -4,8 +4,8 @@
     writer.add("blob", data)
     count = len(writer.entries)   # the first bytes of the file are then `pack_header(count)`
 
-The number of objects stands at the beginning of a pack, and its checksum covers that number. So a pack is
-written with a placeholder, and completed by `pack_header` and a checksum over the whole file.
+A pack begins with the number of its objects, and its checksum covers that number. So a pack is written with a
+placeholder, and completed by `pack_header` and a checksum over the whole file.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class PackWriter:
         return object_id
 
     def begin(self, size: int) -> LargeBlob:
-        """Begin a blob of `size` bytes that is written in pieces; until it is finished nothing else may be
-        written. Use it in an empty pack only: a blob that is there already would be written twice."""
+        """Begin a blob of `size` bytes that is written in pieces; nothing else may be written until it is
+        finished. Only for an empty pack: a blob that the pack already has would be written twice."""
         return LargeBlob(self, size)
 
     def _enter(self, object_id: bytes, crc: int, offset: int) -> None:

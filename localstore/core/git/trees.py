@@ -49,8 +49,8 @@ def decode(raw: bytes) -> Tree:
 
 
 class Trees:
-    """Makes the git trees of one seal from those of another. `load` returns the bytes of a tree by its id;
-    `keep` is called with each new tree and its id."""
+    """Makes the git trees of one seal from those of another. `load`: returns the bytes of a tree by its id;
+    `keep`: called with the id and bytes of each new tree."""
 
     def __init__(self, load: Callable[[bytes], bytes], keep: Callable[[bytes, bytes], None]) -> None:
         self._load, self._keep = load, keep

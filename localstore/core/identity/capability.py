@@ -2,8 +2,8 @@
 
 Authority block: `user(hex); sid(hex); [cnf(hex);] caps({...}); check if time($t), $t < exp`; `cnf` is the
 bound Ed25519 key. The holder of a token may append blocks that narrow it. Datalog from a stranger can run for
-minutes and cannot be stopped, so the guard accepts only blocks whose statements have one of two harmless
-shapes (`_CHECK`), before anything is evaluated. One token has many encodings: it is revoked by its revocation
+minutes and cannot be stopped, so before evaluating anything the guard accepts only blocks whose statements
+have one of two harmless shapes (`_CHECK`). One token has many encodings, so it is revoked by its revocation
 ids, not by a digest.
 """
 
@@ -68,7 +68,7 @@ class Capability:
     """The content of a token. `expires`: the earliest end that any block sets.
 
     `bound_key`: the Ed25519 key that must sign mutations (None: unbound). `revocation_ids`: 64 bytes for each
-    block, the minted one first; the token is revoked if any of them is.
+    block, the minted block first; the token is revoked if any of its ids is revoked.
     """
 
     user: bytes
@@ -81,8 +81,8 @@ class Capability:
 
 class Token:
     """A token that passed the guard. Cache it by the digest of its bytes and authorize each request with it.
-    `_granted`: operations that it has already been found to allow; only its end depends on time, and that is
-    checked in every call."""
+    `_granted`: operations that it was found to allow; only its end depends on time and is checked in every
+    call."""
 
     __slots__ = ("_biscuit", "_granted", "capability")
 
@@ -241,8 +241,8 @@ def attenuate(
 ) -> bytes:
     """A token narrowed offline to these operations, repository, ref and end.
 
-    Raises Invalid for a name that the guard refuses, or a result that is too long; Unauthorized if `raw` is
-    no token of one of the keys.
+    Raises Invalid for a name that the guard refuses, or a result that is too long; Unauthorized if none of
+    the keys verifies `raw`.
     """
     operations = sorted(set(ops or ()))
     if not all(re.fullmatch(_NAME, name) for name in (*operations, *([] if ref is None else [ref]))):

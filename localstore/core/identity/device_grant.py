@@ -118,7 +118,7 @@ class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """The content of the sealed answer to a claimed device code.
 
     `token`: base64url text; `account`: account id; `expires_at`: Unix seconds; `device_code_sha256`:
-    base64url; `parent_session`: the browser session that ends this one when it ends.
+    base64url; `parent_session`: the browser session; when it ends, this session ends too.
     """
 
     v: Literal[1] = 1

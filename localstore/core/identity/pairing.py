@@ -1,9 +1,9 @@
 """Pairing by QR code: the text of the code, and the six digits that two people compare.
 
-The signed-in device commits to a secret number, its opening, before the code is drawn; the commitment stands
-in the code. The new device answers with its keys and a nonce. Then the first device opens, and both compute
-the digits from all of it. A relay that swaps keys has to choose them before it knows the opening, so it
-cannot choose them so that the digits agree: it has one try in a million.
+Before the code is drawn, the signed-in device commits to a secret number, its opening; the code contains the
+commitment. The new device answers with its keys and a nonce. Then the first device reveals the opening, and
+both compute the digits from all of these values. A relay that swaps keys has to choose them before it knows
+the opening, so it cannot choose keys that give the same digits: its single try succeeds once in a million.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ _ACCOUNT_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class PairingText:
-    """What a QR code says. `origin`: the public URL of the node; `account`: a UUID; `secret` (16 bytes) shows
-    that its holder saw the code; `commitment` (32 bytes): to the opening of the device that drew it."""
+    """The content of a QR code. `origin`: the public URL of the node; `account`: a UUID; `secret` (16 bytes):
+    proves that its holder saw the code; `commitment` (32 bytes): to the opening of the device that drew the
+    code."""
 
     origin: str
     account: str
@@ -43,7 +44,7 @@ class PairingText:
 
     @property
     def pairing_id(self) -> str:
-        """The public name of the pairing, 22 characters of base64url. It does not tell the secret."""
+        """The public name of the pairing, 22 characters of base64url. It does not reveal the secret."""
         return b64u(hashlib.sha256(_ID_LABEL + self.secret).digest()[:_ID_BYTES])
 
     def __str__(self) -> str:
@@ -77,8 +78,8 @@ def commit(opening: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """Everything that the digits stand for. `opening`: of `text.commitment`; `ed25519`, `x25519`, `nonce`: of
-    the new device, 32 bytes each."""
+    """Everything that the digits are computed from. `opening`: the opening of `text.commitment`; `ed25519`,
+    `x25519`, `nonce`: of the new device, 32 bytes each."""
 
     text: PairingText
     opening: bytes
@@ -105,8 +106,8 @@ class Transcript:
 
 
 def _is_origin(origin: str) -> bool:
-    """Whether this is the origin of a server as a relay writes it: it may name its usual port, and has no
-    user, path or query."""
+    """Whether this is the origin of a server as a relay writes it: without user, path or query; it may
+    include its default port."""
     scheme, _, host = origin.partition("://")
     try:
         authority = authority_of(origin)

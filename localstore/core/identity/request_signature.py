@@ -4,13 +4,14 @@
     Signature-Input: svc=("@method" "@authority" "@path" "@query" "content-digest" "authorization");created=…
     Signature: svc=:<b64>:
 
-One grammar, nothing negotiated. GET, HEAD and OPTIONS cover no digest; every other method covers one, of
-the empty body too. A streamed body is covered by `Svc-Content-BLAKE3: :<b64>:` in the same place.
-`authorization` is covered exactly when the request has it: a bearer token bound to a key with it, pure
-self-custody without. The authority is the node's public URL as configured or pinned, never the Host header.
+There is one grammar and nothing is negotiated. GET, HEAD and OPTIONS cover no digest; every other method
+covers one, also for an empty body. A streamed body is covered by `Svc-Content-BLAKE3: :<b64>:` in the same
+place. `authorization` is covered if and only if the request has it: requests with a bearer token bound to a
+key have it, requests with only a device key do not. The authority is the node's public URL as configured or
+pinned, never the Host header.
 
-A signature is good from SIGNATURE_MAX_AGE before to SIGNATURE_MAX_SKEW after the verifier's clock (seconds).
-Whether (key id, nonce) was seen before is for the relay's store to say.
+A signature is valid from SIGNATURE_MAX_AGE before to SIGNATURE_MAX_SKEW after the verifier's clock (seconds).
+Whether (key id, nonce) was seen before is checked by the relay's store.
 """
 
 from __future__ import annotations
@@ -74,13 +75,13 @@ class ContentDigest(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, body: bytes) -> ContentDigest:
-        """For a body held in memory: `Content-Digest` with SHA-256 (RFC 9530)."""
+        """The digest of a body in memory: `Content-Digest` with SHA-256 (RFC 9530)."""
         short = len(body) < SHORT_BODY
         return cls("sha-256", crypto_hash_sha256(body) if short else hashlib.sha256(body).digest())
 
     @classmethod
     def streamed(cls, blake3_digest: bytes) -> ContentDigest:
-        """For a streamed body whose BLAKE3 the sender knows already."""
+        """The digest of a streamed body whose BLAKE3 the sender already knows."""
         return cls("blake3", blake3_digest)
 
     @property
@@ -106,7 +107,7 @@ class ContentDigest(msgspec.Struct, frozen=True):
 class ParsedSignature(msgspec.Struct, frozen=True):
     """A well-formed request signature that is not verified yet.
 
-    `params`: the text after `svc=`, which is signed as it is; `created`: Unix seconds.
+    `params`: the text after `svc=`, which is signed unchanged; `created`: Unix seconds.
     """
 
     params: str
@@ -161,11 +162,11 @@ def sign(
     now: int,
     nonce: str | None = None,
 ) -> dict[str, str]:
-    """The headers that bind one request to `key`: the digest's, Signature-Input and Signature.
+    """The headers that bind one request to `key`: the header of the digest, Signature-Input and Signature.
 
     `path` and `query` are the percent-encoded text of the request line, `query` without its question mark.
-    `body` None means no body. `authorization` is the value of that header if the request carries one.
-    `now` is in Unix seconds. Raises Invalid for text that cannot stand in a request line or header.
+    `body` None means no body. `authorization`: the value of that header, if the request has it. `now` is in
+    Unix seconds. Raises Invalid for text that a request line or header cannot contain.
     """
     if body is None and method not in SAFE_METHODS:
         body = ContentDigest.of(b"")

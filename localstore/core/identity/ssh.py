@@ -23,7 +23,7 @@ SIGN_BYTES = 256 * 1024
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
     """The first message of the relay on the link. `seed`: private half of the key that the token is bound to,
-    made for this session alone. `agent`: public key that a forwarded agent signs with, b"" without one.
+    made only for this session. `agent`: public key with which a forwarded agent signs, b"" without an agent.
     `words`: a command line, empty for the app. `terminal`: standard input is a terminal. `own_user`: no other
     process has this uid."""
 
@@ -49,8 +49,8 @@ with a `Signed`."""
 
 
 class Signed(msgspec.Struct, frozen=True):
-    """The answer to a request for a signature. `signature`: 64 bytes; b"" if it was refused, and `refused`
-    says why."""
+    """The answer to a request for a signature. `signature`: 64 bytes; b"" if it was refused. `refused`: the
+    reason."""
 
     signature: bytes = b""
     refused: str = ""

@@ -1,17 +1,18 @@
-"""Decides which files of a working copy are ignored, and by which rule.
+r"""Decides which files of a working copy are ignored, and by which rule.
 
 Four sources, highest precedence first: `.svcignore`, `.stignore`, `.gitignore` (each in any folder, relative
-to it), then the built-in defaults. Inside one source git's rules hold: deeper files first, the last matching
-line of a file wins, and nothing below an ignored directory comes back. A verdict on a directory holds for
-everything below until the same source says otherwise. The first source with a verdict decides. So a higher
-source can re-include below a directory that only a lower source ignores, which is why `prune` asks first.
+to it), then the built-in defaults. Within one source git's rules apply: deeper files first, the last matching
+line of a file wins, and nothing below an ignored directory is included again. A verdict on a directory
+applies to everything below until the same source decides otherwise. The first source with a verdict decides.
+So a higher source can re-include paths below a directory that only a lower source ignores, which is why
+`prune` checks first.
 
-Pure: a walker enters directories and hands in the text of their ignore files.
+Pure: a walker enters directories and passes the text of their ignore files.
 
-    scope = root({".gitignore": "*.log\\n"})
+    scope = root({".gitignore": "*.log\n"})
     scope.ignored("a.log", is_dir=False)        # True
     if not scope.prune("src"):
-        inner = scope.enter("src", {".gitignore": "!keep.log\\n"})
+        inner = scope.enter("src", {".gitignore": "!keep.log\n"})
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ class Scope:
 
     def enter(self, name: str, files: Mapping[str, str] | None = None) -> Scope:
         """The scope of a directory of this folder. `files`: name → text of its ignore files; those of an
-        ignored directory do not count."""
+        ignored directory have no effect."""
         path = _join(self.path, name)
         if self._silent and not files and not self._deeper and not self._screen.passes(name):
             return Scope(path, self._layers, self._verdicts, None, self._screen, False)
@@ -209,8 +210,8 @@ def root(files: Mapping[str, str] | None = None, built_in: bool = True) -> Scope
 
 
 def git_root(files: Mapping[str, str], exclude: str, everywhere: str) -> Scope:
-    """The scope of the top folder as git sees it for one person: `.gitignore` of `files`, then the text of
-    `.git/info/exclude`, then that of the file of `core.excludesFile`."""
+    """The scope of the top folder as git sees it for one person: `.gitignore` of `files`, then `exclude`
+    (text of `.git/info/exclude`), then `everywhere` (text of the file of `core.excludesFile`)."""
     own = (_layer(Rules.parse(exclude, GIT_EXCLUDE)), _layer(Rules.parse(everywhere, GIT_EVERYWHERE)))
     layers: _Layers = ((), (), _own_layer(files, ".gitignore", ""), own)
     return Scope("", layers, (None,) * len(layers), None, _screen(layers), _deeper(layers))
@@ -225,7 +226,7 @@ def scope_of(folder: str, read: Callable[[str], Mapping[str, str]]) -> Scope:
 
 
 def explain(path: str, is_dir: bool, read: Callable[[str], Mapping[str, str]]) -> Reason | None:
-    """The line that decides about a path; None if no line matches, so that it is included."""
+    """The line that decides about a path; None if no line matches and the path is included."""
     folder, _, name = path.rpartition("/")
     return scope_of(folder, read).explain(name, is_dir)
 

@@ -14,7 +14,7 @@ Matcher = Callable[[str], object]
 
 class Rule:
     """One line of an ignore file: `pattern` as written, without its `!`; `line` counts from 1. `any_case`:
-    the case of ASCII letters does not count."""
+    ASCII letters match in any case."""
 
     __slots__ = (
         "_match",
@@ -200,7 +200,7 @@ def _same(line: str) -> tuple[str, bool]:
 
 
 def _stignore_line(line: str) -> tuple[str, bool]:
-    """(gitignore line, whether case does not count) for a line of Syncthing's. `(?i)` makes case not count,
+    """(gitignore line, whether it ignores case) for a line of a Syncthing ignore file. `(?i)` ignores case,
     `//` starts a comment; `(?d)` is dropped."""
     if line.startswith("//"):
         return "", False

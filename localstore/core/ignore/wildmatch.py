@@ -1,9 +1,9 @@
 """git's glob patterns as regular expressions without exponential backtracking.
 
 Patterns and names are *octets*: text with one character per byte of UTF-8, because git's `?` and `[…]` match
-bytes. A star takes the earliest position where the fixed run after it fits, and `**/` the earliest directory
-where its segments fit. This loses no match, so the expressions use atomic groups and take about pattern
-length × path length steps.
+bytes. A star matches up to the earliest position where the fixed run after it fits, and `**/` up to the
+earliest directory where its segments fit. This loses no match, so the expressions use atomic groups and take
+about pattern length × path length steps.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _stars(pattern: str, at: int, end: int, free: bool) -> tuple[_Op, int]:
 
 
 def _set(pattern: str, at: int) -> tuple[str, int]:
-    """(expression, end) of the set whose `[` is before `at`; `end` is the index after it."""
+    """(expression, end) of the set `[…]` whose content begins at `at`; `end`: the index after the set."""
     negated = pattern[at : at + 1] in ("!", "^")
     at += negated
     members: set[int] = set()

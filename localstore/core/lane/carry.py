@@ -10,8 +10,8 @@ from localstore.core.model.live import UpdateInvalid
 
 
 def carry(source: Lane, extra: Sequence[bytes], replica: int, target: Lane) -> bytes | None:
-    """Apply to `target` the text change that the updates `extra` make to `source`; both have the same text
-    before.
+    """Apply to `target` the text change that the updates `extra` make to `source`; both must have the same
+    text before.
 
     The CRDT's own deltas are applied at the same offsets. A comparison of texts would rewrite short unchanged
     runs, and two devices would duplicate them. `source` stays unchanged. Returns the update of `target`, None

@@ -4,8 +4,8 @@ The library's Python layer adds trees, async streams and undo, which lanes do no
 and asyncio and wrap every call. The version is pinned, because the bytes that the core writes are a stored
 format (docs/design/003).
 
-Offsets are UTF-8 bytes. A document belongs to one thread. The library's errors and panics are passed on;
-`Lane` translates them.
+Offsets are UTF-8 bytes. A document belongs to one thread. The library's errors and panics are raised
+unchanged; `Lane` translates them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def core() -> Any:
 
 
 class Document:
-    """A text that replicas edit; writes here are those of client `writer`."""
+    """A text that replicas edit; its own writes have the client id `writer`."""
 
     __slots__ = ("_document", "_open", "_text")
 

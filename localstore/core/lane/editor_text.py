@@ -1,11 +1,12 @@
 """The text that an editor plugin shows, mirrored by the agent.
 
-A plugin sends its changes as splices and knows nothing of lanes. It makes a change of the agent only if the
-agent had received all of the plugin's changes by then; otherwise it drops the change, and the agent sends it
-again for the new text. So a plugin never has to move offsets: the lanes here do that.
+A plugin sends its changes as splices and knows nothing of lanes. It applies a change of the agent only if the
+agent had received all of the plugin's changes; otherwise it drops the change, and the agent sends it again
+for the new text. So a plugin never has to move offsets: the lanes here do that.
 
-A plugin may send everything between two changed places as one splice. Words of others in between must stay
-where they are, so each splice is replaced by the smallest edits that lead to the same text."""
+A plugin may send everything between two changed places as one splice. Words of others in between must stay in
+place, so each splice is replaced by the smallest edits that give the same text.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ SHOWN_SECONDS = 3.0  # for which a text that the plugin showed may still be what
 
 
 class Change(NamedTuple):
-    """A change that the plugin is asked to make. `number` counts the agent's changes from 1. `after`: number
-    of the plugin's last change that the agent has received."""
+    """A change that the plugin is asked to apply. `number`: counts the agent's changes from 1. `after`:
+    number of the plugin's last change that the agent has received."""
 
     number: int
     after: int
@@ -37,7 +38,7 @@ class Change(NamedTuple):
 
 class EditorText:
     """The text of one plugin, whose offsets count in `unit`. `made`: number of the plugin's last change.
-    `now`: seconds of a monotonic clock."""
+    `now`: returns the seconds of a monotonic clock."""
 
     def __init__(self, text: bytes, unit: Unit, now: Callable[[], float] = time.monotonic) -> None:
         self.made = 0
@@ -191,7 +192,7 @@ def _bytes_to(text: bytes, unit: Unit, offset: int) -> int:
 
 
 def _units_to(text: bytes, unit: Unit, place: int) -> int:
-    """The offset in this unit of a byte offset at which a character begins."""
+    """The offset in `unit` of the byte offset `place`, which must be at the start of a character."""
     before = text[:place]
     if unit == "bytes" or before.isascii():
         return place

@@ -1,6 +1,6 @@
 """Encodes the first edit of an unchanged lane without the CRDT library.
 
-An unchanged lane is the text of its genesis by one writer, so the position of each character follows from its
+An unchanged lane is its genesis text by one writer, so the position of each character follows from its
 offset. Most files of a push have such an edit, and creating a document for each would take several times as
 long. The bytes equal those of the library.
 """

@@ -143,8 +143,8 @@ class Lane:
     ) -> int:
         """Apply several updates written by `replica`, all or none. Returns their work (`update_format.work`).
 
-        `reading`: also read the text, because the caller needs it next. Raises UpdateInvalid, also for more
-        work than `budget`; the lane is then unchanged unless the library failed.
+        `reading`: also read the text, because the caller needs it next. Raises UpdateInvalid for an invalid
+        update or more work than `budget`; the lane is then unchanged unless the library failed.
         """
         self.looked = 0
         steps = [update_format.parse(update) for update in updates]

@@ -2,7 +2,7 @@
 
 A crafted state of a few kilobytes can keep the library busy for minutes. Four operations take more than
 linear time: walking over items at the same place (`_conflicts`), splitting items (`_cut`), postponing items
-that wait for another replica's (`_next`), and joining neighbours written in one go (`_join`). This module
+that need an item of another replica (`_next`), and joining neighbours of one writer (`_join`). This module
 arranges the items as the library does, without their text, and counts these operations. For honest replicas
 the count is near zero.
 
@@ -223,13 +223,13 @@ class Weave:
         return self._items[client][bisect_right(self._starts[client], clock) - 1]
 
     def _until(self, point: Point) -> int:
-        """The item that ends with the unit at `point`; an item that goes on behind it is split."""
+        """The item that ends with the unit at `point`; a longer item is split behind it."""
         item = self._at(point)
         self._cut(item, point[1] + 1)
         return item
 
     def _from(self, point: Point) -> int:
-        """The item that begins with the unit at `point`; an item that begins before it is split."""
+        """The item that begins with the unit at `point`; an item that begins earlier is split."""
         item = self._at(point)
         return self._cut(item, point[1])
 

@@ -1,8 +1,9 @@
 """A sheet: the text that somebody edits in the app, as a lane between the app and the agent.
 
-Its genesis is the text as it was opened, the same on both sides. The app writes as APP; the agent writes the
-edits of others as AGENT; both may write at once. The agent's side is a `Lane`, this is the app's. The cost of
-a change depends on its length, not on that of the text. A sheet belongs to one thread."""
+Its genesis is the opened text, the same on both sides. The app writes as APP; the agent writes the edits of
+others as AGENT; both may write at once. The agent's side is a `Lane`, the app's side is in this module. The
+cost of a change depends on its length, not on the length of the text. A sheet belongs to one thread.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ class Sheet:
 
     def undo(self) -> tuple[list[bytes], list[Delta]]:
         """Undo the app's last edits that are not undone yet; edits of others stay. Returns (updates, changes
-        of the text), both empty if there is nothing to undo."""
+        of the text), both empty if nothing can be undone."""
         return self._written(self._undoing.undo)
 
     def redo(self) -> tuple[list[bytes], list[Delta]]:

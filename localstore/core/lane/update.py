@@ -84,11 +84,11 @@ def signing_bytes(
     update: LiveUpdate,
     ops: Sequence[bytes] | None = None,
 ) -> bytes:
-    """The exact bytes that the device signs: a prefix and the JCS of all members but the signature.
+    """The exact bytes that the device signs: a prefix and the JCS of all members except the signature.
 
     `ops` is replaced by `ops_blake3`, the hex BLAKE3 of the length-prefixed operations; absent members are
-    left out. Raises Invalid for values that JCS cannot hold. `ops`: the `decoded_ops`, if the caller has
-    them.
+    left out. `ops`: the `decoded_ops`, if the caller has them. Raises Invalid for values that JCS cannot
+    represent.
     """
     epoch, size = update.epoch, update.size
     numbers = (replica, update.n, update.settled, update.gen, update.base, epoch or 0, size or 0)

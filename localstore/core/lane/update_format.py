@@ -117,11 +117,11 @@ def validate(
 ) -> Update:
     """Parse an update and check that a lane with state vector `vector` can apply it as a whole.
 
-    Its items must come from `replica` (None: any writer, for a trusted log), continue where `vector` ends,
-    and refer only to items that are known or earlier in the update; deletions must be known. `items`: an
-    upper bound of the lane's items; structs × items has a budget, because placing an item may walk over all
-    others. `halves`: the second halves of the lane's surrogate pairs (`second_halves`); no item may split a
-    pair.
+    Its items must be written by `replica` (None: any writer, for a trusted log), continue where `vector`
+    ends, and refer only to items that are known or earlier in the update; deletions must be of known items.
+    `items`: an upper bound of the lane's items; structs × items has a limit, because placing an item may walk
+    over all others. `halves`: the second halves of the lane's surrogate pairs (`second_halves`); no item may
+    split a pair.
 
     Raises UpdateInvalid. After a gap the writer resends from the receiver's state vector.
     """
@@ -214,8 +214,8 @@ def work(update: Update, items: int) -> int:
 
 
 def most_structs(items: int) -> int:
-    """How many items an update without deletions may add to a lane that has `items` items: as many as keep
-    its work within UPDATE_WORK, at most UPDATE_STRUCTS."""
+    """The number of items that an update without deletions may add to a lane of `items` items: its work must
+    stay within UPDATE_WORK; at most UPDATE_STRUCTS."""
     affordable = (isqrt(items * items + 4 * limits.UPDATE_WORK) - items) // 2
     return min(affordable, limits.UPDATE_STRUCTS)
 

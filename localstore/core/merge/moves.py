@@ -1,9 +1,9 @@
-"""Files that one side of a merge moved, found as git finds them when it merges.
+"""Files that one side of a merge moved, found as git finds them in merges.
 
-Equal bytes are a move for certain. Of the other files that are gone, those count that the other side changed
-or deleted: the rest merges alike whether it moved or not. A name that is unique among the files that came and
-that went is tried first and needs a similarity of 75 %; then each file is compared with each and needs 50 %.
-Only texts are compared, and only so many; moved directories are not looked for.
+Equal bytes are a certain move. Of the other removed files, only those are searched that the other side
+changed or deleted: the rest merges the same way whether it moved or not. A file whose name is unique among
+the added and the removed files is tried first and needs a similarity of 75 %; then each file is compared with
+each and needs 50 %. Only a limited number of texts are compared; moved directories are not searched.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NONE = Moves({}, {})
 
 class Search(msgspec.Struct):
     """The search for moves on one side. `exact`: moves of files with equal bytes. `gone`: the other removed
-    files, in order. `wanted`: those of them that the other side changed or deleted. `came`: the other added
+    files, in order. `wanted`: paths of `gone` that the other side changed or deleted. `came`: the other added
     files."""
 
     exact: Ways
@@ -105,8 +105,8 @@ class Search(msgspec.Struct):
 
 
 def searches(ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> tuple[Search, Search]:
-    """(search for the moves of ours, search for those of theirs). `ours`, `theirs`: changes of each side
-    against the base."""
+    """(search for moves of ours, search for moves of theirs). `ours`, `theirs`: changes of each side against
+    the base."""
     return _search(ours, theirs), _search(theirs, ours)
 
 

@@ -1,9 +1,9 @@
 """Merges two sealed trees over their common base.
 
-A path that one side changed is taken from it. A path that both changed differently is merged by lines if it
-is text on both sides. Everything else is a conflict: bytes, a file that one side deleted and the other
-changed, a file where the other side has a directory. A file that one side moved takes what the other side did
-to it along (`moves`).
+A path that one side changed is taken from that side. A path that both changed differently is merged by lines
+if it is text on both sides. Everything else is a conflict: bytes, a file that one side deleted and the other
+changed, a file at the path of the other side's directory. The other side's changes of a file follow it to the
+path to which one side moved it (`moves`).
 
 Two histories may have several nearest common ancestors, after each was merged into the other. The trees are
 then merged over each of them, and a path whose results differ is a conflict.
@@ -28,8 +28,8 @@ BASES_MAX = 8  # nearest common ancestors that a merge is computed over
 
 
 class Texts(msgspec.Struct, frozen=True):
-    """A path that is text on both sides and that both changed. `base` None: both created it. `here`: the file
-    of ours at the path now. `paths`: the paths of the text in base, ours and theirs."""
+    """A path that is text on both sides and that both changed. `base` None: both created it. `here`: the
+    current file of ours at the path. `paths`: the paths of the text in base, ours and theirs."""
 
     base: TreeEntry | None
     ours: TreeEntry
@@ -40,8 +40,8 @@ class Texts(msgspec.Struct, frozen=True):
 
 class Plan(msgspec.Struct):
     """The outcome of merging `theirs` into `ours`, by path. `taken`: path → file of theirs, None if theirs
-    deleted it. `texts`: path → texts that are still to be merged by lines. `conflicts`: paths in conflict.
-    `both`: all paths that both sides changed."""
+    deleted it. `texts`: path → texts to merge by lines. `conflicts`: paths in conflict. `both`: all paths
+    that both sides changed."""
 
     taken: dict[str, TreeEntry | None] = msgspec.field(default_factory=dict)
     texts: dict[str, Texts] = msgspec.field(default_factory=dict)
@@ -95,9 +95,8 @@ def plan(ours: Mapping[str, Change], theirs: Mapping[str, Change], moves: Moves 
 
 
 class _Path(msgspec.Struct):
-    """The versions to merge at a path. `here`: the file of ours at the path. `paths`: the paths that base,
-    ours and theirs have it at. `gone`: the file moved away. `conflict`: a conflict whatever the versions
-    are."""
+    """The versions to merge at a path. `here`: the file of ours at the path. `paths`: the paths in base, ours
+    and theirs. `gone`: the file moved away. `conflict`: a conflict regardless of the versions."""
 
     base: TreeEntry | None
     ours: TreeEntry | None
@@ -119,8 +118,9 @@ class _Path(msgspec.Struct):
 
 
 def _follow(table: dict[str, _Path], moves: Moves) -> None:
-    """Merge a moved file at its new path. It is a conflict, as in git, if both sides moved it to different
-    paths, one moved and the other deleted it, or the other side has another file at the new path."""
+    """Merge moved files at their new paths. As in git, it is a conflict if the sides moved a file to
+    different paths, if one moved and the other deleted it, or if the other side has another file at the new
+    path."""
     for old in sorted(moves.ours.keys() | moves.theirs.keys()):
         mine, other = moves.ours.get(old), moves.theirs.get(old)
         was = table[old]

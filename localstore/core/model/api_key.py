@@ -1,7 +1,7 @@
-"""API keys of an account: secrets that its own programs check, each with scopes and an end.
+"""API keys of an account: secrets that the account's programs check, each with scopes and an expiry.
 
-A key is no credential: no route takes it instead of a session. A program that is handed one asks `VALIDATE`
-what it is good for.
+A key is no credential of the relay: no route accepts it instead of a session. A program that receives a key
+calls `VALIDATE` to learn what it allows.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class ApiKeyCreate(Sent, frozen=True):
 
 
 class ApiKeyRotate(Sent, frozen=True):
-    """`overlap_seconds`: for how long the replaced secret stays valid beside the new one. A secret that was
-    replaced earlier ends at once."""
+    """`overlap_seconds`: time for which the replaced secret stays valid beside the new one. A secret that was
+    replaced earlier becomes invalid at once."""
 
     overlap_seconds: Annotated[int, msgspec.Meta(ge=0, le=API_KEY_OVERLAP)] = 0
 
@@ -71,8 +71,8 @@ class ApiKeyCheck(Sent, frozen=True):
 
 
 class ApiKeyVerdict(Model, frozen=True, omit_defaults=True):
-    """What a secret that was checked is valid for. Unknown, revoked and expired keys and those of other
-    accounts have the same answer: `valid` false and nothing else."""
+    """The validity of a checked secret. Unknown, revoked and expired keys and those of other accounts have
+    the same answer: only `valid` false."""
 
     valid: bool
     key_id: str | None = None

@@ -118,7 +118,7 @@ class Session(Model, frozen=True):
 
 class UserInfo(Model, frozen=True):
     """The caller. `session_kind` and `device_key_id`: how this request signed in. `signed_in_by`: password,
-    device_key, or the name of an identity provider; None if it is not known."""
+    device_key, or the name of an identity provider; None if unknown."""
 
     sub: str
     user_id: str
@@ -157,8 +157,8 @@ class DeviceKeyStart(Sent, frozen=True):
 
 
 class Challenge(Model, frozen=True):
-    """`sealed_challenge`: a libsodium sealed box of 32 bytes for the X25519 key that asked. `account`: the
-    account id that the registration statement must name (for a free handle: the id of the new account)."""
+    """`sealed_challenge`: a libsodium sealed box of 32 bytes for the requested X25519 key. `account`: the
+    account id that the registration statement must name (for a free handle: the id of the future account)."""
 
     v: int
     challenge_id: str
@@ -170,7 +170,7 @@ class Challenge(Model, frozen=True):
 
 class DeviceKeyProof(Sent, frozen=True):
     """Proof of possession: the Ed25519 signature of the transcript. `registration`: the self-signed statement
-    that readers of seals verify. `pair`: the one-time code with which a further device joins."""
+    that readers of seals verify. `pair`: the one-time code with which another device joins."""
 
     challenge_id: str
     signature: str

@@ -42,8 +42,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Fal
 
 
 class Sent(Model, frozen=True, forbid_unknown_fields=True):
-    """Base of every request body. Unknown members are refused, since the relay would not do what they ask
-    for."""
+    """Base of every request body. Unknown members are refused, because the relay would ignore them."""
 
 
 class Actor(Model, frozen=True):

@@ -30,7 +30,7 @@ class LaunchContextCreate(Sent, frozen=True):
 
 
 class Estimate(Model, frozen=True):
-    """What a machine costs: cents for each hour, in `currency` (ISO 4217)."""
+    """The price of a machine: cents for each hour, in `currency` (ISO 4217)."""
 
     hourly_cents: Count
     currency: str

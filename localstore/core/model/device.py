@@ -33,7 +33,7 @@ class PairingEnded(Gone):
 
 
 class Device(Model, frozen=True):
-    """`id` is that of its device key. `paired_at` None: both ends have not confirmed yet."""
+    """A device. `id`: the id of its device key. `paired_at`: None until both ends have confirmed."""
 
     id: str
     name: str
@@ -43,9 +43,9 @@ class Device(Model, frozen=True):
 
 
 class PairingCreate(Sent, frozen=True):
-    """`name`: what the new device will be called; else it says so itself. `commitment`: to the opening that
-    the caller will send; without one the relay draws the number, and the digits say nothing about the
-    relay."""
+    """`name`: name of the new device; by default the device chooses it. `commitment`: commitment to the
+    opening that the caller will send; without it the relay draws the number, and the digits do not protect
+    against the relay."""
 
     name: Label = ""
     commitment: Key | None = None
@@ -60,8 +60,8 @@ class Pairing(Model, frozen=True):
 
 
 class NewDevice(Sent, frozen=True):
-    """The device that scanned the code. `public_key`: Ed25519; `x25519`: its transport key, else derived from
-    it; `nonce`: 32 random bytes of its own, else drawn by the relay."""
+    """The device that scanned the code. `public_key`: Ed25519; `x25519`: its transport key, by default
+    derived from `public_key`; `nonce`: 32 random bytes of the device, by default drawn by the relay."""
 
     public_key: Key
     name: Label = ""
@@ -70,8 +70,9 @@ class NewDevice(Sent, frozen=True):
 
 
 class PairingProcess(Sent, frozen=True):
-    """`device`: from the end that scanned; the same again asks how it stands. `opening`: from the end that
-    drew the code, once it has seen the device. Neither: ask how it stands."""
+    """A step of a pairing. `device`: sent by the end that scanned; sent again, it requests the state.
+    `opening`: sent by the end that drew the code, after it has seen the device. Neither: request the
+    state."""
 
     qr: Annotated[str, msgspec.Meta(max_length=CODE_CHARS)] = ""
     device: NewDevice | None = None
@@ -89,7 +90,7 @@ class ScannedBy(Model, frozen=True):
 
 
 class PairingStep(Model, frozen=True):
-    """How a pairing stands. `sas`: the six digits, known once the commitment is opened. Each end computes
+    """The state of a pairing. `sas`: the six digits, known once the commitment is opened. Each end computes
     them itself from `device` and `opening`."""
 
     pairing_id: str

@@ -1,7 +1,7 @@
 """Documents of an account: a title and JSON content, which two people may change at the same time.
 
-A client sends the content that it wants, with `base`, the frontier of what it had read. The relay turns the
-difference between the two into operations, so that what others changed meanwhile stays.
+A client sends the wanted content, with `base`, the frontier of the content that it had read. The relay turns
+the difference between the two into operations, so that changes that others made meanwhile stay.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ LOCAL = 1  # the mode of documents of one device
 
 
 class DocumentMoved(SvcError):
-    """The document is no longer what If-Match names; read it again."""
+    """The document has changed and no longer matches If-Match; read it again."""
 
     code, status, title = "document_moved", 412, "Precondition Failed"
 
 
 class DocumentArchived(Conflict):
-    """The document is archived and takes no writes; unarchive it first."""
+    """The document is archived and cannot be changed; unarchive it first."""
 
     code = "document_archived"
 
@@ -35,7 +35,7 @@ class DocumentArchived(Conflict):
 
 
 class DocumentBaseGone(Conflict):
-    """The version on which an edit is based is older than the operations that are kept one by one."""
+    """The version on which an edit is based is older than the oldest operation that is stored separately."""
 
     code = "document_base_gone"
 
@@ -57,8 +57,9 @@ Frontier = Annotated[str, msgspec.Meta(pattern=r"^[1-9][0-9]{0,14}$", descriptio
 
 
 class DocumentSummary(Model, frozen=True):
-    """A document in lists. `mode`: who keeps it, see `DocumentCreate`. `owner`: the account's id. `frontier`:
-    the version of title and content. `at_head`, `checkpoint_id`: which version is shown; the newest."""
+    """A document in lists. `mode`: where it is stored, see `DocumentCreate`. `owner`: the account's id.
+    `frontier`: the version of title and content. `at_head`, `checkpoint_id`: the version that is shown, which
+    is the newest."""
 
     id: str
     title: str
@@ -79,7 +80,7 @@ class Document(DocumentSummary, frozen=True):
 
 
 class DocumentCreate(Sent, frozen=True):
-    """`mode`: 2, kept by the server. 1 never leaves the device; a server refuses it, and 3 to 5."""
+    """`mode`: 2, stored by the server. Mode 1 never leaves the device; a server refuses 1 and 3 to 5."""
 
     title: Title
     mode: Annotated[int, msgspec.Meta(ge=1, le=5)] = STORED
@@ -87,8 +88,8 @@ class DocumentCreate(Sent, frozen=True):
 
 
 class DocumentPut(Sent, frozen=True):
-    """The title, unless it stays, and the content that the document should have. `base`: the frontier of the
-    content that was edited; absent: the newest one, so that everything else is undone."""
+    """The wanted content of a document, and its title if that changes. `base`: the frontier of the content
+    that was edited; absent: the newest one, so that all other content is removed."""
 
     content: Any
     title: Title | None = None
@@ -102,9 +103,9 @@ class DocumentQuery(PageQuery, frozen=True):
 
 
 class DocumentUpdate(Model, frozen=True):
-    """A change of a document. `number`: the frontier after it. `first`: of the oldest change in it; smaller
-    than `number` for changes that were joined into one. `bytes`: of its operations. `base`: the frontier on
-    which the edit was based; before `first - 1` if others changed the document meanwhile."""
+    """A change of a document. `number`: the frontier after it. `first`: number of the oldest change in it;
+    smaller than `number` for changes that were joined. `bytes`: size of its operations. `base`: the frontier
+    on which the edit was based; less than `first - 1` if others changed the document meanwhile."""
 
     number: int
     first: int

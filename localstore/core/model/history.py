@@ -30,8 +30,8 @@ class SealSignature(Model, frozen=True):
 
 
 class SealProvenance(Model, omit_defaults=True, frozen=True):
-    """Who made the seal, on which device, with which capability. `author` and `git`: of an imported commit.
-    `merged`: seals that count as its ancestors beside its parents."""
+    """Who made the seal, on which device, with which capability. `author` and `git_id`: of an imported
+    commit. `merged`: seals that count as its ancestors, besides its parents."""
 
     who: Actor
     device_key_id: str
@@ -55,14 +55,14 @@ class SealSummary(Model, frozen=True):
 
     @property
     def merged(self) -> list[str]:
-        """The ancestors beside the first parent: other parents and merged seals; [] unless it is a merge."""
+        """The ancestors besides the first parent: other parents and merged seals; [] unless it is a merge."""
         return [*self.parents[1:], *self.provenance.merged]
 
 
 class Seal(SealSummary, frozen=True):
     """A seal. `payload`: the signed bytes (b64u). `verified`: result of the relay's own check; clients verify
-    themselves. `origin`: id of the repository that it was sealed in, if that is another one: the parent of a
-    fork, or a fork with a proposal."""
+    it themselves. `origin`: id of the repository where it was sealed, if that is another one: the parent of a
+    fork, or the fork of a proposal."""
 
     signature: SealSignature
     payload: str
@@ -117,8 +117,8 @@ class TreeFile(Model, frozen=True):
 
 
 class Tree(Model, frozen=True):
-    """The files of a seal's tree below `path`. `tree_key` (b64u): for readers with a full view, to compute
-    `content_digest`; `filtered` views lack it and hide paths."""
+    """The files of a seal's tree below `path`. `tree_key` (b64u): for computing `content_digest`; only in
+    whole views. `filtered`: paths are hidden."""
 
     sha: str
     content_digest: str
@@ -131,7 +131,7 @@ class Tree(Model, frozen=True):
 
 
 class Blob(Model, frozen=True):
-    """A file with its content. `content` None: it is over the inline limit (`truncated`)."""
+    """A file with its content. `content`: None if it exceeds the inline limit (`truncated`)."""
 
     path: str
     kind: Literal["text", "blob", "chunked"]
@@ -176,10 +176,10 @@ class ChangedFile(Model, frozen=True):
 
 
 class Compare(Model, frozen=True):
-    """`files`: changes from the merge base to `head`, or from `base` itself if asked for. `base` None:
+    """`files`: changes from the merge base to `head`, or from `base` itself if requested. `base` None:
     changes of the seal `head` from its first parent. `merge_base`: the first of `merge_bases`, the nearest
-    common ancestors; to these, what a seal was merged from is an ancestor. `ahead`, `behind`: counted along
-    parents. `next_cursor`: asks for the files after these; None on the last page."""
+    common ancestors, among which merged seals count. `ahead`, `behind`: numbers of seals along parents.
+    `next_cursor`: for the files after these; None on the last page."""
 
     base: str | None
     head: str
@@ -197,7 +197,7 @@ Shortened = Annotated[
 
 
 class CommitsQuery(PageQuery, frozen=True):
-    """A query of seals, from `ref` or seal `sha` (default: the default branch) backwards. `path`: only those
+    """A query of seals, from `ref` or seal `sha` (default: the default branch) backwards. `path`: only seals
     that changed it; `follow`: also under earlier names of the file. `without`: exclude this branch, tag or
     seal and all its ancestors. `prefix`: seals of all branches and tags whose ids begin with it.
     `first_parent`: follow first parents only, without merged seals."""

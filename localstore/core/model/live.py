@@ -51,9 +51,10 @@ LaneKind = Literal["text", "blob", "chunked", "gone"]
 class Row(Model, array_like=True, frozen=True):
     """One path of the live frontier, as an array to keep a first bootstrap small.
 
-    `gen`: lane id, the sequence number of the update that created the file; `ver`: of the last update;
-    `other`: of the last update by another replica. `digest` and `size`: of the current bytes. `live`: the
-    bytes differ from the lane's genesis, so that a merge needs the state. Kind `gone`: removed at `ver`.
+    `gen`: lane id, the sequence number of the update that created the file; `ver`: sequence number of the
+    last update; `other`: of the last update by another replica. `digest` and `size`: of the current bytes.
+    `live`: the bytes differ from the lane's genesis, so that a merge needs the state. Kind `gone`: removed at
+    `ver`.
     """
 
     path: str
@@ -78,9 +79,9 @@ class BootstrapRequest(Sent, frozen=True):
 
 
 class Bootstrap(Model, frozen=True):
-    """The frontier at `seq`. `tree_key` (32 bytes) is for computing content digests. `kind`: of the
-    repository, sets the file cap; `repo` (OWNER/NAME) and `class` go into the link. `live_by`: path → handles
-    of others with unsealed edits."""
+    """The frontier at `seq`. `tree_key` (32 bytes): for computing content digests. `kind`: kind of the
+    repository, from which the file cap follows; `repo` (OWNER/NAME) and `class` are stored in the link.
+    `live_by`: path → handles of others with unsealed edits."""
 
     branch_id: str
     replica: Count
@@ -104,8 +105,7 @@ class Lane(Sent, frozen=True):
 
 
 class LanesRequest(Sent, frozen=True):
-    """A request for states of lanes. `replica`: that of the caller, whose own updates do not count as
-    `other`."""
+    """A request for states of lanes. `replica`: the caller's; its own updates do not count as `other`."""
 
     lanes: list[Lane]
     replica: Count | None = None
@@ -151,7 +151,8 @@ class ProofContextRequest(Sent, frozen=True):
 
 
 class ProofContext(Model, frozen=True):
-    """`bytes`: what the device key signs for this update (b64u). Clients compute it offline."""
+    """`bytes`: the bytes that the device key signs for this update (b64u). Clients can compute them
+    offline."""
 
     bytes: str
     digest: str
@@ -200,9 +201,9 @@ class UpdatesRequest(UpdateBatch, frozen=True, forbid_unknown_fields=True):
 
 
 class UpdateAnswer(Model, omit_defaults=True, frozen=True):
-    """The answer to an update. `result` ok: committed and durable; stale: others changed the path; epoch: the
-    lane has a newer epoch; settled: it was answered before, and the answer is no longer stored; refused:
-    `code` and `detail` say why."""
+    """The answer to an update. `result`: ok: committed and durable; stale: others changed the path; epoch:
+    the lane has a newer epoch; settled: it was answered before, and the answer is no longer stored; refused:
+    for the reason in `code` and `detail`."""
 
     n: Count
     result: Literal["ok", "stale", "epoch", "settled", "refused"]

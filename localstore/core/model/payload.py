@@ -8,7 +8,7 @@ from localstore.core.model.base import Count, Model
 
 
 class HaveAnswer(Model, frozen=True):
-    """`missing`: indices of those of the requested digests that the repository lacks."""
+    """`missing`: indices of the requested digests that the repository lacks."""
 
     missing: list[Count]
 
@@ -35,8 +35,8 @@ class ChunkedStored(Model, frozen=True):
 
 
 class AtQuery(Model, frozen=True):
-    """`at`: id of a seal. Callers from whom paths are hidden get bytes by digest only if the tree of this
-    seal, as they see it, contains them."""
+    """`at`: id of a seal. A caller with hidden paths gets bytes by digest only if the visible part of this
+    seal's tree contains them."""
 
     at: str | None = None
 

@@ -57,8 +57,8 @@ class Asset(Model, frozen=True):
 
 
 class Publication(Model, frozen=True):
-    """The signature of a release. `signed`: whether a writer signed it with its present assets. `key_id`:
-    with which device key. `public_key`, `signature`: base64url."""
+    """The signature of a release. `signed`: whether a writer signed it with its present assets. `key_id`: the
+    device key that signed. `public_key`, `signature`: base64url."""
 
     signed: bool = False
     key_id: str | None = None
@@ -99,8 +99,9 @@ class ReleaseEdit(Model, frozen=True, forbid_unknown_fields=True):
 
 class AssetUpload(Model, frozen=True):
     """The upload of an asset. `name`: file name without a folder. `manifest`: the body is the chunk list of a
-    large file, whose chunks were sent in packs before; after an interruption only missing ones are sent.
-    `replaces`: BLAKE3 of the asset of this name that it replaces once it has arrived completely."""
+    large file, whose chunks were sent in packs before; after an interruption only missing chunks are sent.
+    `replaces`: BLAKE3 of an asset of this name, which is replaced once the new asset has arrived
+    completely."""
 
     name: str
     manifest: bool = False

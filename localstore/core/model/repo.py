@@ -19,7 +19,7 @@ class NameTaken(Conflict):
 
 
 class RepositoryArchived(Conflict):
-    """The repository is archived and takes no writes; unarchive it first."""
+    """The repository is archived and cannot be changed; unarchive it first."""
 
     code = "repository_archived"
 
@@ -70,7 +70,7 @@ class ParentRepo(Model, frozen=True):
 
 class Repo(Model, rename={"class_": "class"}, frozen=True):
     """A repository. `full_name`: OWNER/NAME. `parent`: the repository that it was forked from, if the caller
-    may see that. `clone_url`: address for git; None if the server has no git, or does not show all of the
+    may see that one. `clone_url`: address for git; None if the server has no git, or hides part of the
     repository."""
 
     id: str
@@ -110,9 +110,9 @@ class RepoCreate(Sent, rename={"class_": "class"}, frozen=True):
 
 
 class ForkCreate(Sent, frozen=True):
-    """A new fork. `name`: absent: that of the repository. `owner`: an organisation that the caller is an
-    admin of; absent: the caller. `default_branch_only`: copy only the default branch, without other branches
-    and tags."""
+    """A new fork. `name`: by default the name of the repository. `owner`: an organisation of which the caller
+    is an admin; by default the caller. `default_branch_only`: copy only the default branch, without other
+    branches and tags."""
 
     name: RepoName | None = None
     owner: RepoName | None = None
@@ -131,8 +131,8 @@ class RepoPatch(Sent, omit_defaults=True, frozen=True):
 
 
 class Coordinates(Model, rename={"class_": "class"}, frozen=True):
-    """What everybody may read about a public repository. `parent`: the repository that it was forked from, if
-    the caller may see that. `clone_url`: as in Repo."""
+    """The public data of a public repository. `parent`: the repository that it was forked from, if the caller
+    may see that one. `clone_url`: as in Repo."""
 
     id: str
     owner: str
@@ -160,7 +160,8 @@ class Deleted(Model, frozen=True):
 
 class RepoQuery(PageQuery, frozen=True):
     """A filter of repositories. `owner`: a handle or `@me`; `name` needs it. `state` deleted: those that the
-    caller can restore. `mine`, without `owner`: those in which the caller has a role, their own included."""
+    caller can restore. `mine`, without `owner`: those in which the caller has a role, including owned
+    ones."""
 
     owner: str | None = None
     name: str | None = None

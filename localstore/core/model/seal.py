@@ -52,8 +52,8 @@ class SealChange(Model, array_like=True, frozen=True):
 class PrepareRequest(Sent, frozen=True):
     """A request to prepare a seal. `expected_head`: the seal that this device has. `expected_frontier`:
     refuse if the frontier is beyond this number. `replica` and `settled`: the relay may forget its answers to
-    this replica up to this update number. `merged`: seals that were merged into the frontier; provenance
-    names them, and the tree is sealed even if it equals the parent's."""
+    this replica up to this update number. `merged`: seals that were merged into the frontier; they are
+    recorded in the provenance, and the tree is sealed even if it equals the parent's."""
 
     message: str
     device_key_id: str
@@ -68,8 +68,8 @@ class PrepareRequest(Sent, frozen=True):
 
 
 class Prepared(Model, frozen=True):
-    """`bytes`: the exact payload to sign (b64u); `digest`: its BLAKE3, the seal id. `changes`: the tree
-    against the parent's, so that the device can compute `content_digest`. `live_by`: path → others with
+    """`bytes`: the exact payload to sign (b64u); `digest`: its BLAKE3, the seal id. `changes`: differences
+    from the parent's tree, from which the device can compute `content_digest`. `live_by`: path → others with
     unsealed edits in this seal. `unchanged`: the tree equals the parent's, so there is nothing to seal and no
     `prepare_id`."""
 
@@ -117,7 +117,7 @@ class PreparedSeal(Model, frozen=True):
 
 
 class PreparedSeals(Model, frozen=True):
-    """`tree_key` (b64u): that of the new seals."""
+    """`tree_key` (b64u): the tree key of the new seals."""
 
     prepare_id: str
     seals: list[PreparedSeal]

@@ -1,4 +1,4 @@
-"""What happens in repositories, as it happens: over a WebSocket (`svc-sync.v1`), or by polling.
+"""Events in repositories as they happen: over a WebSocket (`svc-sync.v1`), or by polling.
 
 On the socket both sides send JSON text frames with a `type`. Client: `auth` (first, unless a cookie or signed
 upgrade headers signed it in), `subscribe`, `unsubscribe`. Server: `subscribed`, `hidden`, `event`, `resync`,
@@ -6,7 +6,7 @@ and `closing` before it closes.
 
 A *channel* carries one branch to one working copy and back, under a number that the client chooses. Client:
 `open`, `updates`, `here`, `close`. Server: `opened` or `refused`, then `live` and `people`; `answers` to
-`updates`; `gap` where the frames after a number are no longer there.
+`updates`; `gap` if the frames after a number are no longer available.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ EventId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1, description="the id of
 
 class Event(Model, frozen=True, tag="event"):
     """`id` grows with every event of the node; `kind` is `noun.verb`, as in `ref.create`, or `live`; `data`
-    holds ids, numbers and names, never content. `actor`: the account that did it, "operator", or "" for the
-    node; `device_key_id`: the key that signed the request; `turn`: what an agent calls its turn; `number`: of
-    the issue or proposal."""
+    contains ids, numbers and names, never content. `actor`: the account that caused it, "operator", or "" for
+    the node; `device_key_id`: the key that signed the request; `turn`: the agent's name for its turn;
+    `number`: of the issue or proposal."""
 
     id: int
     repo_id: str
@@ -111,7 +111,8 @@ class Close(Model, frozen=True, tag="close"):
 
 class Opened(Model, frozen=True, tag="opened"):
     """The channel is open. `seq`: number of the frontier; `head`: last seal of the branch. Frames after
-    `since` follow as `live`, or `gap` if they are gone; then `people` lists everybody on the branch."""
+    `since` follow as `live`, or a `gap` if they are no longer available; then `people` lists everybody on the
+    branch."""
 
     channel: ChannelNumber
     branch_id: str
@@ -120,9 +121,9 @@ class Opened(Model, frozen=True, tag="opened"):
 
 
 class Refused(Model, frozen=True, tag="refused"):
-    """A refusal. With `id`: the `updates` of this id were not carried out, none of them; the channel stays
-    open. Without `id`: the channel was not opened, or has ended. `code`, `detail` and `retry_after` (seconds;
-    0: unknown) are those of a problem document."""
+    """A refusal. With `id`: none of the `updates` of this id was carried out; the channel stays open. Without
+    `id`: the channel was not opened, or has ended. `code`, `detail` and `retry_after` (seconds; 0: unknown):
+    as in a problem document."""
 
     channel: ChannelNumber
     code: str
@@ -132,9 +133,9 @@ class Refused(Model, frozen=True, tag="refused"):
 
 
 class Signed(Model, omit_defaults=True, frozen=True):
-    """An accepted update as it was signed: `localstore.core.lane.update.signing_bytes` with the ids of the
-    repository and branch. `seq`: its number on the branch. `public_key` (b64u) is the key that
-    `device_key_id` is the thumbprint of. `who`: handle of the account whose key it is, "" for a guest."""
+    """An accepted update with the values that were signed: `localstore.core.lane.update.signing_bytes` with
+    the ids of the repository and branch. `seq`: its number on the branch. `public_key` (b64u): the key whose
+    thumbprint is `device_key_id`. `who`: handle of the key's account, "" for a guest."""
 
     seq: Count
     replica: Count
@@ -146,12 +147,12 @@ class Signed(Model, omit_defaults=True, frozen=True):
 
 
 class Live(Model, frozen=True, tag="live"):
-    """The changes between the numbers `after` and `seq` of a frontier. It can be applied to a frontier at
+    """The changes of a frontier from number `after` to `seq`. It can only be applied to a frontier at
     `after`; otherwise bootstrap. `replica`: the sender of the updates, 0 for the relay itself. `rows`: the
-    changed paths at `seq`, the same for all receivers: `other` is the last update by another replica than the
-    sender, so that for everybody else it is `ver`. `updates`: those that led to the rows, in order. A path
-    whose row has a `ver` without an update was changed by the relay, or by operations too long for a frame:
-    request its lane. A lane that was requested contains later updates too; skip those when they arrive."""
+    changed paths at `seq`, the same for all receivers: `other` is the last update by a replica other than the
+    sender, so for all other replicas it equals `ver`. `updates`: the updates that led to the rows, in order.
+    If no update has the `ver` of a row, the path was changed by the relay, or by operations too long for a
+    frame: request its lane. A requested lane contains later updates too; skip those when they arrive."""
 
     channel: ChannelNumber
     after: Count
@@ -218,8 +219,8 @@ class Person(Model, omit_defaults=True, frozen=True):
 
 
 class People(Model, frozen=True, tag="people"):
-    """Changes of who is on a branch. `here`: who arrived or moved; `gone`: connections that left. The first
-    one after `opened` lists everybody but the receiver."""
+    """Changes of the people on a branch. `here`: people who arrived or moved; `gone`: connections that left.
+    The first one after `opened` lists everybody except the receiver."""
 
     channel: ChannelNumber
     here: list[Person]
@@ -227,16 +228,15 @@ class People(Model, frozen=True, tag="people"):
 
 
 class PollChannel(Open, frozen=True, kw_only=True, tag=False, forbid_unknown_fields=True):
-    """A branch to follow in a poll. Each poll opens it anew and gets its frames from `since` on. `here`: the
-    file and line that the user is in."""
+    """A branch to follow in a poll. Each poll opens it again and gets its frames after `since`. `here`: the
+    file and line of the user."""
 
     here: Place | None = None
 
 
 class PollRequest(Sent, frozen=True):
     """A request for events of `repos` (ids) after `since`; None: only for the current event id. `channels`:
-    the same for branches. The answer comes as soon as there is an event, after `wait` seconds at the
-    latest."""
+    the same for branches. The answer is sent as soon as there is an event, or after `wait` seconds."""
 
     repos: Annotated[list[str], msgspec.Meta(max_length=SUBSCRIPTIONS)] = msgspec.field(default_factory=list)
     since: EventId | None = None
@@ -251,8 +251,8 @@ Frame = Opened | Refused | Live | Gap | People
 
 class PollAnswer(Model, frozen=True):
     """`next`: the `since` of the next poll. `more`: poll again at once. `hidden`: ids of repositories that do
-    not exist for this caller. `resync`: events after `since` are deleted; read the state of all repositories
-    again. `frames`: those of the channels, as on a socket."""
+    not exist for this caller. `resync`: events after `since` were deleted; read the state of all repositories
+    again. `frames`: the frames of the channels, as on a socket."""
 
     events: list[Event]
     next: int

@@ -1,7 +1,7 @@
 """Rights of operations that are not about one visible repository: the caller's account, pages and the node.
 
-Where an operation names a repository that the caller may not see yet (an invitation, a transfer, a request
-for access, a deleted repository), it is about the account, and the service looks for the caller in its row.
+An operation on a repository that the caller may not see yet (an invitation, a transfer, a request for access,
+a deleted repository) is about the account, and the service searches its row for the caller.
 """
 
 from __future__ import annotations

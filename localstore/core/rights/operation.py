@@ -1,4 +1,4 @@
-"""An operation: one thing that a caller can request of a relay, and who may.
+"""An operation: one thing that a caller can request of a relay, and the rule that says who may.
 
 A route names its operation; the gate and the write transaction check it; the reference and tests are
 generated from it. It is in `localstore.core` because it is a pure rule: the relay's gate and `View` both need
@@ -26,16 +26,16 @@ RANK: dict[str | None, int] = {None: 0, "read": 1, "triage": 2, "write": 3, "adm
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """`about` repository: `least` is the lowest role that may; `stranger`, `guest` and `anonymous` may too if
-    the repository is public; with `author` so may the author of the subject, which the service checks
-    (`View.require_author`). In an archived repository only if `archived`; in a suspended, killed or deleted
-    one it is the constant 404.
+    """`about` repository: `least` is the lowest role that may; `stranger`, `guest` and `anonymous` also may
+    if the repository is public; with `author` the author of the subject may too, which the service checks
+    (`View.require_author`). In an archived repository only if `archived`; for a suspended, killed or deleted
+    repository the answer is always 404.
 
-    `about` account: needs a session; a guest's counts if `guest`. Browser: needs a session by cookie. Node:
-    anybody may.
+    `about` account: needs a session; a guest's session is enough if `guest`. Browser: needs a session by
+    cookie. Node: everybody may.
 
-    `needs`: what the credential must include; `talk` is included in `write`. `edition`: the lowest edition
-    that has it. `grows`: adds data to a repository, which a nearly full node refuses.
+    `needs`: the capability that the credential must include; `talk` is included in `write`. `edition`: the
+    lowest edition that has it. `grows`: adds data to a repository, which a nearly full node refuses.
     """
 
     name: str
@@ -92,8 +92,9 @@ def writing(
     talk: bool = False,
     edition: Edition = "self-hosted-community",
 ) -> Operation:
-    """An operation that changes a repository. With the role `read`, strangers who can read it may too; guests
-    may only star and watch. `talk`: a credential for reading and talking is enough."""
+    """An operation that changes a repository. With the least role `read`, strangers who can read the
+    repository may too; guests may only star and watch. `talk`: a credential for reading and talking is
+    enough."""
     return Operation(
         name,
         "repository",

@@ -9,9 +9,9 @@ Visibility = Literal["public", "private", "open"]
 
 
 class Policy:
-    """Visibility by path; `number` counts changes of the policy. The rule with the longest path at or above a
-    path decides; the rule "" applies to all; without a rule a path is visible. It applies to every seal, past
-    ones too."""
+    """Visibility by path. `number` counts changes of the policy. The rule with the longest path at or above a
+    path decides; the rule "" applies to all; without a rule a path is visible. It applies to every seal, also
+    to past seals."""
 
     __slots__ = ("_rules", "number")
 

@@ -1,5 +1,6 @@
 """Rights in a repository. `owner`: settings; `admin`: moderation; `write`: content and merges; `triage`:
-sorting; whoever can read: opening issues, commenting, proposing and reacting."""
+sorting; every reader: opening issues, commenting, proposing and reacting.
+"""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@
 
 Version 1 cuts with FastCDC 2020 (Xia et al.): the gear table of pyfastcdc with seed 0, minimum 8 KiB, maximum
 128 KiB, normalization 2 around 56 KiB, which gives chunks of 64 KiB on average. Other parameters would cut
-every file elsewhere and share nothing with stored files, so they need a new version; golden vectors in the
-tests fix this one. Readers verify digests and sizes, not the cuts.
+every file at other places and share no chunks with stored files, so they need a new version; golden vectors
+in the tests fix version 1. Readers verify digests and sizes, not the cuts.
 
 The digest of a large file is the BLAKE3 of its bytes, as for any file; its manifest is a separate object.
 """
@@ -135,7 +135,7 @@ def encode(chunk_manifest: ChunkManifest) -> bytes:
 def decode(raw: bytes) -> ChunkManifest:
     """The verified manifest. Raises Invalid or TooLarge unless the bytes are canonical, the version is 1,
     digests are 64 lowercase hex digits, the sizes add up, each chunk has CHUNK_MIN (the last may be smaller)
-    to CHUNK_MAX bytes, and the whole is over the blob cap and at most CHUNKED_FILE."""
+    to CHUNK_MAX bytes, and the file is larger than the blob cap and at most CHUNKED_FILE."""
     _require_short(raw)
     try:
         chunk_manifest = msgspec.json.decode(raw, type=ChunkManifest)

@@ -3,11 +3,11 @@
     pack  = "svcpack1" ‖ u32 length of the table ‖ table ‖ frames back to back
     table = msgpack [[codec, raw_len, stored_len, [[digest, size], …]], …]        one item per frame
 
-Numbers are big-endian, lengths in bytes. Codec 0 is raw, 1 is one zstd frame. The objects of a frame are back
-to back in its raw bytes. Text objects share frames, because they compress better together; shorter ones come
-first, so that reading one decompresses little. Any other object has its own frame, stored raw if compression
-gains too little. A request signs `toc_digest`, the BLAKE3 of the table, which fixes every object and length
-before the first frame arrives.
+Numbers are big-endian, lengths in bytes. Codec 0 is raw, 1 is one zstd frame. The raw bytes of a frame are
+its objects back to back. Text objects share frames, because they compress better together; shorter objects
+come first, so that reading one decompresses little. Any other object has its own frame, stored raw if
+compression gains too little. A request signs `toc_digest`, the BLAKE3 of the table, which fixes every object
+and length before the first frame arrives.
 """
 
 from __future__ import annotations
@@ -153,7 +153,8 @@ class PackWriter:
         return self._place(frame)
 
     def _frame(self, objects: list[tuple[bytes, Bytes]], probe: bool = False) -> Frame:
-        """Make a frame. `probe`: it has one object; test by samples whether it compresses."""
+        """Make a frame. `probe`: `objects` is a single object, which is compressed only if samples of it
+        compress well."""
         parts = [data for _, data in objects]
         raw_len = sum(map(len, parts))
         codec, stored = RAW, b""
@@ -247,8 +248,8 @@ class PackReader:
         self.toc_digest: bytes | None = None
 
     def feed(self, data: Bytes) -> Iterator[Frame]:
-        """Add the next bytes; yields the frames that are now complete. Frames that are not consumed come with
-        the next call. `data` must not change until its frames are out."""
+        """Add the next bytes. Yields the frames that are now complete; frames that are not consumed are
+        yielded by the next call. `data` must not change until its frames were consumed."""
         if self.toc is None:
             self._head += data
         elif data:

@@ -136,7 +136,8 @@ def verify(directory: Directory, digest: bytes, path: str, key: bytes | None = N
 
 
 def filtered(directory: Directory, path: str, key: bytes, visible: Callable[[str, Kind], bool]) -> Directory:
-    """The directory for a reader who may see only some children; of the others only the entry digests stay.
+    """The directory for a reader who may see only some children; hidden children are replaced by their entry
+    digests.
 
     `visible(full path, kind)` decides. It must be False for a directory whose files are all hidden, because a
     visible directory shows its name. The directory digest stays the same.

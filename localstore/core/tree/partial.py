@@ -1,11 +1,10 @@
-"""Partial trees: trees of which a repository has some entries as digests only, such as a fork by somebody who
-does not see all paths.
+"""Partial trees: a repository has some of their entries only as digests, for example in a fork by somebody
+who does not see all paths.
 
-Its directories with hidden entries become objects of their own, *partial* ones. They name the children that
-are seen, with salts, and the entry digests of the others. So they hold all that the digest of the signed
-directory is computed from (`signed`), but no hidden name. A partial directory is found by the digest of its
-bytes, since its signed digest names the whole object. Directories from which nothing is hidden stay as they
-are.
+Each directory with hidden entries is stored as a separate, *partial* object. It contains the names and salts
+of the visible children, and the entry digests of the others: everything needed to compute the digest of the
+signed directory (`signed`), but no hidden name. A partial directory is stored under the digest of its bytes,
+because its signed digest names the whole object. Directories without hidden entries are unchanged.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class VisiblePart(msgspec.Struct, frozen=True, gc=False):
 
 
 class Parting(msgspec.Struct):
-    """Makes partial trees one after the other; directories that they share are made once. `written`: partial
+    """Makes partial trees in sequence; directories that they share are made once. `written`: partial
     directories, digest → bytes."""
 
     sight: Sight
@@ -142,8 +141,8 @@ def _write(directory: Directory, parting: Parting) -> bytes:
 
 
 def signed(digest: bytes, signed_digests: dict[bytes, bytes], read: Known | None = None) -> Steps[bytes]:
-    """The signed digest of a directory, whole or partial. `signed_digests`: digest → signed digest of
-    directories before; this one and those below are added. `read`: a cache of directories."""
+    """The signed digest of a directory, whole or partial. `signed_digests`: digest → signed digest of known
+    directories; this directory and those below are added. `read`: a cache of directories."""
     if digest == EMPTY_ROOT:
         return digest
     if digest not in signed_digests:

@@ -1,8 +1,8 @@
 """Proofs: a tree as a reader with hidden paths sees it, in a form that can be verified.
 
-A proof is the filtered directory objects of all directories that are seen, each behind its length (u32,
-big-endian). Their children have salts, hidden ones are entry digests, and so every object gives the digest
-that its parent, or the seal, names.
+A proof consists of the filtered objects of all visible directories, each after its length (u32, big-endian).
+Visible children have salts, and hidden children are entry digests. So the digest of every object can be
+computed and compared with the digest in its parent or the seal.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def framed(raw: bytes) -> bytes:
 
 
 class Proven(msgspec.Struct, frozen=True):
-    """The content of a proof: visible files by path, and the entry digests of hidden ones, as `build` takes
-    them."""
+    """The content of a proof: visible files by path, and the entry digests of hidden files, as parameters for
+    `build`."""
 
     files: dict[str, TreeEntry]
     opaque: dict[str, list[bytes]]

@@ -165,7 +165,7 @@ def _children(digest: bytes | None) -> Steps[list[Child]]:
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """How a tree differs from another. `changes`: path → (entry there, entry here), None for no file;
+    """The differences of a tree from another. `changes`: path → (entry there, entry here), None for no file;
     sorted by path. `directories`: path → digest of each directory here that differs."""
 
     changes: dict[str, Change]
@@ -184,8 +184,8 @@ def diff(root_a: bytes | None, root_b: bytes | None) -> Steps[dict[str, Change]]
 def diffs(
     base: bytes | None, sides: Sequence[bytes | None], cached: Known | None = None
 ) -> Steps[list[Difference]]:
-    """The difference of each side from the base, as `diff` finds it, in one walk: what several trees share is
-    read once. `cached`: directories by digest."""
+    """The difference of each side from the base, as `diff` computes it, in one walk: directories that several
+    trees share are read once. `cached`: directories by digest."""
     differences = [Difference({}, {}) for _ in sides]
     level = {"": [base or EMPTY_ROOT, *(side or EMPTY_ROOT for side in sides)]}
     while level := {path: all_ for path, all_ in level.items() if all_.count(all_[0]) < len(all_)}:
@@ -235,7 +235,7 @@ def _note(changes: dict[str, Change], path: str, old: Child | None, new: Child |
 
 
 def _directory(child: Child | None) -> bytes:
-    """The digest of a directory; for a file or None, that of an empty directory."""
+    """The digest of a directory; for a file or None, the digest of an empty directory."""
     return child.digest if child is not None and child.kind == "dir" else EMPTY_ROOT
 
 

@@ -1,8 +1,8 @@
 """Downloads a file above the blob cap into a temporary file of the working copy: its chunk manifest, then the
-chunks that no file of this machine holds (`localstore.sync.transfer.fill`).
+chunks that no file of this machine has (`localstore.sync.transfer.fill`).
 
-The temporary file is in the working copy's folder, so that moving it into place is a rename. Its name is in
-the journal (state `partial`) before it is created; the next process keeps the chunks that are in it, or
+The temporary file is in the working copy's folder, so that moving it into place is a rename. Its name is
+added to the journal (state `partial`) before it is created; the next process reuses the chunks in it, or
 removes it. Its manifest stays in the record until then.
 """
 
@@ -78,7 +78,7 @@ def clear(copy: WorkingCopy) -> None:
 
 
 def _temporary(copy: WorkingCopy, digest: bytes) -> str:
-    """The name of the temporary file: that of an interrupted download, or a new one."""
+    """The name of the temporary file of an interrupted download, or a new name."""
     for intent in copy.db.intents():
         if (intent.state, intent.new) == (PARTIAL, digest):
             return intent.temp

@@ -1,9 +1,9 @@
-"""Uploads a file above the blob cap: cuts it, asks which chunks the relay lacks, sends those, then the
+"""Uploads a file above the blob cap: cuts it into chunks, sends those that the relay lacks, then the
 manifest.
 
-The scan usually cut the file while hashing it (`localstore.folder.chunking`). The file is never in memory as
-a whole, and each chunk is verified before it is sent, because the user may save meanwhile. A repeat sends
-only missing chunks.
+The scan usually cut the file while hashing it (`localstore.folder.chunking`). The file is never completely in
+memory, and each chunk is verified before it is sent, because the user may save meanwhile. A repeated upload
+sends only missing chunks.
 """
 
 from __future__ import annotations

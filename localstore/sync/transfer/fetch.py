@@ -16,9 +16,9 @@ FETCH_OBJECTS = 4096
 def fetch(
     transport: Transport, keep: Objects | None, sizes: Mapping[bytes, int]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yields verified objects (digest, bytes), each once; an object that the relay does not send is left out.
-    `keep`: stores the received frames (groups of objects, compressed together). `sizes` (digest → bytes)
-    group the requests."""
+    """Yields verified objects (digest, bytes), each once; objects that the relay does not send are left out.
+    `keep`: stores the received frames (groups of objects, compressed together). `sizes` (digest → bytes): the
+    wanted objects; their sizes determine the groups of the requests."""
     group: dict[bytes, None] = {}
     announced = 0
     for digest, size in sizes.items():
@@ -34,8 +34,8 @@ def fetch(
 def _whole_group(
     transport: Transport, keep: Objects | None, missing: dict[bytes, None]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Repeat the request until all objects have come, or an answer contains none of the missing ones: an
-    answer may hold only some. Yields (digest, bytes)."""
+    """Repeat the request until all objects have arrived, or an answer contains none of the missing ones,
+    because an answer may contain only some. Yields (digest, bytes)."""
     before = 0
     while missing and len(missing) != before:
         before = len(missing)

@@ -2,7 +2,8 @@
 is fetched.
 
 Each chunk is verified and written to its places at once, so an interrupted fill loses at most one chunk: the
-next fill keeps every chunk that is in its place."""
+next fill keeps every chunk that is already in place.
+"""
 
 from __future__ import annotations
 
@@ -59,9 +60,9 @@ def fill(
     progress: Progress = silent,
     seen: Callable[[bytes], object] = lambda data: None,
 ) -> Filled:
-    """Make the file of descriptor `fd` the one with these chunks and this BLAKE3. `sources` is read only as
-    far as chunks are missing; `seen` is called with all bytes of the file in order. Raises OtherBytes,
-    ServerMisbehaved if chunks do not come, OSError."""
+    """Give the file of descriptor `fd` the content with these chunks and this BLAKE3. `sources` is read only
+    as long as chunks are missing; `seen` is called with all bytes of the file in order. Raises OtherBytes,
+    ServerMisbehaved if chunks are not sent, OSError."""
     return _Filling(fd, rows, progress, seen).run(digest, sources, fetch)
 
 

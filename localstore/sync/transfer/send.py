@@ -48,9 +48,9 @@ KEPT_AT_ONCE = 32 * limits.MIB  # bytes of texts held until they are stored toge
 
 
 class Sent(msgspec.Struct):
-    """Paths by answer. `accepted`. `lost`: must be pulled before they are sent again. `moved`: the lost paths
-    whose text others changed. `costly`: edits that the relay refuses, so that the file must be sent as a new
-    version. `refused`: path → the relay's reason. `bytes`: number of uploaded bytes."""
+    """Paths by answer. `accepted`. `lost`: must be pulled before they are sent again. `moved`: those of
+    `lost` whose text others changed. `costly`: edits that the relay refuses, so that the file must be sent as
+    a new version. `refused`: path → the relay's reason. `bytes`: number of uploaded bytes."""
 
     accepted: list[str] = msgspec.field(default_factory=list)
     lost: list[str] = msgspec.field(default_factory=list)
@@ -61,8 +61,8 @@ class Sent(msgspec.Struct):
 
 
 def send(copy: WorkingCopy) -> Sent:
-    """Send everything in flight; a repeat has the same bytes. Deletes go first, then the manifest
-    `.svc.yaml`, since its size cap holds for the files after it."""
+    """Send everything in flight; a repeat has the same bytes. Deletes are first, then the manifest
+    `.svc.yaml`, because its size cap applies to the files after it."""
     sent = Sent()
     flights = _flights(copy)
     sent.bytes = upload_bytes(copy, [update for update, _ in flights])
@@ -76,7 +76,7 @@ def send(copy: WorkingCopy) -> Sent:
 
 
 def batches(copy: WorkingCopy) -> list[list[LiveUpdate]]:
-    """The updates in flight, in the order in which they are sent, as many together as one request takes."""
+    """The updates in flight, in the order of sending, as the batches of the requests."""
     return list(_batches(copy, _flights(copy)))
 
 
@@ -88,8 +88,8 @@ def batch_of(copy: WorkingCopy, updates: list[LiveUpdate]) -> UpdateBatch:
 
 
 def record_answers(copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers, sent: Sent) -> None:
-    """Record the answers to a batch, in one step, and sort its paths into `sent`. Updates that are not in
-    flight any more, because another process sent them too, are left alone. Raises what `send` raises."""
+    """Record the answers to a batch, in one step, and add its paths to `sent`. Updates that are no longer in
+    flight, because another process sent them too, are ignored. Raises the errors of `send`."""
     by_n = {answer.n: answer for answer in answers.answers}
     if by_n.keys() != {update.n for update in updates}:
         raise ServerMisbehaved("the server answered other updates than were sent; try again")
@@ -98,7 +98,7 @@ def record_answers(copy: WorkingCopy, updates: list[LiveUpdate], answers: Update
 
 
 def _flights(copy: WorkingCopy) -> list[tuple[LiveUpdate, int]]:
-    """(update, size in bytes) of each update in flight, in the order in which they are sent."""
+    """(update, size in bytes) of each update in flight, in the order of sending."""
     flights = [(msgspec.json.decode(body, type=LiveUpdate), len(body)) for _, body in copy.db.flights()]
     flights.sort(key=lambda flight: (flight[0].kind != "delete", flight[0].path != MANIFEST, flight[0].n))
     return flights if len(flights) <= limits.UPDATES_PER_BATCH else _pair_renames(copy, flights)
@@ -106,7 +106,7 @@ def _flights(copy: WorkingCopy) -> list[tuple[LiveUpdate, int]]:
 
 def _pair_renames(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> list[tuple[LiveUpdate, int]]:
     """(update, size in bytes) of each update in flight, ordered so that the two updates of a rename are next
-    to each other: removal and new file then are in one batch for those who edit the file.
+    to each other: other editors of the file then get removal and new file in one batch.
 
     A text is created before it is removed at its old path. Byte files are removed first, because of the cap
     on their sum.
@@ -179,8 +179,8 @@ def upload_bytes(copy: WorkingCopy, updates: list[LiveUpdate]) -> int:
 
 
 def _stored_whole(copy: WorkingCopy, updates: list[LiveUpdate]) -> list[bytes]:
-    """Digests of the large files of `updates` that the relay stores as one object, as earlier versions sent
-    them. They must be sent again as chunks."""
+    """Digests of the large files of `updates` that the relay stores as one object, as sent by earlier
+    versions. They must be sent again as chunks."""
     digests = []
     for update in updates:
         digest = unhex(update.blake3 or "")
@@ -202,8 +202,8 @@ def _is_large(copy: WorkingCopy, update: LiveUpdate) -> bool:
 
 
 def _bytes_of(copy: WorkingCopy, path: str, digest: bytes) -> bytes | None:
-    """The bytes that an update names; None if neither the folder nor the record has them, as after another
-    save."""
+    """The bytes of the digest in an update; None if neither the folder nor the record has them, for example
+    after another save."""
     data = copy.files.read_up_to(path, limits.FRAME_RAW_MAX)
     return data if data is not None and blake3(data) == digest else copy.objects.get(digest)
 
@@ -265,8 +265,9 @@ def _not_accepted(copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, s
 
 
 def _follow_frontier(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> None:
-    """Store the rows of newly created files without asking the relay, while the answers' sequence numbers
-    follow each other directly, so that nobody else's update is between them. Edits and deletes end this."""
+    """Store the rows of newly created files without a request, as long as the answers' sequence numbers
+    follow each other directly, so that no update of others is between them. The first edit or delete ends
+    this."""
     since = copy.db.number("since")
     rows: list[Row] = []
     for update, answer in answered:

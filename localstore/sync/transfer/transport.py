@@ -21,8 +21,9 @@ from localstore.core.storage.pack import Pack
 
 
 class Transport(Protocol):
-    """Each method is one request. It raises the relay's errors (`localstore.core.errors`), and
-    ServerUnreachable without an answer; the request may then have taken effect."""
+    """The requests of sync to the relay, one for each method. Each raises the relay's errors
+    (`localstore.core.errors`), and ServerUnreachable without an answer; the request may have taken effect
+    then."""
 
     def bootstrap(self, request: BootstrapRequest) -> Bootstrap:
         """The frontier's rows since a sequence number, and this working copy's replica id."""

@@ -83,8 +83,8 @@ def amount_of(link: Table, *conditions: ColumnElement[bool]) -> Select[Any]:
 
 @cache
 def amount(name: str, stated: bool) -> Select[Any]:
-    """The number of issues that match a filter of LEADERS; `stated`: in one state. Its parameters are those
-    of `page`."""
+    """The statement that counts the issues of a filter of LEADERS; `stated`: only issues in one state. Takes
+    the parameters of `page`."""
     if name == "author":
         link, condition = subject, _FILTERS["author"]
     else:
@@ -95,8 +95,9 @@ def amount(name: str, stated: bool) -> Select[Any]:
 
 @cache
 def page(filters: frozenset[str], lead: str = "") -> Keyset:
-    """Issues, newest first. `filters` are the names of the filters, which are also the names of their
-    parameters. `lead`: the one whose index is walked, by default the first of LEADERS that is there."""
+    """The statements of a page of issues, newest first. `filters`: names of the filters, which are also the
+    names of their parameters. `lead`: the filter whose index is walked; by default the first of LEADERS among
+    `filters`."""
     linked = [name for name in _LINKS if name in filters]
     rows, stated = _ISSUES, subject
     if linked and lead != "author":
@@ -110,8 +111,9 @@ def page(filters: frozenset[str], lead: str = "") -> Keyset:
 
 
 def _led_by(link: Table, whole: bool) -> Select[Any]:
-    """Join the table of the leading filter so that the list walks its index. `whole`: kind and state are
-    fixed too. If they are not, SQLite is kept from walking the primary key of all rows instead."""
+    """A SELECT from the table of the leading filter, so that the list walks its index. `whole`: kind and
+    state are fixed too; if they are not, the condition keeps SQLite from walking the primary key of all
+    rows."""
     on = and_(subject.c.repo_id == _REPO, subject.c.number == link.c.number)
     of_repo = link.c.repo_id if whole or link is not part else link.c.repo_id + ""
     return (

@@ -35,8 +35,8 @@ def _unindexed(column: Any) -> Any:
 @dataclass(slots=True, frozen=True)
 class ProposalRow:
     """A proposal with its author and its newest version. `head_seal`, `version_base`: head and base of that
-    version; `merge_base` is valid if `settled`. `base_now`: current head of the base branch, None if it was
-    deleted."""
+    version; `merge_base` is valid if `settled`. `base_now`: current head of the base branch, None if the
+    branch was deleted."""
 
     number: int
     title: str
@@ -165,16 +165,17 @@ LEADERS = ("search", "label", "reviewer", "assignee", "involves", "author")
 
 @cache
 def amount(name: str, stated: bool) -> Select[Any]:
-    """The number of proposals that match a filter of LEADERS; `stated`: in one state. Its parameters are
-    those of `page`."""
+    """The statement that counts the proposals of a filter of LEADERS; `stated`: only proposals in one state.
+    Takes the parameters of `page`."""
     link, which = _LINKS[name]
     return issues.amount_of(link, which(link), *([link.c.state == _STATE] if stated else []))
 
 
 @cache
 def page(filters: frozenset[str], lead: str = "") -> Keyset:
-    """Proposals, newest first. `filters` are the names of the filters, which are also the names of their
-    parameters. `lead`: the one whose index is walked, by default the first of LEADERS that is there."""
+    """The statements of a page of proposals, newest first. `filters`: names of the filters, which are also
+    the names of their parameters. `lead`: the filter whose index is walked; by default the first of LEADERS
+    among `filters`."""
     linked = [name for name in _LINKS if name in filters]
     rows, stated = _PROPOSALS, proposal
     if linked:

@@ -20,8 +20,8 @@ _WHO: Any = bindparam("who")
 
 @dataclass(slots=True, frozen=True)
 class ReviewRow:
-    """A review with its author, the change that it reviewed and the newest change; either is None if unknown.
-    `counts`: the author may write to the repository now."""
+    """A review with its author, the change id that was reviewed and the newest change id; None for an unknown
+    change id. `counts`: the author may write to the repository now."""
 
     id: str
     account_id: str

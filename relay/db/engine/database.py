@@ -65,8 +65,8 @@ class Compiled:
 
 
 class Author(NamedTuple):
-    """Who caused the writes of a transaction: an account, "operator", or "" for the node itself; the key that
-    signed the request; the name an agent gave its turn."""
+    """The cause of a transaction's writes: an account, "operator", or "" for the node itself; the key that
+    signed the request; the name that an agent gave its turn."""
 
     actor: str = ""
     device_key_id: str | None = None
@@ -114,16 +114,17 @@ class Database(Protocol):
     async def open(self) -> None: ...
     async def close(self) -> None: ...
     def read(self, snapshot: bool = False) -> AbstractAsyncContextManager[Tx]:
-        """For reading; writes fail. `snapshot`: all statements see one state (costs two round trips more)."""
+        """A read-only transaction; writes fail. `snapshot`: all statements see the same state (two more round
+        trips)."""
 
     async def lookup(self, statement: ClauseElement, **params: Any) -> Row | None:
         """Read one row of the last committed state outside of a transaction. For statements that read a
         handful of rows by key: SQLite runs them on the event loop."""
 
     def write(self, *names: str) -> AbstractAsyncContextManager[Tx]:
-        """A write transaction. Of the writers that share one of `names`, one runs at a time, in all
-        processes, and each sees what the previous one committed. Durable when the context is left without an
-        exception."""
+        """A context with a write transaction. Writers that share one of `names` run one at a time, in all
+        processes, and each sees what the previous writer committed. The writes are durable once the context
+        ends without an exception."""
 
     def alone(self, name: str, waits: Callable[[], None]) -> AbstractAsyncContextManager[None]:
         """Hold a lock by name across all processes of the database. `waits` is called when another process

@@ -14,9 +14,9 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Keyset:
-    """The statements of a list that is read in pages. `first` is the statement of the first page, `next` that
-    of later pages; both take `limit`. `names` are the parameters of `next`, whose types are those of `blank`.
-    `order`: selected columns that together are unique; a leading minus means descending."""
+    """The statements of a list that is read in pages. `first`: the statement of the first page; `next`: the
+    statement of later pages; both take `limit`. `names`: the parameters of `next`; `blank`: a value of each
+    parameter's type. `order`: selected columns that together are unique; a leading minus means descending."""
 
     def __init__(self, statement: Select[Any], *order: str) -> None:
         selected: list[Any] = list(statement.selected_columns)

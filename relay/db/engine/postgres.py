@@ -1,8 +1,8 @@
 """PostgreSQL through asyncpg: any number of processes on one database.
 
 A write transaction names what it changes (`db.write("repo 3f…")`); transactions that share a name run one at
-a time, in all processes. Each runs in READ COMMITTED and sees everything the previous one committed: for one
-name this gives the guarantees of SQLite's single writer (design/relay, Two databases).
+a time, in all processes. Each runs in READ COMMITTED and sees everything that the previous transaction
+committed. So for one name the guarantees are those of SQLite's single writer (design/relay, Two databases).
 """
 
 from __future__ import annotations
@@ -158,9 +158,9 @@ class PostgresDatabase:
         )
 
     async def _renumber_foreign_stamps(self) -> None:
-        """Renumber all events below zero, in their order, with the positions of followers, and let listeners
-        resync. Needed if the database is a dump of another cluster, whose stamps may be ahead of this
-        one's."""
+        """Give all events new numbers below zero, in the same order, adapt the positions of followers, and
+        let listeners resync. Needed if the database is a dump of another cluster, whose stamps may be higher
+        than any of this cluster."""
         connection = await self._writers.acquire()
         try:
             if await connection.fetchval("SELECT to_regclass('cursor') IS NULL"):

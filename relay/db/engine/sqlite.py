@@ -82,8 +82,8 @@ def _expand(statement: ClauseElement, params: dict[str, Any]) -> Iterator[tuple[
 
 
 class _Connection(aiosqlite.Connection):
-    """A connection on a thread of its own. Handing work to the thread takes 100 µs and most statements 5, so
-    statements without a result are sent together with the next one."""
+    """A connection with its own thread. Handing work to the thread takes 100 µs and most statements take 5
+    µs, so statements without a result are sent together with the next statement."""
 
     async def carry_out(
         self, waiting: Sequence[Waiting], sql: str, values: Sequence[Any] = ()
@@ -232,8 +232,8 @@ class SqliteDatabase:
             self._near = None
 
     async def lookup(self, statement: ClauseElement, **params: Any) -> Row | None:
-        """Read on the event loop: a thread takes ten times as long as such a read. In WAL mode a reader never
-        waits, except during recovery of the log; then it uses a reader thread."""
+        """Read on the event loop, because a thread takes ten times as long as such a read. In WAL mode a
+        reader waits only during recovery of the log; then the read runs on a reader thread instead."""
         if self._near is None:
             raise RuntimeError("the database is not open")
         form = compiled(statement)

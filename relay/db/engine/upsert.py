@@ -16,8 +16,8 @@ class InsertNew(Insert):
 
 
 class InsertOrReplace(Insert):
-    """Insert rows, and replace the rows whose keys exist. From a SELECT it needs a WHERE, because SQLite's
-    parser requires one there."""
+    """Insert rows, replacing rows with the same keys. A SELECT as source needs a WHERE, because SQLite's
+    parser requires one."""
 
     inherit_cache = False
 

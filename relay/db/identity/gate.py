@@ -1,5 +1,6 @@
-"""The statement of the gate: the session of a token, and the repository of the path as its account sees it;
-and the statements with which a write transaction reads both again."""
+"""The statement of the gate, which reads the session of a token and the repository of the path as its account
+sees it; and the statements with which a write transaction reads both again.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ LIVE_AND_VISIBLE = (
 
 def _recheck(credentials: Any, is_live: Any) -> Any:
     """The statement that reads a repository again, for a credential that is still live. `credentials`: the
-    sessions or keys to look in; `is_live`: the condition for the one that signed."""
+    sessions or keys to search; `is_live`: the condition for the credential that signed."""
     holder = sessions.HOLDER
     return (
         select(*repos.COLUMNS, repos.ROLE)

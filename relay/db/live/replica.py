@@ -14,7 +14,7 @@ from relay.db.schema.live import replica, update_answer
 @dataclass(slots=True, frozen=True)
 class ReplicaRow:
     """A replica: an id under which a working copy numbers its updates. `highest`: the highest update number
-    that was answered; `settled`: answers up to here are deleted."""
+    that was answered; `settled`: the update number up to which answers are deleted."""
 
     id: int
     branch_id: str

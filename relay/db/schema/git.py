@@ -1,5 +1,6 @@
-"""The table of the names that accounts have in git commits. They stay as in the first export, because ids of
-commits depend on them."""
+"""The table of the names that accounts have in git commits. A name stays as it was in the first export,
+because the ids of commits depend on it.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Tables of quotas and of usage. Usage is counted in the transactions that change it. These tables have no
-foreign keys, because the release before, which does not know them, may serve this schema."""
+foreign keys, because the previous release, which does not know these tables, may serve this schema.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from relay.domain.access.rows import access as rows
 async def page(view: View, query: PageQuery) -> Page[Collaborator]:
     """Collaborators and their roles, without the owner
 
-    They come in the order in which their accounts were made.
+    Ordered by the time at which their accounts were made.
     """
     async with view.read() as tx:
         return await paging.page(tx, rows.COLLABORATORS, query, _to_wire, of_repo=view.repo.id)
@@ -77,8 +77,8 @@ async def remove(view: View, handle: str) -> None:
 
 
 async def _find_account(tx: Tx, view: View, handle: str) -> tuple[str, Row | None]:
-    """The account id, and the row of its open invitation if it has no role. Raises NotFound if it has
-    neither; only who may change others learns who is invited."""
+    """(account id, row of its open invitation; None if it has a role). Raises NotFound if it has neither a
+    role nor an invitation. Only callers who may change others learn who is invited."""
     if handle.removeprefix("@").lower() in ("me", view.me.handle):
         who = view.me.account_id
     else:

@@ -32,7 +32,7 @@ from relay.domain.identity import audit
 async def page(caller: Caller, org: str, query: PageQuery) -> Page[Member]:
     """Members of an organisation, for members
 
-    They come in the order in which their accounts were made.
+    Ordered by the time at which their accounts were made.
     """
     async with caller.read() as tx:
         org_id = (await member_of(tx, caller, org))[0]

@@ -1,5 +1,6 @@
-"""Rules of organisations: owners with a handle, for which several people act. For everybody but its members,
-an organisation does not exist."""
+"""Rules of organisations: owners with a handle, for whom several people act. An organisation is visible only
+to its members.
+"""
 
 from __future__ import annotations
 

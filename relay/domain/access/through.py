@@ -1,7 +1,8 @@
-"""Roles through an organisation: its admins have the role owner in everything that it owns, its members its
-base role, as rows of collaborators with their source, so that the one query of the gate sees them. Whoever
-changes who is an admin, what all members have, or what an organisation owns, rewrites these rows in the same
-transaction, which locks the organisation and the repositories."""
+"""Roles through an organisation: its admins have the role owner in all of its repositories, its members its
+base role. They are rows of collaborators with their source, so that the gate's single query sees them. Code
+that changes the admins, the base role or the repositories of an organisation rewrites these rows in the same
+transaction, which locks the organisation and the repositories.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ async def raise_all(tx: Tx, org_id: str, who: str) -> None:
 
 
 async def lower_all(tx: Tx, org_id: str, who: str) -> None:
-    """Take the roles of an admin from a member, who keeps roles of its own and the base role."""
+    """Remove the admin's roles of a member; it keeps the roles it was given and the base role."""
     values = {"of_org": org_id, "who": who}
     before = [row for row in await tx.all(roles.ROLES, **values) if row[2] is not None]
     await _run_all(tx, roles.LOWER, **values)
@@ -115,8 +116,8 @@ async def enter(tx: Tx, repo_id: str) -> None:
 
 
 async def leave(tx: Tx, repo_id: str) -> None:
-    """Remove the roles by the organisation that gives the repository away; the accounts keep roles of their
-    own."""
+    """Remove the roles by the organisation that gives the repository away; roles that were given to the
+    accounts themselves stay."""
     await _run_all(tx, roles.LEAVE, of_repo=repo_id)
 
 

@@ -75,9 +75,9 @@ async def create(view: View, body: TransferCreate) -> Transfer:
 async def accept(caller: Caller, transfer: str) -> Transfer:
     """Accept a transfer: the caller becomes the owner
 
-    Or the organisation that was offered it becomes the owner. A person who was the owner keeps the role
-    admin. The old address leads here for 90 days; webhooks are switched off. NameTaken, QuotaExceeded: the
-    transfer stays open.
+    If it was offered to an organisation, that becomes the owner. A person who was the owner keeps the role
+    admin. The old address redirects for 90 days; webhooks are switched off. If it fails with NameTaken or
+    QuotaExceeded, the transfer stays open.
     """
     before = await _find_my_transfer(caller, transfer)
     async with caller.write(
@@ -123,7 +123,7 @@ async def cancel(caller: Caller, transfer: str) -> Transfer:
 async def _end_transfer(
     caller: Caller, transfer: str, whose: tuple[int, ...], state: str, kind: str
 ) -> Transfer:
-    """End an open transfer. `whose`: columns of its row with the accounts that may end it."""
+    """End an open transfer. `whose`: indexes of the columns with the accounts that may end it."""
     before = await _find_my_transfer(caller, transfer)
     owners = [account_name(before[index]) for index in whose]  # who is an admin of these stays so meanwhile
     async with caller.write(repo_name(before[1]), *owners) as tx:

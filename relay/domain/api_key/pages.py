@@ -30,7 +30,8 @@ SCOPES: dict[str, list[Capability]] = {
 
 
 class KeyForm(Sent, frozen=True):
-    """The form for a new key, unchecked: the page reports errors. `days` 0: it never ends."""
+    """The form for a new key, unchecked, so that the page can report errors. `days` 0: the key never
+    expires."""
 
     name: str = ""
     scope: Literal["read", "write", "admin"] = "read"
@@ -38,7 +39,7 @@ class KeyForm(Sent, frozen=True):
 
 
 class RotateForm(Sent, frozen=True):
-    """`overlap`: seconds for which the secret of before stays valid."""
+    """The form for a new secret. `overlap`: seconds for which the previous secret stays valid."""
 
     overlap: int = 0
 

@@ -1,4 +1,6 @@
-"""Routes of API keys. `user_id` is the caller's own; others are answered as if they had no keys."""
+"""Routes of API keys. `user_id` must be the caller's own; any other is answered like an account without
+keys.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The follower that fills inboxes: one row for each account and subject, with its newest reason, never for
-the author of the event. Requests do not wait for it."""
+"""The follower that fills inboxes: one row for each account and subject, with its newest reason. The author
+of an event gets no row for it. Requests do not wait for the follower.
+"""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ ORG, DECLINED = "org", "declined"
 async def page(caller: Caller, query: InboxQuery) -> Page[InboxItem]:
     """The caller's inbox, newest first
 
-    Without what is done, unless `all`. Invitations to organisations are among them while they wait, and for
-    who invited once they are declined.
+    Rows that are done are left out unless `all`. Open invitations to organisations are listed for the invited
+    account, and declined ones for the inviter.
     """
     filters: dict[str, Any] = {} if query.reason is None else {"reason": query.reason}
     open_only = frozenset() if query.all else frozenset({"open"})
@@ -112,7 +112,7 @@ async def _mark(tx: Tx, marking: _Marking, body: InboxState) -> bool:
 async def update_all(caller: Caller, body: InboxMarks) -> InboxChanged:
     """Mark the rows that are named, or all that are not done
 
-    Passes over those of `ids` that are not there by now.
+    Ignores those of `ids` that no longer exist.
     """
     me, marks = caller.me.account_id, _marks(body)
     async with caller.write() as tx:

@@ -1,4 +1,4 @@
-"""The table of rules by which events reach inboxes. To add a kind of event, add a row."""
+"""The table of rules that turn events into rows of inboxes. To add a kind of event, add a row."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from localstore.core.model.collaboration.inbox import Reason
 
 class Rule(NamedTuple):
     """A rule for one kind of event. `watchers`: notify the accounts that watch the repository. `parts`:
-    notify author, assignees and participants. `text`: the text in which mentions count. `to`: the reason for
-    the account named by `account_id` or `account` of the event's data. `outside`: also if that account cannot
-    see the repository yet (an offer, read in `relay.domain.attention.rows.inbox`). `clears`: remove that
-    account's row with this reason instead. `named`: notify the handles that an edit added, `mentions` of the
-    data. `check`: the event is of a run; if it failed, notify the authors of open proposals of its seal.
-    `asked`: if `asked` of the data is true, the account learns that it got what it asked for. `tells`: the
-    reason for the account named by `told` of the data, which learns of an answer. `answers`: remove the row
-    with this reason of the event's author, who has done what it asked for."""
+    notify author, assignees and participants. `text`: the text whose mentions are notified. `to`: the reason
+    for the account named by `account_id` or `account` of the event's data. `outside`: notify that account
+    even if it cannot see the repository yet (an offer, read in `relay.domain.attention.rows.inbox`).
+    `clears`: remove that account's row with this reason instead. `named`: notify the handles that an edit
+    added, `mentions` of the data. `check`: the event is about a run; if the run failed, notify the authors of
+    open proposals of its seal. `asked`: if `asked` of the data is true, tell the account that its request was
+    granted. `tells`: the reason for the account named by `told` of the data, which is told of an answer.
+    `answers`: remove the row with this reason of the event's author, who has done what the row asked for."""
 
     watchers: bool = False
     parts: bool = False

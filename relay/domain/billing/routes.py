@@ -1,4 +1,6 @@
-"""Routes of billing. The gate refuses editions that do not bill; the others say that they cannot."""
+"""Routes of billing. The gate refuses editions without billing; in editions with billing these routes answer
+that it is not implemented.
+"""
 
 from __future__ import annotations
 

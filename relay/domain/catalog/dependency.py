@@ -57,8 +57,8 @@ async def of(view: View, ref: str | None) -> Dependencies:
 
 
 async def _find_manifests(view: View, root: bytes) -> _Manifests:
-    """Manifests in folders of the first MANIFEST_LEVELS levels, those of one level by path, without hidden
-    ones."""
+    """Manifests in folders of the first MANIFEST_LEVELS levels, sorted by level, then path, without hidden
+    manifests."""
     manifests, level, looked = _Manifests(), [("", root)], 0
     for depth in range(MANIFEST_LEVELS):
         below: list[tuple[str, bytes]] = []

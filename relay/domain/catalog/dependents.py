@@ -76,7 +76,7 @@ async def _read_depends(node: Node, tx: Tx, repo_id: str, head: str) -> Sequence
 async def page(view: View, query: PageQuery) -> Page[Dependent]:
     """Repositories whose default branch depends on this one
 
-    They come by id. A repository shows only to whoever sees it and its manifest.
+    Ordered by id. The caller must see a repository and its manifest to find it here.
     """
     me = view.principal.account_id if view.principal else ""
     async with view.read() as tx:

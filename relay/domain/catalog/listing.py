@@ -28,7 +28,7 @@ async def get(view: View) -> Listing:
 async def put(view: View, body: ListingSet) -> Listing:
     """List a repository in the catalog, or change its listing
 
-    It takes the place of the one that is there; its id stays.
+    Replaces an existing listing, which keeps its id.
     """
     for place, path in enumerate(body.screenshots):
         _require_picture(path, f"/screenshots/{place}")

@@ -1,4 +1,4 @@
-"""Rules of checks: those that a repository has, those that are required, and their states on seals."""
+"""Rules of checks: the checks that a repository has, those that are required, and their states on seals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def page(view: View, query: PageQuery) -> Page[Check]:
 async def enable(view: View, name: str) -> Check:
     """Enable a check: it has to pass before a proposal is merged
 
-    It need not have reported before.
+    A check that has never reported can be enabled.
     """
     checked_name = validation.checked(RunQuery(name=name)).name or name
     async with view.write() as tx:

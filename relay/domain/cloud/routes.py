@@ -1,4 +1,6 @@
-"""Routes of cloud compute. The gate refuses whoever may not launch; then this node says what it lacks."""
+"""Routes of cloud compute. The gate refuses callers who may not launch; for others this node says what it
+lacks.
+"""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ class DevicesQuery(Sent, frozen=True, forbid_unknown_fields=False):
 
 
 class PairForm(Sent, frozen=True):
-    """The form beside a code, unchecked. `answer` look: show how the pairing stands; same, different: what
-    the person says of the digits."""
+    """The form beside a code, unchecked. `answer`: look shows the state of the pairing; same and different
+    are the person's answer about the digits."""
 
     qr: str = ""
     answer: Literal["look", "same", "different"] = "look"
@@ -131,7 +131,7 @@ async def _show(
     step: PairingStep | None = None,
     cursor: str | None = None,
 ) -> Reply:
-    """The page. `qr`: the code of a pairing that goes on; `step`: how it stands."""
+    """The page. `qr`: the code of an unfinished pairing; `step`: the state of that pairing."""
     admit(OPERATIONS["device.list"], caller)
     listed = await devices.page(caller, caller.me.account_id, PageQuery(cursor=cursor))
     return page(

@@ -1,8 +1,9 @@
 """Rules of pairing by QR code (docs/design/005).
 
-The signed-in device draws a code, the new device scans it, the first opens its commitment, both ends confirm
-the digits: first the new device, whose signature is its registration, then the signed-in device, in whose
-request the key is registered. So nobody's right to add a device is older than the request that uses it.
+1. The signed-in device draws a code, and the new device scans it. 2. The signed-in device opens its
+commitment. 3. The new device confirms the digits; its signature is its registration. 4. The signed-in device
+confirms them; this request registers the key. So the right to add a device is checked in the request that
+uses it.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ async def process(caller: Caller, user_id: str, body: PairingProcess) -> Pairing
     """Take the device that scanned a code, or the opening of the device that drew it; say how the pairing
     stands
 
-    A device that is not signed in shows the code itself.
+    A new device, which is not signed in, sends the code itself.
     """
     if caller.principal is not None:
         device.require_own(caller, user_id)

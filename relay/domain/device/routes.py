@@ -1,7 +1,8 @@
-"""Routes of devices. `user_id` is the caller's own; others are answered as if they had no devices.
+"""Routes of devices. `user_id` must be the caller's own; any other is answered like an account without
+devices.
 
-A new device has no session: to `PROCESS` and `COMPLETE` the code it scanned, and then the signature of its
-key, are its credential.
+A new device has no session: its credential for `PROCESS` and `COMPLETE` is the code that it scanned, later
+also the signature of its key.
 """
 
 from __future__ import annotations

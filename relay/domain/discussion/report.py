@@ -44,7 +44,7 @@ async def page(view: View, query: ReportQuery) -> Page[Report]:
 async def create(view: View, body: ReportCreate) -> Report:
     """Tell the owner of a repository in confidence what is wrong with it
 
-    The owner hears of it, and nobody else.
+    Only the owner is notified.
     """
     posting.require_short(body.body, "/body")
     report_id, me = new_id(), view.me.account_id

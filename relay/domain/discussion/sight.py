@@ -1,5 +1,6 @@
-"""Decides who sees a thread and hears of it. All code about threads asks here, because paths may be
-hidden."""
+"""Decides who sees a thread and is notified of it. All code about threads must use this, because paths may be
+hidden.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ async def audience(tx: Tx, view: View, thread: ThreadRow) -> Audience:
 
 
 async def announce(tx: Tx, view: View, kind: str, number: int, thread: ThreadRow, **data: Any) -> None:
-    """Write an event that only those who see the thread receive. For others the proposal does not change."""
+    """Write an event that only those who see the thread receive. For everybody else the proposal does not
+    change."""
     hearers = await audience(tx, view, thread)
     if hearers == "reader":
         await subject.touch(tx, view, kind, number, thread=thread.id, **data)

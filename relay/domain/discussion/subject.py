@@ -24,7 +24,7 @@ from relay.domain.discussion import label as labels
 
 @dataclass(slots=True, frozen=True)
 class Subject:
-    """An issue or a proposal, as `kind` says. `comments`: how many it has."""
+    """An issue or a proposal, according to `kind`. `comments`: the number of its comments."""
 
     number: int
     kind: str

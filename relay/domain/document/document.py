@@ -1,6 +1,7 @@
-"""Rules of documents. A document is its operations; title and content are kept beside them, so that reading
-costs no work. An edit is worked out outside of any transaction, in the process for heavy work, and stored if
-the document is still what the work began with; else it is worked out again."""
+"""Rules of documents. A document is a list of operations; title and content are stored too, so that reading
+costs no work. An edit is computed outside of any transaction, in the process for heavy work. It is stored if
+the document has not changed since, otherwise computed again.
+"""
 
 from __future__ import annotations
 
@@ -149,7 +150,7 @@ async def history(caller: Caller, id: str, query: PageQuery) -> Page[DocumentUpd
 
 
 def tag_of(document: DocumentSummary) -> str:
-    """The ETag of a document: it changes with all that is shown."""
+    """The ETag of a document; it changes whenever the answer to a reader changes."""
     return f'"{document.frontier}-{document.updated_at}"'
 
 

@@ -1,4 +1,4 @@
-"""Routes of documents. Those of other accounts are answered as if they were not there."""
+"""Routes of documents. Documents of other accounts are answered as missing."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Takes over seals of another repository with the objects that they name: a fork when it is made, a base from
-a proposal. Only rows are copied.
+"""Takes over seals of another repository with the objects that they name, for a new fork, or for a base when
+a proposal comes from another repository. Only rows are copied.
 
     taken = await gather(node, source, target, heads)     # reads, outside of a transaction
     async with …: await acquire(tx, node, target, taken)     # a fork: its owner pays for what it reaches
     async with …: await borrow(tx, node, target, taken)   # a proposal: read now, paid for when it merges
 
-A seal is taken with all that came before it, under the signatures that it has; a fork by somebody who does
-not see all of it has its tree in part (`forking.parting`).
+A seal is taken with its whole history and with its original signatures. A fork by somebody who does not see
+all paths gets partial trees (`forking.parting`).
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ LOT = 1000  # ids or digests of one statement
 
 @dataclass(slots=True)
 class Taken:
-    """What a repository takes of another one's history. `seals`: ids; `trees`: partial trees of the seals
-    that are not taken whole; `sizes`: bytes of the objects that they name, by digest; `large`: rows of
-    chunked files."""
+    """The part of another repository's history that a repository takes over. `seals`: ids; `trees`: partial
+    trees of the seals that are not taken whole; `sizes`: bytes of the objects that they name, by digest;
+    `large`: rows of chunked files."""
 
     source: str
     seals: list[str]
@@ -55,8 +55,8 @@ class Taken:
 async def gather(
     node: Node, source: str, target: str, heads: Sequence[str], policy: Policy | None = None
 ) -> Taken:
-    """The seals that lead to `heads` in `source` and that `target` lacks, with what `policy` shows of
-    their trees. Seals never change, so the answer stays valid in every later transaction."""
+    """The seals in the history of `heads` in `source` that `target` lacks, with the part of their trees that
+    `policy` shows. Seals never change, so the answer stays valid in every later transaction."""
     async with node.db.read(snapshot=True) as tx:
         fresh = await tx.all(rows.FRESH, of_repo=source, to_repo=target, ids=sorted(set(heads)))
         taken = Taken(source, [row[0] for row in fresh])
@@ -103,7 +103,7 @@ async def acquire(tx: Tx, node: Node, target: str, taken: Taken) -> None:
 
 
 async def borrow(tx: Tx, node: Node, target: str, taken: Taken) -> None:
-    """Give the repository these seals, and lend it their objects: they count for nobody until `adopt`."""
+    """Give the repository these seals, and lend it their objects, which count for nobody until `adopt`."""
     await _insert_held(tx, target, taken)
     for lot in _lots(sorted(taken.sizes)):
         fresh = await node.objects.missing(tx, target, lot)

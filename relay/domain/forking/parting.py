@@ -1,8 +1,9 @@
 """The trees of a fork whose maker does not see all paths (`localstore.core.tree.partial`).
 
 Each seal keeps its id, bytes and signature, and gets a tree for this fork, without names, digests and sizes
-of what the maker does not see. Everything that reads trees reads this one, for every caller. So nothing has
-to be hidden in answers, and later path rules of the parent change nothing."""
+of anything hidden from the maker. All code that reads trees reads this tree, for every caller. So answers
+need no filtering, and later path rules of the parent change nothing.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ WRITTEN_MOST = 256 * limits.MIB  # of directories that a fork gets of its own: t
 
 @dataclass(slots=True)
 class Parts:
-    """The partial trees of a fork. `roots`: the root of the partial tree, by seal; `written`: new directories
-    of these trees, by digest; `placed`: where these are stored durably."""
+    """The partial trees of a fork. `roots`: seal id → root of its partial tree; `written`: digest → new
+    directory of these trees; `placed`: where these directories are stored durably."""
 
     roots: dict[str, bytes] = field(default_factory=dict)
     written: dict[bytes, bytes] = field(default_factory=dict)

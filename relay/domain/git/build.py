@@ -1,8 +1,8 @@
 """Builds the bare repository of a repository from its seals.
 
-Seals are exported parents first, in packs of some MiB. A seal is recorded when the pack with the last of
-its objects is in its place, so that building goes on where it was, whatever ended it. A seal costs what it
-changed: its blobs and the directories above them; other directories are read from the packs when needed.
+Seals are exported parents first, in packs of some MiB. A seal is recorded once the pack with its last object
+is in place, so that a build that was interrupted continues from there. The cost of a seal is the size of its
+change: its blobs and the directories above them; other directories are read from the packs when needed.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ class Unfinished(Exception):
 
 
 async def refs_of(tx: Tx, view: View) -> list[Ref]:
-    """The branches and tags that git is given, in the order of their names: refs that lead to a seal, without
-    refs that git cannot have beside another."""
+    """The branches and tags that git gets, sorted by name: refs that have a seal, without refs whose names
+    clash with another in git."""
     refs = [Ref(*row) for row in await tx.all(rows.REFS, repo_id=view.repo.id)]
     return without_clashes(refs, view.repo.default_branch)
 
 
 async def build(view: View, cache: Cache, most: int, *, seconds: float = SECONDS) -> int:
-    """Bring the bare repository to the current refs, once no other process builds it. Returns the bytes of
-    the packs that were added. `most`: bytes that the repository may have; TooLarge is raised above that.
-    Raises Unfinished after `seconds`."""
+    """Bring the bare repository to the current refs, after waiting for another process that builds it.
+    Returns the bytes of the packs that were added. Raises TooLarge if the repository would exceed `most`
+    bytes, Unfinished after `seconds`."""
     until = time.monotonic() + seconds
     while True:
         with cache.building() as lock:
@@ -383,14 +383,14 @@ class _Builder:
         return self._reader
 
     def _require_all(self, commits: Sequence[bytes]) -> None:
-        """Raise unless git finds the commits to which refs will lead."""
+        """Raise unless git finds the commits that the refs will point to."""
         for commit in dict.fromkeys(commits):
             if self._objects().read(commit) is None:
                 raise self._drop_broken()
 
     def _drop_broken(self) -> Exception:
-        """Delete a bare repository that lacks an object, as after a loss of power; the next run builds it
-        anew."""
+        """Delete a bare repository that lacks an object, as after a power cut; the next run rebuilds it.
+        Returns the error to raise."""
         self._cache.remove()
         return OSError(f"the packs of {self._cache.folder} lack an object; they are built anew")
 

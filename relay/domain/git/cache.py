@@ -2,15 +2,15 @@
 
     REPO.git/           HEAD, config, packed-refs, objects/pack/ as git has them
     REPO.git/seals      records of seal id, commit and tree: those whose objects are all in the packs
-    REPO.git/current    the refs that packed-refs says, as a digest
+    REPO.git/current    a digest of the refs in packed-refs
     REPO.git/joined     the names of packs that have deltas
     REPO.git/read       changed with each request of a reader
     REPO.lock           held by the process that builds
     REPO.readers        held, shared, for each reader
 
-All of it can be deleted at any time, since it is made again from the seals with the same ids. A file changes
-by renaming a whole one into its place, so that a process that is killed leaves the older or the newer state.
-Locks are the kernel's, and hold between processes.
+All of it can be deleted at any time; a new build from the seals gives the same ids. A file is changed by
+renaming a whole new file over it, so that a killed process leaves either the old or the new state. Locks are
+those of the operating system, so they hold between processes.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class Cache:
             os.fsync(file.fileno())
 
     def show(self, default_branch: str, refs: Sequence[Ref], commits: Sequence[bytes], digest: str) -> None:
-        """Write the refs: they lead to these commits, whose objects are all in the packs."""
+        """Write the refs with their commits, whose objects must all be in the packs."""
         named = sorted((ref.full_name, commit.hex()) for ref, commit in zip(refs, commits, strict=True))
         lines = [
             "# pack-refs with: peeled fully-peeled sorted ",

@@ -61,8 +61,8 @@ def environment(protocol: str = "") -> dict[str, str]:
 def start(
     *words: str, protocol: str = "", locks: tuple[int, ...] = (), **files: Any
 ) -> subprocess.Popen[bytes]:
-    """Start git with these words, in a process group of its own. `locks`: descriptors that it keeps open, so
-    that what they lock stays locked should it outlive the relay; `files`: as of Popen."""
+    """Start git with these arguments, in its own process group. `locks`: descriptors that git keeps open, so
+    that their locks outlive the relay if git does; `files`: as for Popen."""
     settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
     process = subprocess.Popen(
         [git.program() or "git", *settings, *words],

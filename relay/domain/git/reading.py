@@ -1,8 +1,8 @@
-"""Answers of `git upload-pack`: one process for each reader; their number is limited, and each ends with its
-reader.
+"""Answers of `git upload-pack`: one process for each reader, up to a limit; each ends when its reader leaves.
 
-A process is started on a thread of its own pool; its input is a file, so that nobody has to feed it, and its
-output is read by the event loop."""
+A process is started on a thread of a pool for this purpose. Its input is a file, so that nothing has to feed
+it, and its output is read by the event loop.
+"""
 
 from __future__ import annotations
 

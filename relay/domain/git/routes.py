@@ -1,8 +1,8 @@
 """`git clone https://HOST/OWNER/NAME.git`, with or without `.git` (gitprotocol-http(5)).
 
-Refusals are plain text, or a packet of the protocol, since git shows these to the person who waits. git asks
-for a password only after a 401, so without credentials that is the answer for what is hidden and missing
-alike, and with them it is 404.
+Refusals are plain text, or a packet of the protocol, because git shows these to its user. git asks for a
+password only after a 401. So a request without credentials gets 401 for both hidden and missing repositories;
+with credentials it gets 404.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VERSIONS = ("version=2", "version=1")
 
 
 class RefsQuery(msgspec.Struct, frozen=True):
-    """`service`: the program that git is about to ask; none for servers that run no program."""
+    """`service`: the program that git will call next; empty for servers that run no program."""
 
     service: str = ""
 
@@ -92,7 +92,7 @@ async def receive_pack(caller: Caller, owner: str, name: str) -> Reply:
 
 
 def _error_line(sentence: str) -> bytes:
-    """The packet in which the protocol says that something went wrong."""
+    """The packet that reports an error in git's protocol."""
     line = b"ERR " + sentence.encode()
     return b"%04x%s" % (4 + len(line), line)
 

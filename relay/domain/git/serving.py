@@ -1,4 +1,4 @@
-"""Decides what git may read; builds the bare repositories for it, and deletes them again."""
+"""Decides which repositories git may read; builds their bare repositories and deletes them again."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def register(node: Node) -> None:
 
 
 async def view(caller: Caller, owner: str, name: str) -> View:
-    """The repository as the caller reads it with git. Raises NotFound where it is missing or hidden,
-    encrypted end to end, or not shown as a whole: what is left out of a commit changes its id. Without
-    credentials that is Unauthorized, for all of these alike."""
+    """The repository as the caller reads it with git. Raises NotFound if it is missing, hidden, encrypted end
+    to end, or partly hidden, because leaving a path out of a commit would change its id. Without credentials
+    all of these are Unauthorized."""
     try:
         readable = await view_at(_READS, caller, owner, name.removesuffix(".git"))
         _require_readable(readable)
@@ -91,7 +91,7 @@ async def view(caller: Caller, owner: str, name: str) -> View:
 
 
 async def list_refs(view: View, protocol: str) -> PackStream:
-    """What git reads first: the capabilities and, unless it asks for them later, the refs."""
+    """The first answer to git: the capabilities and, unless git asks for them later, the refs."""
     _require_git()
     cache = _cache(view.node, view.repo.id)
     if protocol != LISTS_LATER or cache.shows() is None:
@@ -102,8 +102,8 @@ async def list_refs(view: View, protocol: str) -> PackStream:
 
 
 async def fetch(view: View, body: bytes, protocol: str) -> PackStream:
-    """Git's answer to a request of its reader: refs, or a pack. Refs are the current ones; a pack
-    holds what was asked for, also if a branch moved since its reader saw it."""
+    """The answer to git's second request: refs, or a pack. Refs are current; a pack contains what git asked
+    for, even if a branch has moved since git saw the refs."""
     _require_git()
     cache = _cache(view.node, view.repo.id)
     if _asks_refs(body) or cache.shows() is None:

@@ -1,5 +1,6 @@
 """A whole tree as one gzip tarball: the same bytes for the same seal, streamed in bounded memory. It is made
-in steps, a turn for each; the process beside the relay writes the members and compresses them."""
+in steps, each in its turn; a separate process writes the members and compresses them.
+"""
 
 from __future__ import annotations
 

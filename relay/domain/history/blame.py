@@ -1,9 +1,9 @@
 """Blame: which seal each line comes from. Computed on request, cached, and continued from cached versions.
 
-The owners of a version's lines follow from those of its parents' versions, as in git: lines that a merge took
-from a parent keep their owners, the first parent first, then those of the seals that were merged. A squash
-counts as a merge: the seals that it was made of tell who wrote what. A file that was moved unchanged keeps
-its owners.
+The owners of a version's lines are derived from the owners in its parents' versions, as in git: lines that a
+merge took from a parent keep their owners; the first parent is compared first, the merged seals last. A
+squash counts as a merge: the seals that it combined say who wrote each line. A file that was moved unchanged
+keeps its owners.
 """
 
 from __future__ import annotations
@@ -169,9 +169,9 @@ def _too_long(path: str) -> TooLarge:
 
 async def _versions(work: _Work, seal_id: str) -> tuple[list[_Version], int | None]:
     """(versions, known): the versions of the path along first parents, newest first, and the index of the
-    newest one with known owners, None if there is none. The list ends there, or where the path was absent or
-    not text. The search goes deeper step by step, so that a history is not walked to its end for each name
-    and each merged branch."""
+    newest version with known owners, None if there is none. The list ends at that version, or where the path
+    was absent or not text. The search goes deeper step by step, so that it does not walk a whole history for
+    each name and each merged branch."""
     versions: list[_Version] = []
     head, steps = seal_id, FIRST_STEPS
     while True:
@@ -196,7 +196,8 @@ async def _versions(work: _Work, seal_id: str) -> tuple[list[_Version], int | No
 
 
 async def _read_root_row(work: _Work, end: Row) -> list[Row]:
-    """The row of the root seal of a history; it changed everything that its tree holds."""
+    """The row of the root seal of a history if it has the path; a root seal changed everything in its
+    tree."""
     root_seal = await sealed.seal(work.view, end[0])
     file = (await sealed.entries(work.view, root_seal.root, [work.path])).get(work.path)
     return [(*end[:2], file.kind, file.digest, file.size)] if file is not None else []
@@ -291,8 +292,8 @@ async def _find_branched_owners(
     older: _Version | None,
     texts: Mapping[bytes, bytes],
 ) -> Owners:
-    """The owner of each line of a version that has no single older version: it came by a merge, or it is the
-    first one of its file."""
+    """The owner of each line of a version that has no single older version: it came from a merge, or is the
+    first version of its file."""
     async with work.view.read() as tx:
         parents = await seal_rows(tx, work.view, parent_ids) if parent_ids else []
         sides = await seal_rows(tx, work.view, merged) if merged else []

@@ -45,9 +45,9 @@ async def protected(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]
 async def read(
     node: Node, tx: Tx | None, repo_id: str, digests: Iterable[bytes], *, cache: bool = False
 ) -> Mapping[bytes, bytes]:
-    """The bytes of objects of the repository. `cache`: keep their frames (groups of objects, compressed
-    together) in memory, because they will be needed again. Without `tx` it reads in transactions of its own.
-    Raises PayloadMissing, with their digests, for objects that the repository lacks."""
+    """The bytes of these objects of the repository, by digest. `cache`: keep their frames (groups of objects,
+    compressed together) in memory for the next reads. Without `tx` it opens transactions itself. Raises
+    PayloadMissing with the digests of objects that the repository lacks."""
     distinct = sorted(set(digests))
     if not distinct:
         return {}
@@ -59,7 +59,7 @@ async def read(
 
 async def require(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
     """Sizes in bytes, by digest, of objects that the repository must hold. Raises PayloadMissing with the
-    digests of those that it lacks."""
+    digests that are missing."""
     sizes = await held(tx, repo_id, digests)
     _require_all(digests, sizes)
     return sizes
@@ -72,8 +72,9 @@ def _require_all(digests: Collection[bytes], held_objects: Container[bytes]) -> 
 
 
 async def require_files(node: Node, tx: Tx, repo_id: str, files: Collection[FileEntry]) -> None:
-    """Check that the repository holds these files in the form of their kind: whole, or as chunks; and protect
-    them from the collector. Raises PayloadMissing with the missing ones, Invalid for one of another size."""
+    """Check that the repository holds these files in the form of their kind, whole or as chunks, and protect
+    them from the collector. Raises PayloadMissing with the missing files, Invalid for a file whose size
+    differs."""
     small = {digest for kind, digest, _ in files if kind != "chunked"}
     large = {digest for kind, digest, _ in files if kind == "chunked"}
     sizes = await protected(node, tx, repo_id, small)
@@ -94,9 +95,9 @@ async def rests(node: Node, tx: Tx, repo_id: str, files: Collection[FileEntry]) 
 
 
 async def texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) -> set[bytes]:
-    """The digests of the held objects (`sizes`: digest → size in bytes) that are text. Each object is read
-    once; at most `READ_AT_ONCE` bytes and one object are in memory. Raises Unavailable if the collector has
-    deleted one."""
+    """The digests of those held objects (`sizes`: digest → size in bytes) that are text. Each object is read
+    once; at most `READ_AT_ONCE` bytes, or one larger object, are in memory. Raises Unavailable if the
+    collector has deleted an object meanwhile."""
     text_digests: set[bytes] = set()
     for part in batches(sizes, READ_AT_ONCE, sizes.__getitem__):
         try:

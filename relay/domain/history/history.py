@@ -66,8 +66,8 @@ async def commits(
     *,
     first_parent: bool = False,
 ) -> Page[SealSummary]:
-    """Seals from a ref or seal back, each before all its ancestors; with `path` those that changed it or
-    something below. `first_parent`: without merged seals."""
+    """Seals of the history of a ref or seal, each before all its ancestors; with `path` only seals that
+    changed it or something below it. `first_parent`: without merged seals."""
     if ref is not None and sha is not None:
         raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
     if sha is not None and not is_hex_digest(sha):
@@ -205,10 +205,10 @@ async def _require_seal(tx: Tx, view: View, head: str) -> None:
 async def touching(
     view: View, head: str, path: str, skip: int, size: int, *, first_parent: bool = False
 ) -> tuple[list[str], int | None]:
-    """(ids, next): ids of the walk from `head` that changed the path, at most `size`, and the candidate to
-    continue at, None at the end. `skip`: candidates to skip. Where a part of the history is not shown, no
-    empty page is followed by another one, which would tell of what is hidden; each further page that is read
-    for this is counted."""
+    """(ids, next): at most `size` ids of the walk from `head` that changed the path, and the candidate to
+    continue at, None at the end. `skip`: candidates to skip. Where part of the history is hidden, empty pages
+    are not returned, because they would reveal hidden changes; the search continues instead and each further
+    page counts."""
     while True:
         ids, behind = await _touching(view, head, path, skip, size, first_parent=first_parent)
         if ids or behind is None or not view.repo.partial:
@@ -224,9 +224,9 @@ async def _touching(
     """(ids, next): at most `size` ids of the walk from `head` that changed the path, after skipping `skip`
     candidates, and the candidate to continue at, None at the end.
 
-    A root seal changed everything in its tree; a merge only what is in none of the trees that it joined.
-    There may be fewer than `size` ids if very many root seals hold only other files, or very many merges
-    brought nothing of their own.
+    A root seal changed everything in its tree. A merge changed only entries that are in none of the trees
+    that it joined. There may be fewer than `size` ids if very many root seals hold only other files, or very
+    many merges changed nothing themselves.
     """
     span = {"path": path, "below": f"{path}/", "behind": f"{path}0"}  # "0" is the character behind "/"
     limit = size + BEGINNINGS
@@ -264,9 +264,8 @@ async def _touching(
 
 
 async def _sides(view: View, path: str, ids: list[str]) -> dict[str, list[bytes]]:
-    """For each seal that joined histories, the roots of the trees that it merged into that of its first
-    parent. Returns {} where part of the path is hidden, because what a merge took of it must not be
-    revealed."""
+    """For each seal that joined histories, the roots of the trees that it merged into the tree of its first
+    parent. {} if part of the path is hidden, so that the sources of a merge are not revealed."""
     if view.repo.partial or (view.policy is not None and not view.policy.sees_all_below(path)):
         return {}
     async with view.read() as tx:

@@ -3,14 +3,14 @@
 `manifest.jsonl` comes first, one seal on each line as `Seal`, with more members:
 
     first line: `tree`, its whole tree as a list of `TreeFile`, and `tree_key` and `tree_key_id`,
-        which a later line has where they change
+        which are repeated on a later line where they change
     later lines: `changes`, arrays (path, kind or null, digest, size) against the tree of the line above
 
 Then `blobs/<blake3>`, each once, in the order in which the lines first name them. A slice with `skip` leaves
-out the files of the seal before it in the walk, which its reader has already. A slice may end before `limit`;
-its link says where the next one continues.
+out the files of the seal before it in the walk, which its reader already has. A slice may end before `limit`;
+its link says where the next slice continues.
 
-It is made in steps, a turn for each, as archives are.
+It is made in steps, each in its turn, like archives.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class _Manifest:
 
 async def history_pack(view: View, start: str | None, limit: int | None, skip: int | None) -> Reply:
     """A slice of the walk of seals with the files they added, as a tar stream (see the module). `start`: a
-    seal id, else the head of the default branch. `limit` and `skip`: numbers of seals."""
+    seal id; None: the head of the default branch. `limit` and `skip`: numbers of seals."""
     sealed.require_plaintext(view)
     view.node.streams.require(view.payer)
     size, skip = _slice(limit, skip)

@@ -1,8 +1,8 @@
 """The stored form of the live updates that a seal contains: one row for each request.
 
-`changes` lists who changed which path when, for every update; `edits` holds what the signature of each edit
-covers, so that it can be verified as long as the seal is readable. Both are msgpack behind one byte: 0
-uncompressed, 1 compressed by zstd. Signatures of created, deleted or replaced files are not stored.
+`changes` lists for every update who changed which path and when; `edits` contains the signed bytes of each
+edit, so that its signature can be verified as long as the seal is readable. Both are msgpack after one byte:
+0 uncompressed, 1 compressed by zstd. Signatures of created, deleted or replaced files are not stored.
 """
 
 from __future__ import annotations

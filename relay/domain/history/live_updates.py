@@ -65,9 +65,9 @@ async def keep(
     sent: list[Asked],
     answers: list[UpdateAnswer],
 ) -> None:
-    """Store the updates of one request that changed the branch, whose number was `before`, and count their
-    bytes. Raises QuotaExceeded if they exceed the quota of the repository's owner; deletions are never
-    refused."""
+    """Store the updates of one request that changed the branch, and count their bytes. `before`: the number
+    of the branch before them. Raises QuotaExceeded if they exceed the quota of the repository's owner;
+    deletions are never refused."""
     changes, edits = forms.taken(sent, answers, before, now_ms())
     if changes:
         author = Author(view.me.account_id, device_key_id, replica, changes)
@@ -127,7 +127,7 @@ async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) 
 
 
 async def by_path(view: View, seal_id: str, cursor: str | None, limit: int | None) -> Page[PathUpdates]:
-    """Who changed which path from which device, how often, and the first and last time; by path."""
+    """For each path and device: who changed it, how often, and the first and last time; sorted by path."""
     view.require_whole()
     size = page_size(limit)
     after = Cursor.read(cursor, "", "", "")

@@ -14,8 +14,8 @@ WINDOW = 256  # generations read at once
 
 
 class _Seal(Node, frozen=True):
-    """A seal while common ancestors are searched. `parents` and `merged`: those of `above` that are its
-    ancestors, in a repository. `order_at`: its time in the order of history."""
+    """A seal in a search for common ancestors. `parents` and `merged`: the subsets of `above` that are its
+    parents and merge sources in a repository. `order_at`: its time in the order of history."""
 
     parents: Sequence[str]
     merged: Sequence[str]
@@ -39,7 +39,7 @@ async def merge_bases(tx: Tx, ours: str, theirs: str) -> Relation:
 async def only_in_head(
     tx: Tx, repo_id: str, base: str, head: str, *, first_parent: bool = False
 ) -> list[str]:
-    """The seals in the history of `head` that are not in that of `base`, in the order of history.
+    """The seals in the history of `head` that are not in the history of `base`, in the order of history.
     `first_parent`: only along the first parents of the head."""
     loaded: dict[str, _Seal] = {}
     await _load(tx, repo_id, [base, head], loaded)
@@ -71,8 +71,8 @@ async def only_in_head(
 
 
 async def _load(tx: Tx, repo_id: str | None, ids: Sequence[str], loaded: dict[str, _Seal]) -> None:
-    """Read these seals and some generations of their ancestors into `loaded`: first along parents, then the
-    seals that any of them was merged from. `merged` is filled only for a `repo_id`."""
+    """Read these seals and some generations of their ancestors into `loaded`: first along parents, then along
+    merge sources. `merged` is filled only if `repo_id` is given."""
     waiting, floor = [seal_id for seal_id in ids if seal_id not in loaded], None
     while waiting:
         if floor is None:

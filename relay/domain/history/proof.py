@@ -35,8 +35,8 @@ Visible = Callable[[str, Kind], bool]
 async def proof(view: View, sha: str) -> Reply:
     """The directories of a seal that the caller sees, with which its tree is verified
 
-    They are filtered, with their salts (`core.tree.proof`). A whole view gets all of them, as far as the
-    repository has them.
+    They are filtered, with their salts (`core.tree.proof`). A whole view gets all directories that the
+    repository has.
     """
     row = await sealed.seal(view, sha)
     sealed.require_plaintext(view)
@@ -48,7 +48,7 @@ async def proof(view: View, sha: str) -> Reply:
 
 
 class _Proof:
-    """The directories of a tree as the caller sees them, level by level. They are made in turns."""
+    """The directories of a tree as the caller sees them, level by level. They are read in turns."""
 
     def __init__(self, view: View, root: bytes, key: bytes, visible: Visible) -> None:
         self._view, self._key, self._visible = view, key, visible
@@ -94,8 +94,8 @@ class _Proof:
 
 
 async def _visible(view: View, root: bytes) -> Visible:
-    """A function that tells whether the caller sees a path of this tree. A directory known by entry digests
-    only is visible in whole views alone: its digests are needed to compute the digest of the next tree."""
+    """A function that returns whether the caller sees a path of this tree. A directory known only by entry
+    digests is visible only in whole views: its digests are needed to compute the digest of the next tree."""
     if view.policy is None:
         return lambda path, kind: True
     directories: set[str] = set()
@@ -110,9 +110,8 @@ async def _visible(view: View, root: bytes) -> Visible:
 
 
 async def require_named(view: View, at: str | None, digests: Collection[bytes]) -> None:
-    """Raise NotFound unless the tree of the seal `at` names all these digests where the caller sees them:
-    files, and the manifests and chunks of large ones. A whole view may name any. Raises FilteredView if a
-    filtered view gives no seal."""
+    """Raise NotFound unless the tree of the seal `at` has a visible file, manifest or chunk for each of these
+    digests. A whole view may name any digest. Raises FilteredView if a filtered view gives no seal."""
     if view.policy is None:
         return
     if at is None:
@@ -141,8 +140,8 @@ async def require_named(view: View, at: str | None, digests: Collection[bytes]) 
 
 
 async def _collect_named(view: View, key: Key, digests: Collection[bytes]) -> tuple[Named, set[bytes]]:
-    """(named, others): the digests that the caller's view of a tree names, and those of `digests` that are
-    not among its files. `named` is cached for the next request unless the tree is very large."""
+    """(named, others): the digests in the caller's view of a tree, and those of `digests` that are not among
+    its files. `named` is cached for the next request unless the tree is very large."""
     view.node.streams.require(view.payer)
     unnamed, large = set(digests), set()
     names: list[bytes] | None = []

@@ -1,5 +1,6 @@
-"""Detects moved files among changes, within a bound on the work; beyond it they count as deleted and
-added."""
+"""Detects moved files among changes, within a limit on the work; beyond the limit they count as deleted and
+added.
+"""
 
 from __future__ import annotations
 

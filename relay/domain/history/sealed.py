@@ -1,4 +1,5 @@
-"""What a View may read of a sealed tree. Every route that shows content goes through here.
+"""Reads of a sealed tree, limited to the paths that a View may see. Every route that shows content uses this
+module.
 
 Paths that are missing, hidden or of another kind get the same answer: not found.
 """
@@ -88,8 +89,8 @@ async def head(view: View, tx: Tx, name: str) -> str | None:
 
 
 async def of_proposal(view: View, tx: Tx, name: str) -> str | None:
-    """The head of the newest version of proposal N if the name is `pr:N`, which no branch can have; else
-    None. For reading only."""
+    """The head of the newest version of proposal N if the name is `pr:N`, which is not a valid branch name;
+    else None. For reading only."""
     if not _PROPOSAL.fullmatch(name):
         return None
     at: str | None = await tx.value(proposals.HEAD_OF, of_repo=view.repo.id, of_number=int(name[3:]))
@@ -97,8 +98,7 @@ async def of_proposal(view: View, tx: Tx, name: str) -> str | None:
 
 
 def require_plaintext(view: View) -> None:
-    """Raise NotFound for an end-to-end encrypted repository: it has seals, but no trees that a server can
-    read."""
+    """Raise NotFound for an end-to-end encrypted repository, because its trees cannot be read by a server."""
     if view.repo.class_ == "private_e2ee":
         raise NotFound
 
@@ -190,9 +190,9 @@ async def changes(view: View, old: bytes | None, new: bytes | None) -> dict[str,
 async def changes_in_turn(
     view: View, old: bytes | None, new: bytes | None, *, paid: bool = False
 ) -> dict[str, Change]:
-    """The differences between two trees where the caller sees them (`changes`), computed in the caller's turn
-    and on their budget: for answers whose readers choose the trees. `paid`: the caller has waited for
-    the budget already."""
+    """The visible differences between two trees (`changes`), computed in the caller's turn and on the
+    caller's budget; for answers in which the caller chooses the trees. `paid`: the caller has already waited
+    for the budget."""
     async with view.node.streams.turn(view.payer, view.lease, paid=paid) as step:
         with trees.work_on_trees() as work:
             differences = await changes(view, old, new)
@@ -282,8 +282,8 @@ class DirectoryReader:
         self._held = 0
 
     async def read(self, digest: bytes, ahead: Iterable[bytes]) -> bytes:
-        """The bytes of a directory. `ahead`: those that the walk needs next; only gone through if the
-        directory is not read already."""
+        """The bytes of a directory. `ahead`: the directories that the walk needs next; only iterated if the
+        directory is not read yet."""
         if digest not in self._ready:
             self._ready = await _read_directories(self._view, digest, ahead)
         raw = self._ready[digest]

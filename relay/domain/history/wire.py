@@ -11,9 +11,9 @@ from relay.db.seal import SealRow
 
 
 def to_wire(row: SealRow, repo_id: str | None = None) -> shapes.Seal:
-    """The wire form, with the key and registration that a reader verifies the seal with. Fields of the
-    payload are read from the payload itself. `repo_id`: the repository that answers, None for the one where
-    it was sealed."""
+    """The wire form, with the key and registration that readers need to verify the seal. Fields of the
+    payload are read from the payload itself. `repo_id`: the repository that answers; None: the repository
+    where it was sealed."""
     payload = seals.decode(row.payload)
     git, merge = payload.provenance.git, payload.provenance.merge
     sources = merge.sources if merge is not None and merge.strategy in seals.LISTED else []

@@ -133,7 +133,7 @@ async def handle(caller: Caller) -> Handle:
 
 
 async def change_handle(caller: Caller, body: str) -> Handle:
-    """Change the caller's handle. Under the old one repositories stay reachable for 90 days, during which
+    """Change the caller's handle. Repositories stay reachable under the old handle for 90 days, during which
     nobody else may take it."""
     me, name = caller.me, names.handle(body)
     if name == me.handle:
@@ -145,7 +145,7 @@ async def change_handle(caller: Caller, body: str) -> Handle:
 
 
 async def rename(tx: Tx, account_id: str, old_handle: str | None, handle: str) -> None:
-    """Give a person or organisation another handle; aliases lead from the old one. Raises NameTaken."""
+    """Give a person or organisation another handle, with aliases from the old one. Raises NameTaken."""
     await require_free(tx, handle, account_id)
     try:
         await tx.run(rows.SET_HANDLE, account_id=account_id, new_handle=handle)

@@ -58,7 +58,7 @@ _PAIRING_TRIES = Guesses("pairing", 1000, 600)  # a code has 52 bits and lives t
 async def begin_registration(caller: Caller, start: DeviceKeyStart) -> Challenge:
     """A challenge that only the holder of both keys can answer
 
-    For registering a key; it is bound to the signed-in account and session.
+    For registering a key. The challenge is valid only for the signed-in account and session.
     """
     me, account = caller.me, caller.me.account_id
     return await _create_challenge(caller, Purpose.REGISTER, account, account, me.session_id, start)
@@ -167,9 +167,9 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
 
 
 def lasting_caps(me: Principal) -> frozenset[str]:
-    """The rights that a new device key has without a session: those of the caller if it may add devices
-    permanently, else none, because the key would outlive the caller's token. Beside such a token it signs
-    like any other key."""
+    """The rights of a new device key after the session ends: the caller's rights if it may add devices
+    permanently, else none, because the key would outlive the caller's token. While such a token is valid, the
+    key signs like any other key."""
     return me.caps if "admin" in me.caps and not me.narrowed else frozenset()
 
 
@@ -341,8 +341,8 @@ async def _find_account_and_key(
 
 
 def _future_account(challenge_id: bytes) -> str:
-    """The id that the account of a new key will have. It is derived from the challenge, so that the key can
-    sign it in the registration statement before the account exists."""
+    """The id of the account that will be created for a new key. It is derived from the challenge, so that the
+    key can sign it in the registration statement before the account exists."""
     return str(uuid.UUID(bytes=challenge_id, version=4))
 
 

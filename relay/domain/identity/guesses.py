@@ -1,8 +1,8 @@
 """Limits on guessing passwords and pairing codes.
 
-Failed tries count for handle and address together, so that nobody can lock a person out from elsewhere.
-Against guesses from many addresses they also count for the handle as a whole, but only from networks where
-the account did not sign in recently: people at their usual places never meet that limit (SECURITY.md,
+Failed tries count for handle and address together, so that nobody can lock a person out from another address.
+Against guesses from many addresses they also count for the handle alone, but only from networks where the
+account has not signed in recently: people at their usual places never reach that limit (SECURITY.md,
 docs/design/005).
 """
 

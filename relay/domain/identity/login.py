@@ -1,11 +1,11 @@
-"""Signing in by an identity provider.
+"""Sign-in by an identity provider.
 
     browser ─ begin ─► provider ─► finish ─► session
-                                      └────► choose_handle ─► session     (who was never here)
+                                      └────► choose_handle ─► session     (a new person)
 
-What belongs to one sign-in lies in a row that a cookie of this browser names: the state that comes back must
-be its own, so that nobody finishes a sign-in that somebody else began. The row is used up by the first use. A
-person is known by issuer and subject; an e-mail address leads to no account.
+The data of one sign-in is in a row that is named by a cookie of the browser. The provider must send back the
+state of this row, so that nobody can finish a sign-in that somebody else began. The row can be used once. A
+person is identified by issuer and subject, never by an e-mail address.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """How a sign-in ended: with a session, with a provider linked (neither), or with a handle to choose
-    (`flow`: what the cookie holds until then)."""
+    """The end of a sign-in: with a session, with a provider linked (neither field is set), or with a handle
+    to choose (`flow`: content of the cookie until then)."""
 
     return_to: str
     session: Made | None = None
@@ -84,8 +84,9 @@ class Ways:
 
 
 async def begin(caller: Caller, name: str, return_to: str, *, link: bool = False) -> Begun:
-    """Start a sign-in by the provider `name`; `link`: of the signed-in account, which may come in that way
-    from then on. Raises BadRequest for a provider that the node does not have, Unavailable if it is down."""
+    """Start a sign-in by the provider `name`. `link`: link the provider to the signed-in account, which may
+    sign in by it from then on. Raises BadRequest for a provider that the node does not have, Unavailable if
+    it is down."""
     provider = _provider(caller, name)
     account = None
     if link:
@@ -114,8 +115,8 @@ async def begin(caller: Caller, name: str, return_to: str, *, link: bool = False
 async def finish(
     caller: Caller, path: str, flow: str | None, state: str, code: str, issuer: str | None
 ) -> Arrived:
-    """End a sign-in with what the provider sent back to `path`. Raises StateInvalid for one that this browser
-    did not begin, Unauthorized if the provider vouches for nobody, Unavailable if it does not answer."""
+    """Finish a sign-in with the provider's answer to `path`. Raises StateInvalid if this browser did not
+    begin it, Unauthorized if the provider confirms no person, Unavailable if the provider does not answer."""
     _FINISHED.count(caller.node.limiter, caller.network)
     row = await _take(caller, flow)
     if row.subject is not None or not secrets.compare_digest(row.state_hash, _hash(state[:STATE_CHARS])):
@@ -176,8 +177,8 @@ async def arriving(caller: Caller, flow: str | None) -> FlowRow:
 
 
 async def choose_handle(caller: Caller, flow: str | None, handle: str) -> Arrived:
-    """Create the account of a person who came by a provider for the first time, and sign it in. Raises
-    NameTaken and Invalid, after which another handle may be chosen."""
+    """Create the account of a person who signs in by a provider for the first time, and sign it in. After
+    NameTaken and Invalid another handle may be chosen."""
     row = await arriving(caller, flow)
     if not caller.node.config.oidc_sign_up:
         raise _closed(caller, row.provider)
@@ -267,7 +268,8 @@ async def _insert(tx: Tx, account: str, provider: str, issuer: str, subject: str
 
 
 async def _keep_person(caller: Caller, row: FlowRow, person: Person) -> str:
-    """Store whom the provider named until a handle is chosen. Returns what the cookie holds now."""
+    """Store the person that the provider named until a handle is chosen. Returns the new content of the
+    cookie."""
     if not caller.node.config.oidc_sign_up:
         raise _closed(caller, row.provider)
     return await _store(
@@ -288,7 +290,7 @@ async def _keep_person(caller: Caller, row: FlowRow, person: Person) -> str:
 
 
 async def _suggest(caller: Caller, wished: str) -> str:
-    """What the person is called elsewhere, if that is a free handle here."""
+    """The person's name at the provider, if it is a free handle here; else ""."""
     try:
         name = names.handle(wished)
         async with caller.read() as tx:

@@ -85,7 +85,7 @@ class Plan:
     way: str | None
 
     async def write(self, tx: Tx) -> None:
-        """Insert the session; one that comes from another was signed in as that was."""
+        """Insert the session. A session made from another one has the same way of sign-in."""
         way = self.way or (await tx.value(rows.WAY, id=self.parent_id) if self.parent_id else None)
         await tx.run(
             rows.INSERT,
@@ -194,8 +194,8 @@ async def start_browser(
 async def refresh(caller: Caller, token: str | None) -> Made:
     """A new access token and refresh token for the same session.
 
-    A refresh token works once. Its second use within seconds is a race of two tabs (Conflict); later it is
-    a theft, and the session ends with its children.
+    A refresh token works once. A second use within seconds is a race of two tabs and raises Conflict; a later
+    one counts as theft and ends the session with its children.
     """
     if caller.principal is not None and caller.principal.is_guest:
         raise GuestNoRefresh("a guest session ends after a day; sign in with an account to keep one")

@@ -23,7 +23,8 @@ _NEW = Attempts("script_token.account", 60, 3600)
 async def create(caller: Caller, body: ScriptTokenRequest) -> ScriptToken:
     """Create a script token; its text is shown only once
 
-    Neither the token, for SVC_TOKEN, nor the binding seed inside is kept here: lost is lost.
+    The relay stores neither the token, for SVC_TOKEN, nor the binding seed in it, so a lost token cannot be
+    shown again.
     """
     me = caller.me
     if me.via != "cookie":

@@ -1,8 +1,8 @@
 """The base of a branch: the tree that it started with (docs/design/004). Its files are on the live frontier
 without a row until they are changed, so that a branch costs only its changes.
 
-A file of the base is a lane like any other. Its number is derived from branch and path and need not be
-stored; it is above all numbers that the branch counts, and below those that devices assign.
+A file of the base is a lane like any other. Its lane number is derived from branch and path and need not be
+stored; it is above all numbers that the branch counts, and below all numbers that devices assign.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ NUMBERS = 1 << 51  # lane numbers from here on belong to a base
 
 @dataclass(slots=True)
 class Base:
-    """The part of the base that was looked up; it never changes for a branch.
+    """The part of a branch's base that was looked up. The base never changes.
 
-    `files`: the files at the paths `seen`; `directories`: the directories there, with digests; `below`:
-    number of files below a directory, where counted.
+    `files`: the files at the paths `seen`; `directories`: the directories at these paths, with digests;
+    `below`: number of files below a directory, where counted.
     """
 
     seen: set[str] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""Requests of a client on a channel: open it, send updates, say where its user is.
+"""Requests of a client on a channel: open it, send updates, report the user's place.
 
 Channels need the role write, like the live frontier; writers see all paths.
 """
@@ -160,7 +160,7 @@ def _channel(peer: Peer, number: int) -> Channel:
 
 
 def refused(number: int, error: SvcError, id: int | None = None) -> bytes:
-    """The message that refuses a client's message. `id`: that of its updates."""
+    """The message that refuses a client's message. `id`: the id of the refused updates."""
     extra: Mapping[str, object] = error.extra
     wait = extra.get("retry_after")
     message = Refused(

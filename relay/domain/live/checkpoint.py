@@ -1,5 +1,5 @@
-"""Automatic checkpoints between seals: disposable marks, one for each agent turn and one when a branch goes
-quiet.
+"""Automatic checkpoints between seals: disposable marks, one for each agent turn and one when a branch
+becomes quiet.
 
 They are not roots of the collector; a seal replaces the checkpoints before it.
 """
@@ -16,8 +16,8 @@ IDLE = 30_000  # milliseconds without an update after which a branch gets a chec
 
 
 async def when_idle(tx: Tx, node: Node, branch_id: str) -> None:
-    """Queue a job that checks whether this branch has been quiet for `IDLE`: one job for all updates of the
-    same half minute, run when the last of them is old enough."""
+    """Queue a job that checks whether this branch has been quiet for `IDLE`. There is one job for all updates
+    of the same half minute; it runs when the last of them is old enough."""
     window = now_ms() // IDLE
     await node.jobs.add(
         tx,

@@ -42,8 +42,8 @@ class Texts(NamedTuple):
 
 
 async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[LaneRow]) -> Texts:
-    """Write the current texts of edited lanes whose text the repository does not hold as bytes yet. One
-    portion of them is in memory: a few bytes of an edit make a whole new text."""
+    """Store the current texts of edited lanes, where the repository does not hold them yet. Only a portion of
+    them is in memory at a time, because a few edited bytes make a whole new text."""
     edited = {row.digest: row for row in changed if row.kind == "text" and row.edited}
     held = await content.held(tx, repo_id, edited.keys())
     placed: list[FrameAt] = []
@@ -76,8 +76,8 @@ States = dict[LaneKey, tuple[Stand, bytes]]
 
 
 async def ending(tx: Tx, branch_id: str, at: int, computed: States) -> Ending:
-    """The epochs to end: those of every edited lane that was not changed after `at`. Raises NotWorkedOut
-    unless `computed` holds the needed states."""
+    """The epochs to end: the epoch of every edited lane that was not changed after `at`. Raises NotWorkedOut
+    if `computed` lacks a state that is needed."""
     edited = [rows.row(row) for row in await tx.all(rows.EDITED, branch_id=branch_id, at=at)]
     if not edited:
         return Ending([], {})
@@ -148,8 +148,8 @@ class Ends(NamedTuple):
 
 
 async def ends(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterable[Behind]) -> Ends:
-    """The kept ends of older epochs, from the requested one on, by lane and epoch. Some are left out beyond
-    ENDS_AT_ONCE bytes; a device that needs them merges less exactly."""
+    """The stored final states of older epochs, from the requested epoch on, by lane and epoch. Beyond
+    ENDS_AT_ONCE bytes some are left out; a device that needs them merges less exactly."""
     finals = [
         (LaneKey(branch_id, gen, old), bytes(genesis), state)
         for gen, epoch in sorted(behind)

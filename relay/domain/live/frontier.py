@@ -1,5 +1,6 @@
-"""The live frontier of a branch (its files now, with unsealed edits) in the database: load the part that a
-change needs, write what it changed."""
+"""The live frontier of a branch (its files now, with unsealed edits) in the database: loads the part that a
+change needs, and writes the result.
+"""
 
 from __future__ import annotations
 
@@ -50,8 +51,8 @@ async def device_key(look: Look, account_id: str, key_id: str) -> KeyRow | None:
 async def live_by(
     tx: Tx, ref: RefRow, device_key_id: str, among: Container[str] | None = None
 ) -> dict[str, list[str]]:
-    """Path → handles of the people who changed the path from other devices since the seal. `among`: the
-    paths; None for all."""
+    """Path → handles of the people who changed the path from other devices since the seal. `among`: the paths
+    to look at; None: all."""
     handles: dict[str, list[str]] = {}
     for path, handle in await tx.all(
         rows.LIVE_BY, branch_id=ref.id, since=ref.sealed_seq, device_key_id=device_key_id
@@ -72,7 +73,7 @@ async def lock(tx: Tx, branch_id: str) -> int:
 async def load(
     tx: Tx, ref: RefRow, seq: int, changing: Iterable[str], staying: Iterable[str] = (), base: Base = NOTHING
 ) -> Frontier:
-    """The rows of the `changing` and `staying` paths, and what is needed to detect clashes with directories.
+    """The rows of the `changing` and `staying` paths, and the data needed to detect clashes with directories.
     `staying`: paths where no file is created or deleted, so that their rows suffice. `base`: the parts of the
     base that were looked up; raises Lacking if further parts are needed."""
     changing_paths = set(changing)
@@ -146,8 +147,8 @@ async def sources(
 
 
 async def desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow]) -> Desk:
-    """Borrow the lanes of these text rows from memory; for those not there, load the sources to build them
-    from."""
+    """Borrow the lanes of these text rows from memory. For lanes that are not in memory, load the sources to
+    build them from."""
     absent = [row for row in texts if node.lanes.peek(key_of(branch_id, row), row.stand) is None]
     loaded_desk = Desk({}, await sources(node, tx, repo_id, branch_id, absent))
     late: list[LaneRow] = []  # borrowed by another request meanwhile

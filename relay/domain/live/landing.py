@@ -1,9 +1,9 @@
 """Landing: a seal made from an explicit tree becomes the head of a live branch, and unsealed edits are
 carried over it.
 
-For each path that the seal changed (lane protocol, merge seal): if the frontier shows the old sealed bytes,
-it takes the new ones; live text is merged with the change as captured edits are; a live edit wins over a
-delete; any other live version moves to a conflict name. All writes use a replica id of the relay.
+For each path that the seal changed (lane protocol, merge seal): if the frontier has the old sealed bytes, it
+gets the new bytes; live text is merged with the change like a captured edit; a live edit wins over a delete;
+any other live version moves to a conflict name. All writes use a replica id of the relay.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class NotWorkedOut(Exception):
 @dataclass(slots=True, frozen=True)
 class Worked:
     """A landing that was computed outside the transaction. `roots`: the trees before and after. `given`,
-    `landed`: the frontier that it started from, and its result. `loaded_paths`, `base`: the paths it read,
-    and what the branch's base has there. `carried`: lanes to drop from memory."""
+    `landed`: the frontier before, and the result. `loaded_paths`: the paths that were read; `base`: the
+    branch's base at these paths. `carried`: lanes to drop from memory."""
 
     roots: tuple[bytes | None, bytes]
     loaded_paths: set[str]

@@ -123,7 +123,7 @@ def _since(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None) -> dict[s
 
 @dataclass(slots=True)
 class _Reading:
-    """Computes full states one by one. `lanes` and `logs`: those that are still to be computed."""
+    """Computes full states one by one. `lanes` and `logs`: those not computed yet."""
 
     branch_id: str
     lanes: list[LaneRow]
@@ -153,7 +153,7 @@ class _Reading:
         self._read.append((row, lane))
 
     def give_back(self, lanes: Lanes) -> None:
-        """Return lanes that were read to memory; they are at the positions of their rows."""
+        """Put the lanes that were read back into memory; they are at the positions of their rows."""
         for row, lane in self._read:
             lanes.give_back(frontier.key_of(self.branch_id, row), row.stand, lane, row.size)
 

@@ -1,9 +1,9 @@
 """The computation on lanes for a batch of live updates, apart from the decisions about them.
 
-Small work is done in the transaction that decides. Larger work is done outside of any transaction on the rows
-as first read, in slices, accounts taking turns (`relay.memory.fair`). A transaction then decides and uses the
-results if the lanes are unchanged; else they are computed again. So no request waits with the database locked
-for the computation of another.
+Small work is done in the transaction that decides. Larger work is done first, outside of any transaction, in
+slices in which accounts take turns (`relay.memory.fair`). A transaction then decides and uses the results if
+the lanes are unchanged; else they are computed again. So no request waits for another's computation with the
+database locked.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SMALL = 50_000  # steps of a batch that is computed in the transaction: about 5 
 
 
 class NotWorkedOut(Exception):
-    """Raised if a lane is not at the position at which the work on it began."""
+    """The lane is not at the position at which the work on it began."""
 
 
 class Edit(NamedTuple):
@@ -52,8 +52,8 @@ class Workbench(Protocol):
 
 @dataclass(slots=True)
 class Bench:
-    """Works on borrowed lanes. `lanes`: the lanes in memory; `sources`: what the other lanes are built from;
-    `began`: the row that each lane started from; `steps`: results by lane, in order."""
+    """Works on borrowed lanes. `lanes`: the lanes in memory; `sources`: the sources from which other lanes
+    are built; `began`: the row that each lane started from; `steps`: results by lane, in order."""
 
     lanes: dict[LaneKey, Lane]
     sources: Mapping[LaneKey, Source]
@@ -140,8 +140,7 @@ class Replay:
 
 
 def keep(lanes: Lanes, bench: Workbench, rows: Mapping[LaneKey, LaneRow]) -> None:
-    """Put the lanes of a bench into memory, at the positions at which the transaction that has just committed
-    left them."""
+    """Put the lanes of a bench back into memory, at the positions that the transaction just committed."""
     replay = bench if isinstance(bench, Replay) else None
     worked = replay.bench if replay else bench
     if not isinstance(worked, Bench):

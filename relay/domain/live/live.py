@@ -378,7 +378,7 @@ async def _find_texts(tx: Tx, view: View, batch: UpdateBatch) -> frozenset[bytes
 
 
 def stored_answer(raw: bytes) -> UpdateAnswer:
-    """An answer in the form in which the database stores it."""
+    """An answer, decoded from its form in the database."""
     return UpdateAnswer(*_ANSWER.decode(raw))
 
 

@@ -1,7 +1,8 @@
 """Decides the answer to one live update: the order of checks of the lane protocol, without I/O.
 
-A `Batch` holds the rows, directories, objects and lanes that its updates may need, takes the updates one
-after the other, and collects what is to be written."""
+A `Batch` holds the rows, directories, objects and lanes that its updates may need, processes the updates in
+order, and collects the changes to write.
+"""
 
 from __future__ import annotations
 
@@ -66,9 +67,9 @@ class Frontier:
     """The part of a branch's live frontier that a transaction works on, with its changes.
 
     `rows`: every row of the affected paths and of their parent directories' names. `directories`: numbers of
-    files below the paths and their parents, without files of the base, which are counted in `below`.
-    `unwritten`: affected paths of base files without a row; `taken`: lane numbers in use that such a file
-    would have.
+    files below the paths and their parents, without files of the base, which `below` counts. `unwritten`:
+    affected paths of base files without a row. `taken`: lane numbers that are in use, although such a file
+    would have them.
     """
 
     branch_id: str
@@ -180,9 +181,9 @@ class Frontier:
 class Batch:
     """The updates of one replica.
 
-    `held`: named objects that the repository holds, digest → size; `large`: files held as chunks, likewise;
-    `texts`: which of them are text; `bench`: computes edits of lanes; `done`: answers so far; `manifests`:
-    digest → bytes of each `.svc.yaml` that the frontier may have, if a file cap is needed.
+    `held`: digest → size of the named objects that the repository holds; `large`: the same for files held as
+    chunks; `texts`: the digests of `held` that are text; `bench`: computes edits of lanes; `done`: answers so
+    far; `manifests`: digest → bytes of each `.svc.yaml` that the frontier may have, if a file cap is needed.
     """
 
     frontier: Frontier

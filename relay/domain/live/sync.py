@@ -2,8 +2,8 @@
 
 A socket receives events of the repositories that it subscribes to, and has a channel for each branch that it
 opens. Its rights are read again whenever they may have changed (`relay.events.hub`). A client that sends very
-many frames is slowed down by budgets of its session and address; one that reads too slowly loses events and
-frames and is told so.
+many frames is slowed down by the budgets of its session and address. A client that reads too slowly loses
+events and frames, and gets a message about it.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def require_own_origin(caller: Caller, origins: Sequence[str]) -> None:
 
 class Conversation:
     """One socket. `receive` returns None when the client has disconnected; `send` waits for a slow reader;
-    `at_once` sends only to a reader that has taken everything, else returns False. `door`: see
+    `at_once` sends only if the reader has received everything before, else returns False. `door`: see
     `relay.domain.live.channel`."""
 
     def __init__(self, caller: Caller, send: Send, at_once: AtOnce, receive: Receive, door: Door) -> None:
@@ -235,7 +235,7 @@ def _is_possible_id(repo_id: str) -> bool:
 
 
 def _most(caller: Caller) -> Audience:
-    """The highest level that the credential allows; a token for reading only allows that of a reader."""
+    """The highest level that the credential allows; for a read-only token that of a reader."""
     caps = caller.principal.caps if caller.principal else frozenset()
     return "owner" if "admin" in caps else "writer" if "write" in caps else "reader"
 

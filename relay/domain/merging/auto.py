@@ -1,12 +1,13 @@
-"""Merges that are signed now and land later: when the last condition of a proposal holds and nothing moved.
+"""Merges that are signed now and land later, when the last condition of a proposal is fulfilled and no branch
+has moved.
 
-The signed merge is kept with the caller. Whatever may fulfil a condition is an event; a follower
-queues a job for each repository that such events are about, in the transaction that moves its cursor. The job
-lands what it can, as the caller, with everything that a merge checks read again in the transaction. So a
-process that dies between condition and landing leaves the event or the job to the next one.
+The signed merge is stored with its caller. Everything that may fulfil a condition is an event. A follower
+queues a job for each repository of such events, in the transaction that moves its cursor. The job lands the
+merges that it can, as the caller, and checks everything again in the transaction of the merge. So if a
+process dies between condition and landing, the event or the job is handled by the next process.
 
-A merge that is still blocked stays. One that can never land as it was signed is dropped, and its signer's
-inbox says that the proposal waits to be merged.
+A merge that is still blocked stays. A merge that can never land as it was signed is dropped, and the inbox of
+its signer says that the proposal waits to be merged.
 """
 
 from __future__ import annotations
@@ -180,8 +181,8 @@ async def _land(view: View, waiting: AutoRow, worked: landing.Worked | None) -> 
 
 @dataclass(slots=True)
 class _Signer(View):
-    """The view of whoever signed, with their current rights. Their device key identifies them: the session in
-    which they signed may have expired, but the signature is the key's."""
+    """The view of the signer, with current rights. The signer is identified by the device key: the session
+    may have expired, but the signature is still valid."""
 
     key_id: str = ""
 
@@ -223,7 +224,8 @@ def _is_waiting(refusal: SvcError) -> bool:
 
 
 async def _find_concerned(tx: Tx, events: Sequence[Logged]) -> list[str]:
-    """The repositories of these events, and of accounts named by them, in which a merge waits."""
+    """The repositories with a waiting merge among the repositories of these events and those of the accounts
+    that they name."""
     repo_ids = sorted({event.repo_id for event in events if event.repo_id is not None})
     accounts = sorted({event.account_id for event in events if event.account_id is not None})
     concerned = set()

@@ -1,6 +1,7 @@
-"""The second half of a merge: the prepared and signed seals land, all of them in one transaction or none. The
-transaction also carries the base's live edits over, sets the state of the proposal, retargets proposals that
-are based on its branch, closes issues, and deletes the branch if requested."""
+"""The second half of a merge: all of the prepared and signed seals land in one transaction, or none. The
+transaction also carries the base's live edits over, sets the state of the proposal, retargets proposals based
+on the deleted branch, closes issues, and deletes the branch if requested.
+"""
 
 from __future__ import annotations
 

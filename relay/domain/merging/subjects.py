@@ -11,9 +11,9 @@ ACTS: tuple[Act, ...] = ("merge", "update", "preview")
 
 @dataclass(slots=True, frozen=True)
 class About:
-    """What a merge joins. `merge`: a proposal into its base; `update`: its base into its branch; `preview`: a
-    seal into a branch, without a proposal (`number` 0). `theirs`: the seal that is merged. `way`: the
-    strategy."""
+    """The subject of a merge. `act`: merge (a proposal into its base), update (its base into its branch) or
+    preview (a seal into a branch, without a proposal; `number` 0). `theirs`: the seal that is merged. `way`:
+    the strategy."""
 
     act: Act
     number: int

@@ -1,9 +1,9 @@
-"""Trial merges: tell whether an open proposal whose base has moved would conflict, and in which files.
+"""Trial merges: compute whether an open proposal whose base has moved would conflict, and in which files.
 
-The result is stored for a pair of head and base. It is computed for the first caller who asks for the
-proposal, on that caller's budget, because it reads the trees of both. For branches of this repository a job
-computes it after the commit that moved the base; a proposal of a stranger, from a fork, costs nothing until
-somebody looks at it."""
+The result is stored for a pair of head and base. The first caller who reads the proposal causes the
+computation and pays for it, because it reads both trees. For branches of this repository a job computes it
+after the commit that moved the base. For a proposal from a fork nothing is computed until somebody reads it.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ async def get(view: View, number: str) -> Proposal:
 
 
 async def settle(node: Node, repo_id: str, number: int, who: str, untried: Any = rows.UNTRIED) -> None:
-    """Try the merge of this proposal if it was not tried, on the budget of `who`. `untried`: the statement
-    that finds it. It may be called at any time, outside a transaction."""
+    """Try the merge of this proposal unless it was tried, on the budget of `who`. `untried`: the statement
+    that finds the proposal. May be called at any time, outside a transaction."""
     async with node.db.read() as tx:
         row = await tx.one(untried, of_repo=repo_id, of_number=number)
     if row is not None:
@@ -52,14 +52,14 @@ async def settle(node: Node, repo_id: str, number: int, who: str, untried: Any =
 
 
 async def version_job(node: Node, repo_id: str, number: int) -> None:
-    """Try the merge of a new version on the budget of the repository. A version from a fork is left to
-    whoever asks for it. It may run twice."""
+    """Try the merge of a new version on the budget of the repository. A version from a fork is tried only
+    when somebody reads it. The job may run twice."""
     await settle(node, repo_id, number, f"trials {repo_id}", rows.UNTRIED_OWN)
 
 
 async def job(node: Node, data: dict[str, Any]) -> None:
-    """Try proposals for a branch that has moved, each with its branches as they are at that time. It may run
-    twice."""
+    """Try the merges of proposals whose base has moved, with the current heads of their branches. The job may
+    run twice."""
     of = {"branch_id": data["branch_id"], "limit": AT_ONCE, "each": EACH}
     async with node.db.read() as tx:
         untried_rows = await tx.all(rows.UNTRIED_OF_BASE, **of)

@@ -92,9 +92,9 @@ Step = tuple[tuple[bytes | None, ...], bytes]
 
 
 class ToWorkOut(Exception):
-    """Raised inside a transaction: this merge must be computed outside of it, and so must the merges that
-    `follow`, each onto the tree that the one before made. `chain`: the trees made before; `texts`: the texts
-    merged before, by digest."""
+    """Raised inside a transaction: this merge must be computed outside of it, and then the merges `follow`,
+    each onto the tree of the merge before. `chain`: the trees made so far; `texts`: the texts merged so far,
+    by digest."""
 
     def __init__(
         self,
@@ -115,10 +115,10 @@ ATTEMPTS = 5  # to prepare a merge while its branches move
 
 
 async def outside(node: Node, who: str, attempt: Callable[[Ready], Awaitable[T]]) -> T:
-    """The result of `attempt`, which opens a transaction. A merge whose result it lacks is computed between
-    two attempts, on the budget of `who`: this may wait for seconds, and must not keep the transaction open.
-    Raises Unavailable if every attempt lacks yet another one; that of the last attempt is not
-    computed."""
+    """The result of `attempt`, which opens a transaction. If an attempt lacks the result of a merge, that
+    merge is computed before the next attempt, on the budget of `who`: this may take seconds, during which no
+    transaction is open. Raises Unavailable if every attempt lacks another merge; the merge that the last
+    attempt lacks is not computed."""
     ready: Ready = {}
     for attempts_after in reversed(range(ATTEMPTS)):
         try:
@@ -148,9 +148,9 @@ async def _work_out(node: Node, who: str, lacking: ToWorkOut, ready: Ready) -> N
 async def worked_out(
     node: Node, who: str, key: Key, load: Load, texts: Mapping[bytes, bytes] = MappingProxyType({})
 ) -> Outcome:
-    """Compute the outcome of a merge of directories that `load` reads, outside of any transaction. `texts`:
-    by digest, the texts that are in memory only. Other callers who need this outcome meanwhile wait for it,
-    but not for the budget of `who`. Raises TooLarge, NotFound, RateLimited."""
+    """Compute the outcome of a merge, outside of any transaction. `load`: reads its directories. `texts`: by
+    digest, the texts that are only in memory. Other callers who need the same outcome wait for it, but not
+    for the budget of `who`. Raises TooLarge, NotFound, RateLimited."""
     repo_id, bases, ours, theirs, apart = key
     paid = False
     while True:
@@ -166,10 +166,10 @@ async def worked_out(
 
 
 class Working:
-    """Computes merges one after the other, of directories that `load` returns. Directories and texts that a
-    merge reads are reused for its own tree and by the next merge; the node keeps directories and outcomes for
-    other merges. Work on texts counts on the budget of `who`. `ready`: results computed before, for use in a
-    transaction, where anything else raises ToWorkOut. None: compute."""
+    """Computes merges in sequence, of directories that `load` returns. Directories and texts that a merge
+    reads are reused for its own tree and by the next merge; the node caches directories and outcomes for
+    other merges. Work on texts counts on the budget of `who`. `ready`: computed results, for use in a
+    transaction, where any other merge raises ToWorkOut; None: compute all merges."""
 
     def __init__(
         self,
@@ -207,8 +207,8 @@ class Working:
     async def merge(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, way_out: str, apart: bool = False
     ) -> Worked:
-        """The changes that merge `theirs` into `ours` (roots). `apart`: only of files that one side changed.
-        Raises MergeConflict; `way_out`: the command that its message names."""
+        """The changes that merge `theirs` into `ours` (roots). `apart`: merge no files that both sides
+        changed. Raises MergeConflict; `way_out`: the command that its message names."""
         merged = await self.outcome(bases, ours, theirs, apart)
         if merged.conflicts:
             raise MergeConflict(merged.conflicts, way_out)
@@ -316,8 +316,8 @@ class Working:
         return {**before, **texts_by_path}
 
     async def _call(self, size: int, call: Callable[..., T], *arguments: object) -> T:
-        """Call a function beside the relay. A merge that has begun goes on, whatever it owes by then: it is
-        bounded, and others wait for it."""
+        """Call a function in another process. A merge that has begun continues even if it exceeds its budget:
+        it is bounded, and others wait for it."""
         if not self._paid and self._node.workers.owes(self._who, size):
             raise _Owing
         self._paid = self._paid or size > LITTLE
@@ -343,8 +343,8 @@ def _size(texts: Mapping[bytes, bytes]) -> int:
 
 
 def _add_texts(texts: dict[bytes, bytes], size: int, more: Mapping[bytes, bytes]) -> int:
-    """Add the texts that one more merge in a row has joined to those of the merges before it (`size` bytes).
-    Returns the bytes of all. Raises TooLarge, since all of them are in memory until the last one is made."""
+    """Add the texts that a merge has joined to the texts of the merges before it (`size` bytes). Returns the
+    total bytes. Raises TooLarge, because all texts stay in memory until the last merge is made."""
     added = _size(more)
     if size and size + added > limits.LOADED_TEXTS:
         raise TooLarge(

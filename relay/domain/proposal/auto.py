@@ -22,7 +22,7 @@ async def drop(tx: Tx, hub: Hub, repo_id: str, number: int, reason: str) -> None
 
 
 async def forget(tx: Tx, repo_id: str, number: int) -> rows.AutoRow | None:
-    """Delete the merge and what was prepared for it, if there is one."""
+    """Delete the auto-merge of a proposal and its prepared seals. Returns its row; None if there was none."""
     of = {"of_repo": repo_id, "of_number": number}
     row = await tx.one(rows.ONE, **of)
     if row is None:

@@ -1,11 +1,12 @@
-"""What happens to proposals when their branches move, or go.
+"""Updates proposals when their branches move or are deleted.
 
-A branch is known by its id: renamed it is the same one, and a new branch with an old name is another one.
+A branch is identified by its id: it stays the same after a rename, and a new branch with an old name is a
+different one.
 
-- The head moves: each of its open proposals has a new version.
-- The head is deleted: its open proposals are closed. Their versions can be read, and one is opened again when
-  a branch of that name stands at the same seal.
-- A head in another repository moves or goes: a job does the same (`elsewhere`).
+- The head moves: each of its open proposals gets a new version.
+- The head is deleted: its open proposals are closed. Their versions stay readable, and a proposal can be
+  reopened when a branch of that name has the same seal as its head.
+- A head in another repository moves or is deleted: a job does the same (`elsewhere`).
 - The base is deleted: if a proposal had merged it into another branch, the proposals based on it get that
   branch as their base; else they are closed.
 """
@@ -68,8 +69,8 @@ async def deleted(tx: Tx, view: View, branch_id: str) -> None:
 
 
 async def retarget(tx: Tx, view: View, row: ProposalRow, base: RefRow) -> None:
-    """Give the proposal another base, which has a seal. This makes a new version, because it changes
-    something else then."""
+    """Give the proposal another base, which must have a seal. This makes a new version, because the changes
+    differ on another base."""
     of = {"of_repo": view.repo.id, "of_number": row.number}
     await auto.drop(tx, view.node.hub, view.repo.id, row.number, "retargeted")
     await tx.run(rows.SET_BASE, **of, new_base=base.name, new_base_id=base.id)

@@ -1,8 +1,8 @@
-"""Heads in another repository: a fork, or what this one was forked from.
+"""Heads in another repository: a fork, or the parent of this repository.
 
-The base has its own rows for the seals that are proposed, from the version on that brings them
-(`forking.holding`); so a proposal can be read, and merged, by whoever sees the base, and stays when the fork
-goes. What happens to the branch is noted by a job, in a transaction that names both repositories.
+When a version is added, the base gets its own rows for the proposed seals (`forking.holding`). So the
+proposal can be read and merged by everybody who sees the base, and stays when the fork is deleted. Moves and
+the deletion of the branch are recorded by a job, in a transaction that names both repositories.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Head:
 
 
 async def find(tx: Tx, view: View, typed: str) -> Head | None:
-    """The branch that OWNER:BRANCH, or OWNER/NAME:BRANCH, names; None if it is one of this repository. Raises
-    Invalid, with the same sentence, for a missing and for a hidden branch, and Forbidden for a branch that
+    """The branch named by OWNER:BRANCH or OWNER/NAME:BRANCH; None if it is a branch of this repository.
+    Raises Invalid, with the same sentence, for missing and hidden branches, and Forbidden for a branch that
     the caller may not propose."""
     owner, _, name = typed.rpartition(":")
     owner, _, repo = owner.partition("/")
@@ -85,7 +85,8 @@ async def find(tx: Tx, view: View, typed: str) -> Head | None:
 
 
 async def branch_of(tx: Tx, view: View, row: ProposalRow) -> RefRow | None:
-    """The living head branch of a proposal, wherever it is; None if it is gone, or its repository is."""
+    """The existing head branch of a proposal, in any repository; None if the branch or its repository was
+    deleted."""
     if row.head_repo_id is None:
         ref_row = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=row.head_id)
     else:
@@ -106,8 +107,8 @@ async def repository_gone(tx: Tx, view: View) -> None:
 
 
 async def follow(node: Node, data: dict[str, Any]) -> None:
-    """The job: makes a new version if the branch has moved, closes the proposal if it is gone. It may run
-    twice."""
+    """The job: adds a new version if the branch has moved, closes the proposal if the branch was deleted. It
+    may run twice."""
     repo_id, number, by = data["repo_id"], data["number"], data["by"]
     for _ in range(ATTEMPTS):
         async with node.db.read() as tx:

@@ -1,8 +1,9 @@
-"""The places of threads' lines on the live frontier of the head: typed edits move them before they are
-sealed.
+"""The places of threads' lines on the live frontier of the head, where typed edits move the lines before they
+are sealed.
 
 They are computed for callers with the role write, from the sealed and the live text, and not stored. The work
-counts against the caller's budget for texts."""
+counts against the caller's budget for texts.
+"""
 
 from __future__ import annotations
 
@@ -100,8 +101,8 @@ async def _read_texts(tx: Tx, view: View, branch_id: str, rows: Sequence[LaneRow
 
 @dataclass(slots=True)
 class _Work:
-    """Comparisons to make. `live`: texts by path. `others`: the texts in which lines of deleted files are
-    searched."""
+    """Comparisons to make. `live`: texts by path. `others`: the texts that are searched for lines of deleted
+    files."""
 
     todo: list[ThreadRow]
     live: dict[str, bytes]

@@ -1,4 +1,4 @@
-"""Draft comments on lines: they wait for the review of their author, and are published with it."""
+"""Draft comments on lines: they are published together with their author's review."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def waiting(tx: Tx, view: View, number: int) -> bool:
 
 async def send(tx: Tx, view: View, number: int, review: str) -> None:
     """Publish all pending comments of the caller on this proposal with this review. One event announces them;
-    comments that only writers see have events of their own, for writers."""
+    comments that only writers see have separate events, for writers."""
     of = {"of_repo": view.repo.id, "of_number": number}
     mine = {**of, "me": view.me.account_id}
     pending_rows = await tx.all(comments.PENDING, **mine)

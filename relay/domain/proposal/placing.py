@@ -1,9 +1,9 @@
 """Finds the lines of threads in the newest version.
 
-It is done after the commit that moved the head, by a job or for the first reader, because it reads files. It
-goes from the seal where the lines were last found along its descendants; if the new head is not one of them
-(after a rebase), it compares that seal with the new head directly. Files are followed through renames as in
-blame.
+This reads files, so it is done after the commit that moved the head, by a job or for the first reader. It
+follows the lines from the seal where they were last found along its descendants. If the new head is not a
+descendant (after a rebase), it compares that seal with the new head directly. Files are followed through
+renames as in blame.
 """
 
 from __future__ import annotations

@@ -65,8 +65,8 @@ async def page(view: View, query: ProposalQuery) -> Page[Proposal]:
 async def _read_rows(
     tx: Tx, view: View, filters: dict[str, Any], cursor: str | None, limit: int
 ) -> list[Row]:
-    """The rows of a page. The index of a filter has the state before the number, so a query without a state
-    takes a statement for each state; only the index of words has it behind."""
+    """The rows of a page. In the index of a filter the state comes before the number, so a query without a
+    state needs a statement for each state; only in the index of words the state comes last."""
     parted = filters and not filters.keys() & {"state", *subjects.SEARCHES}
     page_rows: list[Row] = []
     for some in [{**filters, "state": state} for state in rows.STATES] if parted else [filters]:
@@ -94,8 +94,8 @@ async def get(view: View, number: str) -> Proposal:
 async def create(view: View, body: ProposalCreate) -> Proposal:
     """Propose a branch for another
 
-    The head has seals that the base has not. Labels, assignees and reviewers need the rights to set them;
-    an author may ask for reviews.
+    The head needs seals that the base does not have. Labels, assignees and reviewers need the rights to set
+    them; an author may ask for reviews.
     """
     posting.require_short(body.body, "/body")
     if body.head == body.base:
@@ -116,7 +116,7 @@ async def _create(
     view: View, body: ProposalCreate, other: Head | None = None, taken: Taken | None = None
 ) -> Proposal:
     """Create the proposal. `other`: its head in another repository, whose seals are `taken`. Raises _Moved if
-    that head moved since."""
+    that head has moved meanwhile."""
     names = [account_name(view.me.account_id), *([repo_name(other.repo.id)] if other else [])]
     async with view.write(*names) as tx:
         if body.labels:
@@ -170,8 +170,9 @@ def _local(head: str) -> str:
 async def update(view: View, number: str, patch: ProposalPatch) -> Proposal:
     """Edit, close, reopen, retarget, label or assign a proposal, or ask for reviews
 
-    The text and base are the author's and the moderators', the state and whom to ask also of those who
-    triage, the draft flag also of those who write, labels and assignees are for those who triage.
+    The author and moderators may change the text and the base; the author and callers with triage the state
+    and the reviewers; the author and callers with write the draft flag; callers with triage the labels and
+    assignees.
     """
     if patch.body is not None:
         posting.require_short(patch.body, "/body")

@@ -1,4 +1,6 @@
-"""Rules of reviews: who is asked, who may say what about which version, and what stands."""
+"""Rules of reviews: who is asked, who may give which verdict on which version, and which verdicts are
+valid.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Rules of threads: what can be commented on, who sees it, and what resolving means.
 
-A thread is about a path: whoever does not see that path, now or where its lines moved to, sees no thread, and
-no count tells of it. What waits for a review is seen by its author."""
+A thread belongs to a path. A reader who does not see that path, or the path its lines moved to, does not see
+the thread, and no count includes it. Comments that wait for a review are visible to their author only.
+"""
 
 from __future__ import annotations
 
@@ -85,8 +86,8 @@ async def page(view: View, number: str, query: ThreadQuery) -> Page[Thread]:
 async def create(view: View, number: str, body: ThreadCreate) -> Thread:
     """Comment on lines of a proposal, or suggest other lines
 
-    The lines are those of a version of the proposal, wherever they are by now. Raises Invalid for lines or a
-    seal that it has not; a path that is hidden has none.
+    The lines are given as in a version of the proposal, wherever they are now. Raises Invalid for a seal or
+    lines that the proposal does not have, also for a hidden path.
     """
     posting.require_short(body.body, "/body")
     if body.suggestion is not None:

@@ -11,8 +11,8 @@ from relay.domain.protection.protection import Standing, blockers
 
 
 def standing(stand: Collection[Review], checks: bool, open_threads: int = 0) -> Standing:
-    """Counts of the standing verdicts, without those of people who may not write. `checks`: whether the
-    required checks of the head seal have passed; `open_threads`: on lines, not resolved."""
+    """Counts of the valid verdicts, without those of people who may not write. `checks`: whether the required
+    checks of the head seal have passed; `open_threads`: number of unresolved threads on lines."""
     counted = [review for review in stand if review.counts]
     approvals = [review for review in counted if review.verdict == "approve"]
     return Standing(
@@ -33,8 +33,8 @@ def blocked_by(rules: list[Protection], come_to: Standing) -> list[str]:
 
 
 def mergeable(merge_base: str | None, base_now: str | None, trial: Collection[str] | None) -> bool | None:
-    """Whether a merge would have no conflict, whatever else blocks it; None if that is not known yet.
-    Parameters as those of `merge_state`."""
+    """Whether a merge would have no conflict, regardless of other obstacles; None if unknown. The parameters
+    are as for `merge_state`."""
     if base_now is None:
         return None
     if merge_base == base_now:
@@ -50,9 +50,8 @@ def merge_state(
     base_now: str | None,
     trial: Collection[str] | None,
 ) -> MergeState:
-    """The state to show, which is the first obstacle: conflicts need work on the files, a draft needs its
-    author, the rest waits for others. `base_now`: head of the base branch. `trial`: files in which the merge
-    would conflict, None if it was not tried."""
+    """The state to show: the first obstacle, in the order conflicts, draft, blocked by others. `base_now`:
+    head of the base branch. `trial`: files in which the merge would conflict, None if it was not tried."""
     if state != "open" or base_now is None:
         return "unknown"
     if trial:

@@ -1,7 +1,7 @@
-"""Versions of a proposal: one for each head, and for each base that it is proposed for.
+"""Versions of a proposal: one for each new head, and for each new base.
 
-A row is written with its cause. Its merge base and change id are worked out after the commit, by a job, or by
-whoever needs them first: that reads the files of both trees.
+A row is written in the transaction of its cause. Its merge base and change id are computed after the commit,
+by a job or by the first request that needs them, because that reads the files of both trees.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ async def page(view: View, number: str, query: PageQuery) -> Page[Version]:
 
 
 async def add(tx: Tx, view: View, number: int, n: int, head: str, base: str) -> None:
-    """Add version `n`, by the caller; it is the newest of the proposal then."""
+    """Add version `n`, by the caller, as the newest version of the proposal."""
     await put(tx, view.node, (view.repo.id, number), n, head, base, view.me.account_id)
 
 
@@ -71,8 +71,8 @@ async def put(tx: Tx, node: Node, of: tuple[str, int], n: int, head: str, base: 
 
 
 async def settle(node: Node, repo_id: str, number: int) -> None:
-    """Compute the missing merge bases and change ids of a proposal's versions. It may be called at any time,
-    outside a transaction; afterwards reviews are fresh or stale as the change says."""
+    """Compute the missing merge bases and change ids of a proposal's versions; afterwards reviews are
+    correctly fresh or stale. May be called at any time, outside a transaction."""
     of = {"of_repo": repo_id, "of_number": number}
     while True:
         async with node.db.read() as tx:
@@ -126,8 +126,8 @@ async def _change_id(node: Node, repo_id: str, changes: dict[str, Change]) -> st
 
 
 async def _file_id(node: Node, repo_id: str, change: FileChange, weight: int) -> bytes:
-    """The id of the change of one file, whose sides have `weight` bytes. Texts are compared beside the relay,
-    in turn with what others compare; texts that take too long count by their digests."""
+    """The change id of one file; `weight`: bytes of both sides. Texts are compared in another process, in
+    turn with other comparisons. If that takes too long, the id is computed from the digests of the texts."""
     if change.whole:
         return file_id(change)
     try:

@@ -147,8 +147,8 @@ def review(row: ReviewRow) -> Review:
 
 
 def _reviewers(reviewer_rows: Iterable[Row], standing: dict[int, list[Review]]) -> dict[int, list[Reviewer]]:
-    """Reviewers by proposal. Somebody who was asked again counts as requested, whatever their last
-    verdict."""
+    """Reviewers by proposal number. A reviewer who was asked again counts as requested, regardless of the
+    last verdict."""
     by_id = {given.id: given for stand in standing.values() for given in stand}
     by_number: dict[int, list[Reviewer]] = {}
     for n, who, handle, kind, requested, review_id in reviewer_rows:

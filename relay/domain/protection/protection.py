@@ -30,10 +30,10 @@ Act = Literal["write", "create", "move", "delete", "merge"]
 
 @dataclass(slots=True, frozen=True)
 class Standing:
-    """The state of a proposal's reviews and checks, read in the transaction of its merge. `approvals`:
-    reviewers whose last verdict approves; `fresh`: those who approved the current change; `refused`: those
-    whose last verdict requests changes; `checks`: whether every required check of the head seal has
-    passed."""
+    """The state of a proposal's reviews and checks, read in the transaction of its merge. `approvals`: number
+    of reviewers whose last verdict approves; `fresh`: those of them who approved the current change;
+    `refused`: reviewers whose last verdict requests changes; `checks`: whether every required check of the
+    head seal has passed."""
 
     approvals: int = 0
     fresh: int = 0
@@ -79,13 +79,13 @@ async def of_repo(tx: Tx, repo_id: str) -> list[Protection]:
 
 
 async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | None = None) -> None:
-    """Raise BranchProtected unless the rules of the branch allow the act; of a merge NotMergeable.
+    """Raise BranchProtected unless the rules of the branch allow the act; for a merge NotMergeable.
 
     Call it inside the transaction that changes the ref or its live frontier, after answering repeated
-    requests, and in `prepare` as well, so that nobody signs in vain. `write`: a live update, or a seal.
+    requests, and also in `prepare`, so that nobody signs in vain. `write`: a live update, or a seal.
     `create`, `move`, `delete`: of the ref. `merge`: of a proposal into this branch; it needs `standing`, read
-    in the same transaction; without one every requirement counts as missing (a merge without a proposal). The
-    error's `blocked_by` lists what blocks; for a preview use `blockers(matching(await of_repo(…), base),
+    in the same transaction; without it (a merge without a proposal) every requirement counts as missing. The
+    error's `blocked_by` lists the obstacles; for a preview use `blockers(matching(await of_repo(…), base),
     standing)`.
     """
     matches = matching(await of_repo(tx, view.repo.id), branch)

@@ -19,8 +19,8 @@ from relay.domain.sealing.seal import signing_key
 async def create(view: View, body: PublicationCreate) -> Release:
     """Sign what a release hands out
 
-    The answer is the release with its signature, in the place of one that it has. Raises SignatureInvalid
-    unless the caller's key signed the assets that are there now.
+    Returns the release with its signature, which replaces an older one. Raises SignatureInvalid unless the
+    caller's key signed the current assets.
     """
     async with view.write() as tx:
         key = await signing_key(tx, view, body.device_key_id)

@@ -124,9 +124,9 @@ async def assets(view: View, version: str, query: PageQuery) -> Page[Asset]:
 async def upload(
     view: View, version: str, name: str, media: str, body: Upload, manifest: bool = False, replaces: str = ""
 ) -> Asset:
-    """Store an asset. It becomes reachable only when all of it arrived and matches the signature. With
-    `manifest` the body lists its chunks. `replaces`: BLAKE3 of the asset of this name that goes in the same
-    step. AssetExists, for any other, is raised before the body is read."""
+    """Store an asset. It becomes reachable only when it has arrived completely and matches the signature.
+    With `manifest` the body lists its chunks. `replaces`: BLAKE3 of the asset of this name to delete in the
+    same step. If the name has any other asset, AssetExists is raised before the body is read."""
     require_plaintext(view)
     check_asset_name(name)
     async with view.read() as tx:
@@ -207,8 +207,8 @@ async def _find_asset(tx: Tx, of: ReleaseRow, name: str) -> AssetRow:
 
 
 async def _require_place(tx: Tx, of: ReleaseRow, name: str, replaces: str) -> AssetRow | None:
-    """The asset of this name that is replaced; None for a new name. Raises AssetExists for a used name whose
-    asset is not the one that `replaces` names, Conflict for a release at its limit."""
+    """The asset of this name, to be replaced; None for a new name. Raises AssetExists unless `replaces` is
+    the digest of that asset, Conflict for a release at its limit."""
     row = await tx.one(rows.ASSET, of_release=of.id, folded=case_key(name))
     if row is not None:
         there = rows.asset_row(row)

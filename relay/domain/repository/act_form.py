@@ -9,10 +9,11 @@ from localstore.core.model.base import Sent
 
 
 class ActForm(Sent, frozen=True):
-    """`act`: a name of `acts.ACTS`; a button may add what it is about behind a space. `key`: one for each
-    form that was shown, so that sending it twice does it once. The others: what was typed; each act reads
-    its own. `n`: of an issue or proposal, `comment`, `thread`: within it. `path`, `side`, `start`, `end`:
-    lines of a proposal, and `suggestion`, if `suggest` is ticked, the lines for their place."""
+    """A form of a repository's page. `act`: a name of `acts.ACTS`; a button may append its object after a
+    space. `key`: different for each form that was shown, so that a form sent twice takes effect once. The
+    other fields are typed by the reader; each act reads those it needs. `n`: of an issue or proposal;
+    `comment`, `thread`: within it. `path`, `side`, `start`, `end`: lines of a proposal, and if `suggest` is
+    ticked, `suggestion`: the lines to replace them."""
 
     act: str = ""
     key: str = ""
@@ -54,7 +55,7 @@ class ActForm(Sent, frozen=True):
 
     @property
     def about(self) -> str:
-        """What a button adds to its act; empty for nothing."""
+        """The object that a button appends to its act; "" for none."""
         return self.act.partition(" ")[2]
 
 

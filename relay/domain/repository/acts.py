@@ -35,9 +35,9 @@ Run = Callable[[Any, Place, ActForm], Awaitable[str | None]]
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """An act: what a form of a page does. `operation`: of the API, whose row in the table of rights holds.
-    `run`: does it, with a View, or with a Caller where the operation is about an account, and returns the
-    address of the page to show next; None: the page with the form."""
+    """The act of a form on a page. `operation`: the operation of the API whose rights apply. `run`: does it,
+    with a View, or with a Caller if the operation is about an account; returns the address of the page to
+    show next, None for the page with the form."""
 
     operation: str
     run: Run

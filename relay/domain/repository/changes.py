@@ -93,8 +93,8 @@ class Comparison:
 
 @dataclass(slots=True)
 class ProposalFiles:
-    """The changes of a proposal. `elsewhere`: threads whose lines are not on this page, and `new_thread` that
-    the reader begins on such lines. `more`: there are further threads."""
+    """The changes of a proposal. `elsewhere`: threads whose lines are not on this page. `new_thread`: a
+    thread that the reader begins on such lines. `more`: there are further threads."""
 
     comparison: Comparison
     elsewhere: list[RenderedThread] = field(default_factory=list)
@@ -144,8 +144,8 @@ async def comparison(place: Place, query: CompareQuery) -> Comparison:
 
 
 async def of_seal(place: Place, seal: str, cursor: str | None) -> Comparison:
-    """The changes of a seal. Everybody who may read its files gets them, because they compare two trees that
-    never change."""
+    """The changes of a seal. Every reader of its files may see them, because the two compared trees never
+    change."""
     if not place.offers("history.compare"):
         return Comparison(reason=REFUSED)
     return await _compare_seals(place, None, seal, cursor)
@@ -175,8 +175,8 @@ async def _compare_seals(place: Place, base: str | None, head: str, cursor: str 
 async def of_proposal(
     place: Place, proposal: Proposal, cursor: str | None, new_thread: NewThread | None = None
 ) -> ProposalFiles:
-    """The changes of the newest version of a proposal, each open thread below its lines, and also the one
-    that the reader begins. A reader who may not see the comparison gets the reason only."""
+    """The changes of the newest version of a proposal, with each open thread below its lines, and the thread
+    that the reader begins. A reader who may not see the comparison gets only the reason."""
     if not place.may("history.compare"):
         return ProposalFiles(Comparison(reason=REFUSED))
     result = await _compare_seals(place, proposal.base_seal, proposal.head_seal, cursor)
@@ -240,7 +240,7 @@ def _place_new_thread(lines: _Lines, thread: NewThread) -> bool:
 
 
 async def blame(position: Position) -> tuple[list[BlamedLine], str]:
-    """The lines of a file with the seals that they come from, or the reason why this reader cannot have them.
+    """The lines of a file with the seals that they come from, or the reason why this reader cannot get them.
     Raises NotFound if there is no file."""
     view = position.place.view
     if not position.place.may("history.blame"):

@@ -29,7 +29,8 @@ Shape = Literal["text", "markdown", "picture", "bytes"]
 
 @dataclass(slots=True)
 class Position:
-    """What a page of files shows: `at` as in the address, the `seal` that it is now, and the `path`."""
+    """The position of a page of files: `at` as in the address, `seal`: the seal that `at` names now, and the
+    `path`."""
 
     place: Place
     at: str

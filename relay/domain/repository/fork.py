@@ -42,9 +42,9 @@ async def page(view: View, query: PageQuery) -> Page[Repo]:
 
 
 async def create(view: View, body: ForkCreate) -> Repo:
-    """A public repository, of the caller or an organisation of theirs, with the sealed branches and tags of
-    this one, as far as the caller sees them. Raises NotFound for strangers to the organisation; Forbidden,
-    ForkPrivate, NameTaken, QuotaExceeded, TooLarge."""
+    """A public repository of the caller, or of an organisation of the caller, with the sealed branches and
+    tags of this one that the caller sees. Raises NotFound if the caller is not a member of the organisation;
+    Forbidden, ForkPrivate, NameTaken, QuotaExceeded, TooLarge."""
     me = view.me
     if me.handle is None:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
@@ -81,7 +81,7 @@ async def create(view: View, body: ForkCreate) -> Repo:
 
 
 def _fork_row(view: View, owner_id: str, owner: str, name: str | None) -> RepoRow:
-    """The row of a fork. `name`: its name, None for that of the parent."""
+    """The row of a fork. `name`: its name; None: the name of the parent."""
     now, parent = now_ms(), view.repo
     return RepoRow(
         id=new_repo_id(),

@@ -1,8 +1,9 @@
 """The one route to which the forms of a repository's pages are sent.
 
-A form names an act (`acts.ACTS`), which calls the rule of an operation of the API under that operation's row
-of rights. What was done leads to a page (303); what was refused shows the page of the form again, with the
-reason and what was typed. Sent twice, a form does its act once: its key is an Idempotency-Key.
+A form names an act (`acts.ACTS`), which calls the function of an API operation, with the rights of that
+operation. After success the browser is sent to a page (303); after a refusal the page of the form is shown
+again, with the reason and the typed text. A form that is sent twice takes effect once: its key is an
+Idempotency-Key.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ Show = Callable[[Place], Awaitable[Reply]]
 async def act(
     caller: Caller, owner: str, name: str, request: Request, form: ActForm, body: bytes, show: Show
 ) -> Reply:
-    """Do what the form says. `body`: its bytes; `show`: makes the page with the form again."""
+    """Carry out the act of a form. `body`: the bytes of the form; `show`: makes the page with the form
+    again."""
     cookies.require_own_page(caller.node.config, request)
     address = visit.with_query(request.path, request)
     if not visit.in_browser(caller):  # its session has ended: nobody knows yet who sends it
@@ -71,8 +73,8 @@ async def _run(
 
 
 async def _asking(operation: Operation, caller: Caller, place: Place) -> Caller:
-    """The view that the gate makes for a request of the API for this operation; the caller, if it is about an
-    account."""
+    """The view that the gate would make for an API request of this operation; the caller, if the operation is
+    about an account."""
     if not place.offers(operation.name):
         raise NotFound
     needed = required(operation.needs, caller.me.caps)
@@ -85,7 +87,7 @@ async def _asking(operation: Operation, caller: Caller, place: Place) -> Caller:
 
 
 def _ask_to_sign_in(caller: Caller, address: str, form: ActForm) -> Reply:
-    """The form again, to be sent once somebody has signed in beside it. It tells nothing about the
-    repository, which may be hidden from everybody else."""
+    """A page with the same form, to send again after signing in elsewhere. It shows nothing about the
+    repository, which may be hidden from this reader."""
     fields = {name: value for name in form.__struct_fields__ if (value := getattr(form, name))}
     return page(caller, "again.html", status=401, address=address, renew=visit.renewal("/"), fields=fields)

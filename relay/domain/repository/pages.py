@@ -1,7 +1,7 @@
 """The pages of a repository, at /apps/OWNER/NAME or /KIND/OWNER/NAME, and for developers below it at /dev.
 
-A page is a reading of the API in HTML: it takes the same view of the repository, calls the same functions and
-decides nothing itself. Every refusal is a page; hidden, missing and unknown addresses give the same one.
+A page shows an answer of the API in HTML: it uses the same view of the repository, calls the same functions
+and makes no decisions. Every refusal is a page; hidden, missing and unknown addresses give the same page.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ START_ROWS = 30  # repositories of a list on the first page
 
 
 class DevQuery(msgspec.Struct, frozen=True):
-    """`at`: a branch, tag, `pr:N` or seal. `path`: below it. `plain`: Markdown as it was written. `lines`: N
-    or N-M, which are marked. `view`: `history` or `blame` of the path, or `compare`: what `head` has since it
-    and `base` parted. `seal`: one seal and what it changed. `n`: one issue or proposal, of which `view`
-    `files` shows what it changes; else a list of `kind`, `issues` or `proposals`, with filters as those of
-    the API; or with `view` `edit` its form, that of its `comment` if one is named, with `new` that of a new
-    issue, and of settings their panel. `note`: what was just done, or what a page of settings asks about."""
+    """`at`: a branch, tag, `pr:N` or seal. `path`: below it. `plain`: Markdown unrendered. `lines`: N or N-M,
+    to mark. `view`: `history` or `blame` of the path, or `compare`: the changes of `head` since its merge
+    base with `base`. `seal`: one seal and its changes. `n`: one issue or proposal; with `view` `files` the
+    changes of the proposal; without `n` a list of `kind`, `issues` or `proposals`, with the filters of the
+    API. With `view` `edit` the form of the issue or of its `comment`; with `view` `new` the form of a new
+    issue; for settings their panel. `note`: what was just done, or what a page of settings asks about."""
 
     tab: str = "overview"
     at: str = ""
@@ -279,7 +279,7 @@ async def _new_issue(place: Place, query: DevQuery) -> Reply:
 
 
 async def _new_proposal(place: Place, query: DevQuery) -> Reply:
-    """The form of a proposal, once both branches are named, above what it would change."""
+    """The form of a new proposal; once both branches are chosen, with its changes below."""
     base = query.base or place.repo.default_branch
     branches = await refs.page(place.view, "branch", None, code.BRANCHES)
     comparison = None
@@ -302,7 +302,8 @@ async def _new_proposal(place: Place, query: DevQuery) -> Reply:
 
 
 async def _title_of(place: Place, seal_id: str) -> str:
-    """The first line of a seal's message; empty for a seal of another repository that is not here yet."""
+    """The first line of a seal's message; "" for a seal of another repository that this repository does not
+    have yet."""
     try:
         return (await history.seal(place.view, seal_id)).message.split("\n")[0][:ISSUE_TITLE_CHARS]
     except NotFound:
@@ -406,7 +407,8 @@ TABS: dict[str, Callable[[Place, DevQuery], Awaitable[Reply]]] = {
 
 
 def _wait(place: Place, query: DevQuery, tab: Tab, happened: bool, onward: str, **values: Any) -> Reply:
-    """A page that names a command and, if asked to, waits for what it does: a page never signs."""
+    """A page that names a command to run and, if the reader asks to, waits for its effect: pages never
+    sign."""
     if happened:
         return redirect(onward)
     address = place.tab(tab, n=query.n, view=query.view, note=query.note)

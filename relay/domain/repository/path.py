@@ -93,7 +93,7 @@ async def _record_change(
 
 
 async def _replace_tree_key(tx: Tx, view: View) -> None:
-    """Give the repository a new tree key, so that paths hidden from now on are salted with a key that their
+    """Give the repository a new tree key, so that newly hidden paths are salted with a key that their
     non-readers do not have. The next seal builds its tree anew; earlier seals keep their keys."""
     old = {"id": view.repo.tree_key_id, "key": view.repo.tree_key}
     await tx.many(repos.KEEP_KEY, [{"repo_id": view.repo.id, **old}])

@@ -30,8 +30,8 @@ _READS = OPERATIONS["history.tree"]
 @dataclass(frozen=True, slots=True)
 class Place:
     """A repository and how its pages show it. `view`: for reading files. `page`: address of its page, without
-    that of the node. `images`: whether texts show images of the repository. `attempt`: a form of this page
-    that was refused just now."""
+    the address of the node. `images`: whether texts show images of the repository. `attempt`: a form of this
+    page that was just refused."""
 
     view: View
     repo: Repo
@@ -76,16 +76,16 @@ class Place:
         return secrets.token_urlsafe(12)
 
     def typed(self, act: str, field: str, otherwise: str = "", **of: str) -> str:
-        """What the refused form of this act had in a field; `otherwise` if another form, or none, was
-        refused. `of`: further fields that must be those of the form."""
+        """The text that the refused form of this act had in a field; `otherwise` if no form or another form
+        was refused. `of`: further fields that the form must have."""
         form = self.attempt.form if self.attempt else None
         if form is None or form.name_of_act != act or any(getattr(form, key) != of[key] for key in of):
             return otherwise
         return str(getattr(form, field))
 
     def may_act(self, operation: str, author: Actor | None = None) -> bool:
-        """Whether a control for this operation is drawn: the table of rights allows it for the reader, who is
-        the `author` where only that may."""
+        """Whether to show a control for this operation: the reader has the rights, or is the `author` where
+        only authors may do it."""
         if not self.acts or not self.may(operation):
             return False
         row, me = OPERATIONS[operation], self.view.me
@@ -111,8 +111,8 @@ class Place:
 
 @cache
 def _flag_of(operation: str) -> str | None:
-    """The feature flag of an operation's route. An operation for which a route asks beside its own has that
-    of repositories."""
+    """The feature flag of an operation's route. An operation without its own route has the flag of
+    repositories."""
     return next((route.flag for route in TABLE if route.operation.name == operation), REPOSITORIES)
 
 

@@ -165,7 +165,7 @@ async def find(tx: Tx, repo_id: str, type: str, name: str) -> RefRow:
 
 
 def to_wire(view: View, ref: RefRow, rules: list[Protection]) -> Ref:
-    """The wire form; `rules`: those of the repository."""
+    """The wire form of a ref; `rules`: the protection rules of the repository."""
     default = ref.type == "branch" and ref.name == view.repo.default_branch
     protected = ref.type == "branch" and bool(matching(rules, ref.name))
     return Ref(

@@ -88,7 +88,7 @@ async def get(view: View) -> Repo:
 async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
     """Repositories the caller may see
 
-    Those of `owner` by name, else newest first; with `mine` those in which they have a role.
+    With `owner` sorted by name, else newest first; with `mine` only those in which the caller has a role.
     """
     me = caller.principal.account_id if caller.principal else ""
     owner_id = await _owner_id(caller, query.owner)
@@ -417,8 +417,8 @@ def to_wire(caller: Caller, row: RepoRow, role: Role | None, *, parent: ParentRe
 
 
 def clone_url(node: Node, row: RepoRow, role: Role | None) -> str | None:
-    """The address from which git clones the repository; None if git may not, or if this role does not see all
-    of it."""
+    """The address from which git clones the repository; None if git may not read it, or if this role does not
+    see all of it."""
     whole = not row.partial and (row.policy is None or RANK[role] >= RANK["write"])
     readable = whole and row.class_ != "private_e2ee" and row.state in ("active", "archived")
     if not readable or git.program() is None:

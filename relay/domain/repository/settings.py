@@ -1,4 +1,4 @@
-"""What the page of a repository's settings shows, one panel at a time, and what its forms do."""
+"""The content of a repository's settings page, one panel at a time, and the acts of its forms."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ ROWS = 100  # of each list
 
 @dataclass(slots=True)
 class Settings:
-    """One panel. `asks`: the destructive act that its page asks about; the lists are of their panel alone."""
+    """One panel. `asks`: the destructive act that the page asks about. Each list is filled only on its own
+    panel."""
 
     panel: str
     asks: str = ""

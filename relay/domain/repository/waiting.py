@@ -1,7 +1,8 @@
-"""Pages that wait until somebody has run a command, since what it does needs a device's signature.
+"""Pages that wait until somebody has run a command, because the act needs a device's signature.
 
-Such a page asks the browser to load it again, a limited number of times, and only after its reader followed
-the link to wait. It has no form, so that nothing that was typed is lost."""
+Such a page asks the browser to reload it, a limited number of times, and only after the reader followed the
+link to wait. It has no form, so that no typed text is lost.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ MINUTES = SECONDS * TIMES // 60
 
 
 def refreshing(reply: Reply, address: str, times: int) -> Reply:
-    """The page with the request to load it again. `address`: without the number of looks; `times`: how often
-    it was looked already, 0 if the reader has not asked to wait."""
+    """The page with a request to reload it. `address`: its address without the counter; `times`: number of
+    loads so far, 0 if the reader has not asked to wait."""
     if not 0 < times < TIMES:
         return reply
     onward = f"{SECONDS}; url={address}&wait={times + 1}"

@@ -29,7 +29,7 @@ from relay.domain.storage import chunked
 
 
 class Wish(Protocol):
-    """What a caller asks for in a seal."""
+    """A request for a seal."""
 
     @property
     def message(self) -> str: ...
@@ -55,8 +55,8 @@ def check_message(message: str) -> None:
 
 def capability(view: View) -> str:
     """The authority under which a seal is made: `ROLE/KIND/ID`, with the caller's role and the kind and id of
-    the session or token; a key without a session is `self` and its id. `KIND+narrowed`: the token was
-    narrowed."""
+    the session or token. A key without a session gives `self` and the key's id. `KIND+narrowed`: the token
+    was narrowed."""
     me = view.me
     kind = f"{me.session_kind}+narrowed" if me.narrowed else me.session_kind
     return f"{view.role or 'none'}/{kind}/{me.session_id}"
@@ -114,7 +114,8 @@ def draft(
 
 async def bytes_rest(view: View, prepare_id: str) -> bool:
     """Whether all objects of a large prepared seal are stored and safe from the collector, so that the
-    landing transaction need not check them. False for small seals, for which two checks would cost more."""
+    landing transaction need not check them. False for small seals, for which a second check would cost
+    more."""
     size = await view.node.db.lookup(rows.PREPARED_BYTES, prepare_id=prepare_id)
     if size is None or size[0] < LARGE:
         return False

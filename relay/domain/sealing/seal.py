@@ -176,8 +176,8 @@ async def signing_key(tx: Tx, view: View, key_id: str) -> KeyRow:
 async def take_prepared(
     purpose: Purpose, tx: Tx, view: View, ref: RefRow, prepare_id: str, device_key_id: str
 ) -> PrepareRow:
-    """What this caller and key prepared under this id for this purpose, if it has not expired. A prepare for
-    another purpose counts as unknown."""
+    """The seal that this caller and key prepared under this id for this purpose. Raises PrepareExpired,
+    Forbidden for another key, NotFound for another purpose, account or branch."""
     prepared = await prepared_for(purpose, tx, prepare_id)
     if prepared.account_id != view.me.account_id or prepared.branch_id != ref.id:
         raise NotFound
@@ -198,8 +198,8 @@ async def prepared_for(purpose: Purpose, tx: Tx, prepare_id: str) -> PrepareRow:
 
 async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
     """Raise NotFound if the seal was landed for another purpose than the repeated finalize. The prepare of a
-    frontier seal is deleted when it lands, while its range of live updates stays; other prepares are kept
-    while repeats are answered."""
+    frontier seal is deleted when the seal lands, but its range of live updates stays; other prepares are kept
+    as long as repeats are answered."""
     if await tx.one(live_batch.RANGE_OF, seal_id=row.id, repo_id=row.repo_id) is not None:
         landed: str = "seal"
     else:
@@ -221,7 +221,7 @@ async def move(tx: Tx, view: View, ref: RefRow, expected: str | None, head: str,
 
 
 async def find(tx: Tx, repo_id: str, ids: list[str]) -> list[SealRow]:
-    """Seals of the repository by id, in the given order; unknown ones are left out."""
+    """Seals of the repository by id, in the given order; unknown ids are left out."""
     by_id = {row.id: row for row in map(rows.row, await tx.all(rows.MANY, repo_id=repo_id, ids=ids))}
     return [by_id[seal_id] for seal_id in ids if seal_id in by_id]
 

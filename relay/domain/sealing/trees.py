@@ -62,7 +62,7 @@ _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 
 @dataclass(slots=True, frozen=True)
 class Said:
-    """What a caller asks for in a seal."""
+    """A request for a seal."""
 
     message: str
     device_key_id: str
@@ -71,8 +71,8 @@ class Said:
 
 @dataclass(slots=True)
 class Chain:
-    """Trees that build on one another; directories of earlier ones are read from memory. `tx`: the
-    transaction that they are made in; None outside of any."""
+    """Trees that build on one another; directories of earlier trees are read from memory. `tx`: the
+    transaction in which they are made; None outside of any."""
 
     view: View
     tx: Tx | None
@@ -234,8 +234,8 @@ def _entries(view: View, delta: TreeDelta) -> dict[str, TreeEntry | None]:
 
 
 def _entry(view: View, change: SealChange) -> TreeEntry | None:
-    """The tree entry of a change. A file of an app may be a blob up to the size of a frame: earlier versions
-    stored larger ones so, and a rebase keeps entries unchanged."""
+    """The tree entry of a change; None for a deletion. A file of an app may be a blob up to the size of a
+    frame: earlier versions stored larger files as blobs, and a rebase keeps entries unchanged."""
     if change.kind is None:
         return None
     if change.kind not in ("text", "blob", "chunked"):

@@ -4,8 +4,9 @@
     PUT      the manifest: every chunk must be stored, and together they must be the file that it names
     row      from now on `set_blob` and sealed trees may name the file by its own digest
 
-A row of `chunked_file` means a verified file. The collector deletes a row that no frontier, seal, prepare or
-asset names and that was not seen for GC_GRACE; for the others it keeps what `listed` returns.
+A row of `chunked_file` means a verified file. The collector deletes a row if no frontier, seal, prepare or
+asset names its file and it was not seen for GC_GRACE. For all other rows it keeps the objects that `listed`
+returns.
 """
 
 from __future__ import annotations
@@ -94,15 +95,15 @@ async def any_held(tx: Tx, repo_id: str) -> bool:
 
 
 async def touch(tx: Tx, repo_id: str, digests: Collection[bytes]) -> None:
-    """Protect these files from the collector for another day: they are named, or will be soon."""
+    """Protect these files from the collector for another day, because they are named, or will be soon."""
     if digests:
         now = now_ms()
         await tx.run(rows.TOUCH, repo_id=repo_id, digests=sorted(digests), now=now, stale=now - STALE_TOUCH)
 
 
 async def listed(db: Database, objects: ObjectStore) -> AsyncIterator[list[bytes]]:
-    """The digests of each manifest and of the chunks that it lists. The collector keeps these objects for
-    files that have a row."""
+    """The digest of each manifest, with those of its chunks; for all files that have a row. The collector
+    keeps these objects."""
     async with db.read() as tx:
         manifests = [bytes(name) for (name,) in await tx.all(rows.MANIFESTS)]
     for name in manifests:
@@ -114,8 +115,8 @@ async def listed(db: Database, objects: ObjectStore) -> AsyncIterator[list[bytes
 
 
 async def admit(view: View, chunk_manifest: ChunkManifest, raw: bytes) -> None:
-    """Read and compare all chunks of a file, then record the file, if the caller may by then; the request
-    itself may have ended meanwhile. `raw`: the canonical bytes of `chunk_manifest`."""
+    """Read and verify all chunks of a file, then record the file if the caller still may; the request itself
+    may have ended meanwhile. `raw`: the canonical bytes of `chunk_manifest`."""
     node, repo_id = view.node, view.repo.id
     whole = blake3()
     for part in _portions(chunk_manifest.chunks, CHECKED_CHUNKS):

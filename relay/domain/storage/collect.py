@@ -1,10 +1,10 @@
 """The collector: deletes objects that were unreferenced for a day, then reclaims their space in packs.
 
-Marking ends before anything is deleted. Objects that are referred to afterwards are safe all the same: every
-transaction that refers to an object touches it first (`ObjectStore.touch`), and a row is deleted only while
-its `last_seen` is older than the grace time, which the deleting statement itself checks. Large files are
-deleted first, so that the chunks of the remaining ones can be marked; then scopes of repositories, before the
-objects, so that `have` never promises what is deleted.
+Marking ends before anything is deleted. Objects that are referred to after marking are safe too: every
+transaction that refers to an object touches it first (`ObjectStore.touch`), and the deleting statement itself
+checks that a row's `last_seen` is older than the grace time. Large files are deleted first, so that the
+chunks of the remaining ones can be marked; then scopes of repositories, before the objects, so that `have`
+never promises a deleted object.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ async def collect(
     quiet: int = GRACE,
     pause: float = 0,
 ) -> tuple[Unreferenced, Freed]:
-    """Run once. Returns (unreferenced objects, what was freed). `say` receives a line for each step;
-    `dry_run` deletes nothing.
+    """Run the collector once. Returns (unreferenced objects, freed space). `say` receives a line for each
+    step; `dry_run` deletes nothing.
 
     `grace` (objects) and `quiet` (packs): milliseconds since they were last seen or written. `pause`: seconds
-    for readers of rewritten packs; packs of a shared database are deleted by the next run. Raises Unavailable
-    when a tree cannot be read.
+    to wait for readers of rewritten packs; packs of a shared database are deleted by the next run. Raises
+    Unavailable when a tree cannot be read.
     """
     began = now_ms()
     marks = Marks()

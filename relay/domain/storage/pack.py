@@ -67,9 +67,9 @@ async def store(view: View, upload: Upload) -> PackStored:
 
 
 async def fetch(view: View, digests: Sequence[bytes], require_named: RequireNamed) -> Export:
-    """One pack with as many of these objects, from the first on, as fit. Raises PayloadMissing if the
-    repository lacks one. It never contains directories of trees, because they name files that the caller may
-    not see; to a caller with hidden paths it contains only what `require_named` allows."""
+    """A pack with as many of these objects, in order, as fit. Raises PayloadMissing if the repository lacks
+    one. Directories of trees are never included, because they name files that the caller may not see; for a
+    caller with hidden paths `require_named` refuses all objects that it may not see."""
     require_plaintext(view)
     held = await view.lease.wait(len(digests) * PLACE_BYTES)
     async with _wait_turn(view, digests):
@@ -185,8 +185,9 @@ class _Intake:
             yield [], rest[start : start + OBJECTS_AT_ONCE]
 
     async def _unknown_frames(self, frames: list[Frame]) -> list[Frame]:
-        """Frames with an object that this repository does not hold yet. Other repositories are not
-        considered: the time of the upload would reveal what they hold (see `ObjectStore.place`)."""
+        """Frames with an object that this repository does not hold yet. Objects of other repositories count
+        as unknown: otherwise the time of the upload would reveal what others hold (see
+        `ObjectStore.place`)."""
         digests = [row.digest for frame in frames for row in frame.row.objects]
         async with self._view.read() as tx:
             missing = await self._store.missing(tx, self._view.repo.id, digests)

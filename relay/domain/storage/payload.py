@@ -37,8 +37,8 @@ async def put(view: View, name: str, upload: Upload) -> tuple[PayloadStored, boo
 
 async def get(view: View, name: str, require_named: RequireNamed) -> Reply:
     """The payload's bytes. Raises NotFound if only other repositories have it. A digest does not say at which
-    path its file is, so for a caller with hidden paths `require_named` refuses payloads that no seal shows to
-    the caller."""
+    path its file is, so for a caller with hidden paths `require_named` refuses payloads that are not visible
+    in a seal."""
     require_plaintext(view)
     digest = unhex(name)
     await require_named([digest])

@@ -1,11 +1,11 @@
 """Every object that is referred to: the starting point of the collector and the audit.
 
-Roots are all seals with their trees and files (of a tree that repositories have in part, these parts; of
-one that no other repository has, nothing else), prepared seals, the current files of live frontiers, the
-genesis texts of their lanes in this and the kept older epochs, and assets of releases. Not roots: a file
-deleted before any seal, the frontier of a deleted branch, a checkpoint. The roots are listed in one snapshot
-and the trees read afterwards, since only the collector deletes objects. The collector adds the chunks of
-large files after deleting the unreferenced ones.
+Roots are all seals with their trees and files (for a tree that only partial forks have, their partial trees),
+prepared seals, the current files of live frontiers, the genesis texts of their lanes in the current and the
+kept older epochs, and assets of releases. Not roots: a file deleted before any seal, the frontier of a
+deleted branch, a checkpoint. The roots are listed in one snapshot and the trees are read afterwards, which is
+safe because only the collector deletes objects. The collector adds the chunks of large files after deleting
+the unreferenced ones.
 """
 
 from __future__ import annotations

@@ -176,7 +176,8 @@ def _from_audit(row: Row) -> dict[str, Any]:
 
 async def purge(node: Node) -> int:
     """Delete the rows of every repository that can no longer be restored, each in its own transaction.
-    Returns how many were purged. A failure does not stop the others; PurgeFailed names it at the end."""
+    Returns how many were purged. After a failure it continues with the others, and raises PurgeFailed at the
+    end."""
     gone, failed = 0, []
     after_at, after_id = -1, ""
     while True:

@@ -1,9 +1,10 @@
 """Delivers messages as jobs, one attempt after the other: at least once, always under the id of its event.
 
-A delivery is a row; a job has its id and the number of the attempt. The outcome and the job of the next
-attempt are written together, so that after a crash exactly this attempt is repeated. A slow address delays no
-others: the number of requests at a time is limited for each host, one webhook sends one at a time, and
-webhooks whose last attempt failed, or takes long, have slots of their own."""
+A delivery is a row; its job has its id and the number of the attempt. The outcome of an attempt and the job
+of the next are written together, so that after a crash only the interrupted attempt is repeated. A slow
+address does not delay others: the number of concurrent requests is limited for each host, a webhook sends one
+message at a time, and webhooks whose last attempt failed or took long have separate slots.
+"""
 
 from __future__ import annotations
 
@@ -148,8 +149,8 @@ def _job(delivery: str, hook_id: str, host: str, attempt: int) -> dict[str, Any]
 
 
 async def attempt(node: Node, delivery: str, number: int) -> None:
-    """Send the message once and record the outcome. `number`: attempts before this one; if the row counts
-    more, this attempt was made already."""
+    """Send the message once and record the outcome. `number`: number of earlier attempts; if the row counts
+    more, this attempt was made already and nothing is sent."""
     async with node.db.read() as tx:
         row = await tx.one(rows.TO_SEND, of_delivery=delivery)
     to_send = ToSend(*row) if row is not None else None

@@ -185,8 +185,8 @@ async def _review(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
 
 
 async def _comment(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
-    """The message of a comment; a deleted one has its id alone. `thread`: of a comment on lines; if its path
-    is hidden by now, the comment counts as deleted."""
+    """The message of a comment; for a deleted comment only its id. A comment in a `thread` whose path is now
+    hidden counts as deleted."""
     row = await tx.one(rows.COMMENT, of_repo=repo_id, of_comment=data["id"])
     comment: Data = {"id": data["id"]}
     if "thread" in data and not await _open_to_readers(tx, repo_id, data["thread"]):

@@ -103,7 +103,7 @@ async def create(view: View, body: WebhookCreate) -> Webhook:
 async def edit(view: View, hook: str, body: WebhookEdit) -> Webhook:
     """Change what a webhook is told, or switch it on or off
 
-    One that is switched on again begins anew: its failures are forgotten.
+    Switching it on again resets its failures.
     """
     async with view.write() as tx:
         old = await _find(tx, view, hook)

@@ -57,7 +57,7 @@ class Image(msgspec.Struct):
 
 
 class Scanned(msgspec.Struct):
-    """What a scan found in one place; `complete` False: there are more than IMAGES_MAX."""
+    """The result of a scan of one place; `complete` False: there are more than IMAGES_MAX images."""
 
     place: str
     images: int

@@ -78,8 +78,8 @@ class Gpus(msgspec.Struct):
 
 
 class NpuModels(msgspec.Struct):
-    """`npus`: neural processors that the system names. `models`: those of this machine that run on one; none,
-    as `why` says."""
+    """`npus`: neural processors that the system reports. `models`: models of this machine that can run on
+    one; empty for the reason in `why`."""
 
     npus: list[Device]
     models: list[str]

@@ -1,4 +1,4 @@
-"""The models of this machine: what is here, what is loaded, and pulls that go on by themselves."""
+"""The models of this machine: installed and loaded models, and pulls in the background."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class NamedOnPort(OnPort, kw_only=True):
 
 
 class Pull(Named):
-    """`again`: pull a model that is here already, for what its repository has now."""
+    """`again`: pull an installed model again, to get its repository's current version."""
 
     again: bool = False
 
@@ -216,7 +216,7 @@ def _model(installed: Installed) -> Model:
 
 
 def _file(path: Path) -> File | None:
-    """What the header of a GGUF file says; None for what is none."""
+    """The content of a GGUF file's header; None if the file is no GGUF file."""
     if path.suffix.lower() != ".gguf" or not path.is_file():
         return None
     try:

@@ -1,7 +1,7 @@
 """`python -m svc.agent.invoke.picture metadata|thumbnail [SIZE]`: one image on stdin, JSON on stdout.
 
-Images are bytes of strangers, so a decoder meets them in a process that has little memory and time and dies
-alone.
+Images are untrusted bytes, so they are decoded in a process with little memory and time, which can crash
+without harm.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _ORIENTATION, _MAKE, _MODEL, _TIME, _EXIF, _TAKEN = 0x0112, 0x010F, 0x0110, 0x01
 
 
 class Metadata(msgspec.Struct):
-    """`frames`: of an animation. `orientation`: as EXIF numbers it; 1 is upright. `taken_at` and `camera`: as
-    the camera wrote them."""
+    """`frames`: number of frames of an animation. `orientation`: in EXIF's numbers; 1 is upright. `taken_at`
+    and `camera`: as the camera wrote them."""
 
     kind: str
     width: int

@@ -28,7 +28,7 @@ OWN = (*OF_ONE_COMMAND, "SVC_HOME")
 
 class Programs:
     """Runs programs for the agent of the SVC_HOME `root`. Safe to use from several threads. `environment`:
-    that of the programs; by default the one of this process without variables of svc."""
+    the environment of the programs; by default that of this process without svc's variables."""
 
     def __init__(self, root: Path, environment: Mapping[str, str] | None = None) -> None:
         self._root = root.resolve()
@@ -48,8 +48,8 @@ class Programs:
         self._closing = True
 
     def run(self, module: str, words: list[str], given: bytes, folder: Path | None, hung_up: HungUp) -> bytes:
-        """Run `python -m MODULE WORDS` with `given` as its input. Returns what it wrote. Raises Cancelled
-        once the client has hung up, ClientError with its last words if it failed."""
+        """Run `python -m MODULE WORDS` with `given` as its input. Returns its output. Raises Cancelled if the
+        client has hung up, ClientError with the end of its error output if it failed."""
         while not self._slots.acquire(timeout=LOOK_SECONDS):
             if self._closing or hung_up():
                 raise Cancelled

@@ -1,5 +1,6 @@
-"""Which commands `invoke` has. Those of svc that are not named here are called by their words: `issue list`
-is `issue_list` in the category System; `svc.cmd.frame.invoked` knows them."""
+"""The commands of `invoke`. Commands of svc that are not listed here have the name of their words: `issue
+list` is `issue_list` in the category System; `svc.cmd.frame.invoked` runs them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from svc.api import Api
 
 
 class Args(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The arguments of a command; without members: it takes none."""
+    """The arguments of a command; a struct without members: it has none."""
 
 
 class Host(Protocol):
@@ -46,7 +47,8 @@ class Asked(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command of `invoke`. `args` declares what it takes; `run` carries it out and returns its data."""
+    """A command of `invoke`. `args`: the struct of its arguments; `run`: carries it out and returns its
+    data."""
 
     category: str
     summary: str

@@ -32,9 +32,9 @@ def named(
     see: str,
     state: str = "open ",
 ) -> T:
-    """The one of `items` that the user means. `names`: returns the id of an item, then its other names.
-    `typed`: the beginning of an id, or another name; "" for the only item. `what`, `state` and the command
-    `see` are words for the errors. Raises NotFound if none matches, UsageError if several do."""
+    """The item that the user means. `names`: returns the id of an item, then its other names. `typed`: the
+    beginning of an id, or another name; "" for the only item. `what`, `state` and the command `see`: words
+    for the errors. Raises NotFound if no item matches, UsageError if several do."""
     every = list(items)
     word = typed.removeprefix("@").lower()
     matching = [item for item in every if not word or _is_named(word, names(item))]

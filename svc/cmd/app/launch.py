@@ -157,7 +157,7 @@ def open_app(ctx: Ctx, id: IdOrHere = ".") -> None:
 
 def require_allowed(ctx: Ctx, apps: Apps, app: App) -> None:
     """Show what an app would run and ask, unless the user has allowed it before. Raises ConfirmationNeeded,
-    Interrupted, and what is wrong with its manifest."""
+    Interrupted, and the errors of its manifest."""
     from svc.flows.apps.needs import needs_of
 
     manifest = manifest_of(app)
@@ -173,8 +173,8 @@ def require_allowed(ctx: Ctx, apps: Apps, app: App) -> None:
 
 
 def command_line(launch: Launch) -> str:
-    """The command of an app, as a person would type it; on one line, since a line of its own could pass for
-    svc's question."""
+    """The command of an app, as a person would type it; on a single line, because another line could look
+    like svc's question."""
     return terminal_safe(shlex.join(launch.command))
 
 
@@ -186,8 +186,8 @@ def start_in_background(ctx: Ctx, apps: Apps, app: App) -> None:
 
 
 def _wait_until_started(ctx: Ctx, apps: Apps, app: App, process: subprocess.Popen[bytes] | None) -> None:
-    """Wait until an app is ready, and say how it is. `process`: its supervisor; None if another command
-    started that. Raises AppFailed."""
+    """Wait until an app is ready, and print its state. `process`: its supervisor; None if another command
+    started the supervisor. Raises AppFailed."""
     from svc.flows.apps import control
 
     meter = _meter(ctx)

@@ -1,4 +1,4 @@
-"""`svc app manifest|check`: what an app says of itself, and what is missing here."""
+"""`svc app manifest|check`: an app's manifest, and which of its needs are missing here."""
 
 from __future__ import annotations
 

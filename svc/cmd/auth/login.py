@@ -182,7 +182,7 @@ def logout(ctx: Ctx) -> None:
 
 
 def _forget_seen(home: Path, origin: str) -> None:
-    """Delete what the app has cached of the server: it was for the account that was signed in."""
+    """Delete the app's cache of the server, which belongs to the account that was signed in."""
     file = home / known.FILE
     if file.exists():
         store = known.Store(file)

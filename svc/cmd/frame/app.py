@@ -64,8 +64,8 @@ def run(words: list[str]) -> int:
 
 
 def normalise(words: list[str]) -> list[str]:
-    """Rewrite `svc help WORDS` to `svc WORDS --help`; mark a device key id that begins with a dash with `=`,
-    and spell the reaction -1 out, so that neither is parsed as an option."""
+    """Rewrite `svc help WORDS` to `svc WORDS --help`; prefix a device key id that begins with a dash with
+    `=`, and replace the reaction -1 by its name, so that neither is parsed as an option."""
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     if words[:2] == ["auth", "device"] and "--" not in words:
@@ -89,8 +89,7 @@ def _call(words: list[str], out: Out) -> int:
 
 
 def _folder() -> tuple[Path, bool]:
-    """The current folder, and whether it was deleted; the root of the file system stands for a deleted
-    one."""
+    """(current folder, whether it was deleted); for a deleted folder the root of the file system."""
     try:
         return Path.cwd(), False
     except FileNotFoundError:
@@ -112,7 +111,7 @@ def _usage(out: Out, error: Any) -> int:
 
 
 def _instead(error: Any) -> str:
-    """What to type instead of an option or words of git or gh; "" for any other mistake."""
+    """Advice on what to type instead of an option or words of git or gh; "" for any other mistake."""
     context, option = getattr(error, "ctx", None), getattr(error, "option_name", None)
     extra = "unexpected extra argument" in str(error)
     if context is None or (option is None and not extra):

@@ -29,7 +29,7 @@ def can_open(out: Out, environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def open_page(out: Out, url: str) -> None:
-    """Open `url` in the browser; print it if there is none."""
+    """Open `url` in the browser; print it if there is no browser."""
     if can_open(out):
         import webbrowser
 

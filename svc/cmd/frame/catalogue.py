@@ -21,8 +21,8 @@ NOT_INSIDE = ("tui", "invoke", "completions", "llm serve", "llm run", "auth devi
 
 
 def catalogue(run: Run) -> Commands:
-    """Every command that the app offers. The commands use the server of this one; the repository is that of
-    the screen or the folder, never that of SVC_REPO, which may be another than the screen shows."""
+    """Every command that the app offers. The commands use the server of this command; the repository is that
+    of the screen or the folder, never SVC_REPO, which the screen may not show."""
     ssh = link()
     inside = COMMANDS.keys() if ssh is None else offered(ssh.agent)
     summaries = {

@@ -20,7 +20,7 @@ def subject(message: str) -> str:
 
 
 def heading(seal: SealSummary, out: Out) -> str:
-    """Id, author, time and message of a seal; of a merge also what it joined."""
+    """Id, author, time and message of a seal; for a merge also its parents and merged seals."""
     who = seal.provenance.author or seal.provenance.who.handle or seal.provenance.who.id
     joined = " ".join(seal_id[:12] for seal_id in (*seal.parents[:1], *seal.merged))
     lines = [f"seal {seal.id}", *([f"Merge:  {joined}"] if seal.merged else [])]
@@ -35,7 +35,7 @@ def names(files: Sequence[ChangedFile]) -> str:
 
 
 def patches(files: Sequence[ChangedFile], instead: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The changes of the files. `instead`: path → a line that stands for the changes of that file."""
+    """The changes of the files. `instead`: path → a line to show instead of the changes of that file."""
     return "".join(
         f"{terminal_safe(instead[file.path])}\n"
         if file.path in instead

@@ -152,7 +152,7 @@ class Group(TyperGroup):
         return super().parse_args(ctx, words or self._nothing_typed(ctx))
 
     def _nothing_typed(self, ctx: Any) -> list[str]:
-        """Bare `svc`: opens the app if there is a terminal to draw on and a server to ask."""
+        """`svc` without arguments: opens the app if there is a terminal and a known server."""
         if self.path == "" and ctx.obj.draws and ctx.obj.knows_server:
             return ["tui"]
         return ["--help"]

@@ -141,7 +141,7 @@ def _refs(environment: Mapping[str, str], folder: Path, kinds: frozenset[str]) -
 def _subjects(
     environment: Mapping[str, str], folder: Path, numbers: bool, proposals: bool
 ) -> Iterator[tuple[str, str]]:
-    """(number or label, meaning), newest first; `proposals` of a fork are those of its parent."""
+    """(number or label, meaning), newest first; for a fork, `proposals` are its parent's."""
     from localstore.folder import link
     from localstore.home import Home
     from svc.flows.place.known_subjects import recall

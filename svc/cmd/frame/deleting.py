@@ -11,9 +11,9 @@ from svc.flows.place.unheld import seals_held_by
 
 
 def confirm_unheld(ctx: Ctx, repo: Repo, kind: RefType, name: str, ask: bool = True) -> str:
-    """Ask before a branch or tag is deleted if no other one leads to its seals, and store their ids. Without
-    `ask` only look. Returns the command that creates it again, "" if another one leads to all its seals.
-    Raises NotFound if there is no such branch or tag."""
+    """Ask before deleting a branch or tag if some of its seals are on no other, and store the ids of these
+    seals. With `ask` False do not ask. Returns the command that creates it again; "" if other branches or
+    tags have all its seals. Raises NotFound if there is no such branch or tag."""
     alone = seals_held_by(ctx.obj, repo, kind, name)
     if not alone:
         return ""

@@ -40,8 +40,8 @@ def written(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tupl
 
 @contextmanager
 def draft(name: str, initial: bytes, say_where: Callable[[Path, BaseException], None]) -> Iterator[Path]:
-    """A context with a file for an editor, which begins as `initial`. It is deleted at the end, unless an
-    error ends the context after the user wrote something else: then it stays, and `say_where` is called."""
+    """A context with a file for an editor, whose first content is `initial`. The file is deleted at the end,
+    unless an error ends the context after the user changed it: then it stays, and `say_where` is called."""
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
     file = folder / name
     is_kept = False
@@ -65,8 +65,8 @@ CUT = "# ------------------------ >8 ------------------------"
 @contextmanager
 def composed(initial: str, remarks: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     """A context that yields (text that the user wrote, its file). The text begins as `initial` and may have
-    lines with #: the remarks are below a line that ends the text. The file is deleted unless the block
-    raises."""
+    lines with #; the remarks are below a line that marks the end of the text. The file is deleted unless the
+    block raises."""
     command = editor(environment, "say it with -t and -b")
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
     file = folder / "TEXT.md"

@@ -1,8 +1,8 @@
 """`python -m svc.cmd.frame.invoked`: one command of svc for `invoke`. JSON in, an ApiResponse out.
 
 The arguments are those of the command by name: `{"title": "Typo", "label": ["bug"]}`. They become the words
-of a command line, so that the command's own parameters check them, and its `--json` is the answer. `words`
-in their place are a command line as a person typed it; its answer is what a terminal would show.
+of a command line, so that the command's own parameters check them, and its `--json` is the answer.
+Alternatively `words` is a command line as a person types it; the answer is then the output for a terminal.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def _texts(name: str, value: Any, many: bool) -> list[str]:
 
 
 def _data(output: io.TextIOWrapper, is_data: bool) -> Any:
-    """What a command printed: JSON, several lines of it, or text."""
+    """The output of a command: JSON, several lines of JSON, or text."""
     output.flush()
     raw = bytes(output.buffer.getvalue())  # type: ignore[attr-defined]
     if len(raw) > RESPONSE_BYTES:

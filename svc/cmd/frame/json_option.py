@@ -19,10 +19,10 @@ def with_fields(
     *,
     leading: bool = False,
 ) -> list[str]:
-    """The words with `--json FIELDS` as `--json=FIELDS` and `--json` alone as `--json=`.
+    """The words with `--json FIELDS` as `--json=FIELDS`, and `--json` without fields as `--json=`.
 
-    `params`: the options, to know which take a value. `is_fields` is asked about a word that may be FIELDS,
-    with the number of other arguments. `leading`: stop at the first argument, which is a command.
+    `params`: the options, to know which take a value. `is_fields`: called with a word that may be FIELDS and
+    the number of other arguments. `leading`: stop at the first argument, which is a command.
     """
     joined: list[str] = []
     at = 0
@@ -47,8 +47,8 @@ def with_fields(
 
 def is_list_of(fields: Sequence[str], required: int, text: str, others: int) -> bool:
     """Whether `text`, the word after `--json`, is a list of fields of the command. `required`: number of
-    arguments that the command needs; `others`: number of those given. If an argument is missing, the word is
-    that argument; otherwise a word that is no field is refused as a mistyped field."""
+    arguments that the command needs; `others`: number of other arguments given. If an argument is missing,
+    the word is that argument; otherwise an unknown word counts as a mistyped field, which is refused."""
     return "," in text or text in fields or others >= required
 
 

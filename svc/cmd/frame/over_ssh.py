@@ -1,4 +1,6 @@
-"""The commands that may run for a user who connected over SSH: those that ask the relay and touch no file."""
+"""The commands that may run for a user who connected over SSH: those that send requests to the relay and
+touch no file.
+"""
 
 from __future__ import annotations
 

@@ -79,7 +79,8 @@ def _can_queue(where: Where) -> bool:
 
 @contextmanager
 def catching_queued(out: Out, home: Home) -> Iterator[None]:
-    """A context that prints the queued action; with `--json` as data. A running agent sends it at once."""
+    """A context that catches a queued action and prints it; with `--json` as data. A running agent sends it
+    at once."""
     from svc.flows.outbox.actions import Queued, described
 
     try:

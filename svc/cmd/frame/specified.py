@@ -1,4 +1,4 @@
-"""Commands that are specified or planned, so that `svc` can say that one is not in this version yet."""
+"""Commands that are specified or planned, so that `svc` can say that this version does not have them yet."""
 
 from __future__ import annotations
 

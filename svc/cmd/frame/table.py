@@ -1,4 +1,4 @@
-"""The table of all commands: those of the top level and those of each folder of `svc.cmd`.
+"""The table of all commands: the top-level commands and those of each folder of `svc.cmd`.
 
 A command is a function; its module is imported when it runs or shows its help. A folder such as
 `svc/cmd/repo` declares `GROUPS` and `COMMANDS` in its `__init__` and is found automatically.

@@ -1,5 +1,6 @@
-"""What is said of the value of an option or argument that is no number, out of its range, or no word that it
-takes."""
+"""Error messages for the value of an option or argument that is no number, out of range, or not one of its
+fixed words.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +24,9 @@ class UnfitValue(typer.BadParameter):
 
 
 def explained(kind: Any) -> Any:
-    """A type of numbers or of fixed words that says in a sentence what it wants. Of numbers it accepts only
-    the digits 0 to 9; Python's `int` and `float` also accept underscores and digits of other scripts. Other
-    types are returned unchanged."""
+    """A copy of a type of numbers or of fixed words whose errors say in a sentence which values are valid.
+    For numbers it accepts only the digits 0 to 9; Python's `int` and `float` also accept underscores and
+    digits of other scripts. Other types are returned unchanged."""
     number = NUMBERS.get(kind.name.partition(" ")[0])  # a range of them has a second word
     words = words_of(kind)
     if number is None and not words:
@@ -69,7 +70,8 @@ def _range(kind: Any) -> str:
 
 
 def _spelled_as_typed(param: Any, ctx: Any) -> str:
-    """An option by the spelling that was typed, else by its longest; an argument as usages show it."""
+    """An option in the spelling that was typed, else in its longest spelling; an argument as in usage
+    lines."""
     if param is None:
         return "this"
     if param.param_type_name == "argument":

@@ -32,7 +32,7 @@ def path_list(paths: Iterable[str]) -> str:
 
 
 def note_skipped(ctx: Ctx, skipped: Iterable[Skipped], dry_run: bool = False) -> None:
-    """Print the skipped files with their reasons. `dry_run`: they would be skipped."""
+    """Print the skipped files with their reasons. `dry_run`: say "would skip"."""
     for item in skipped:
         ctx.out.note(f"{'would skip' if dry_run else 'skipped'} {item.path}: {reason_with_sizes(item)}")
 
@@ -51,7 +51,7 @@ def note_left_out(ctx: Ctx, tracked: Sequence[IgnoredFile], warnings: Sequence[s
 
 
 def note_held_back(ctx: Ctx, held: Sequence[HeldBack]) -> None:
-    """Print new files that git ignores for the person at this machine alone, and how to keep them here."""
+    """Print new files that git ignores only for this user, and how to exclude them from svc."""
     for item in held[:PATHS_NAMED]:
         ctx.out.note(f"git ignores {terminal_safe(item.path)} for you ({item.rule}), and svc would send it")
     if len(held) > PATHS_NAMED:
@@ -63,7 +63,8 @@ def note_held_back(ctx: Ctx, held: Sequence[HeldBack]) -> None:
 
 
 def reason_with_sizes(item: Skipped) -> str:
-    """The reason why a file was skipped, with sizes if it is over a cap, and what the branch keeps."""
+    """The reason why a file was skipped, with sizes if it is over a cap, and the files that the branch
+    keeps."""
     if item.cap is None:
         return item.reason + item.kept_words
     remedy = f"; {item.remedy}" if item.remedy else ""
@@ -91,14 +92,14 @@ def by_whom(live: Mapping[str, list[str]]) -> str:
 
 
 def note_merged(ctx: Ctx, merged: Mapping[str, str | None], dry_run: bool = False) -> None:
-    """Print the texts that were merged with others' edits. `dry_run`: they would be."""
+    """Print the texts that were merged with others' edits. `dry_run`: say "would be merged"."""
     joined = "would be merged" if dry_run else "merged"
     for path, by in merged.items():
         ctx.out.note(f"{path}: {joined} with " + (f"@{by}'s edit" if by else "edits by others"))
 
 
 def note_conflicts(ctx: Ctx, conflicts: Iterable[ConflictCopy], dry_run: bool = False) -> None:
-    """Print the conflict copies. `dry_run`: they would be made."""
+    """Print the conflict copies. `dry_run`: say "would be kept"."""
     for conflict in conflicts:
         ctx.out.note(_conflict(conflict, "would be kept" if dry_run else "is kept"))
 

@@ -38,7 +38,7 @@ def item(record: dict[str, Any]) -> str:
 
 
 def title(record: dict[str, Any]) -> str:
-    """The title of an issue or proposal; of other rows, who did what."""
+    """The title of an issue or proposal; for other rows a description of the event."""
     return describe(msgspec.convert(record, InboxItem))
 
 

@@ -149,7 +149,7 @@ def _send(ctx: Ctx, repo: Repo, number: str, text: str, last: Comment | None) ->
 
 
 def _write_in_editor(ctx: Ctx, repo: Repo, number: str, last: Comment | None) -> Comment:
-    """The comment that the user writes in an editor; if it is refused the text stays in its file."""
+    """The comment that the user writes in an editor; if it is refused, its text stays in the file."""
     from svc.cmd.frame.editor import composed
 
     with known_issue(ctx, repo, number):

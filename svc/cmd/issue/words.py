@@ -87,7 +87,7 @@ def number_of(typed: str) -> str:
 
 
 def names_of(typed: list[str] | None) -> list[str]:
-    """Names of an option that can be given several times, and with commas; one that has a comma is quoted,
+    """The names of an option that can be given several times, and with commas; a name with a comma is quoted,
     as in CSV. Raises UsageError."""
     try:
         rows = [row for text in typed or [] for row in csv.reader([text], skipinitialspace=True)]
@@ -120,8 +120,8 @@ def alone(ctx: Ctx, beside: str) -> None:
 
 @contextmanager
 def known_issue(ctx: Ctx, repo: Repo, number: str) -> Iterator[None]:
-    """Raise NotFound with a sentence about the issue, or the proposal of this number, for a bare 404 of the
-    server; one that says what is missing stays as it is."""
+    """A context that replaces a bare 404 of the server by NotFound with a sentence about the issue, or about
+    the proposal of this number. A 404 with its own sentence is unchanged."""
     try:
         yield
     except NotFound as error:

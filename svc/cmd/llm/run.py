@@ -157,7 +157,7 @@ def _read() -> str:
 
 
 def _answer(ctx: Ctx, talk: Any, text: str, verbose: bool) -> None:
-    """Print an answer as it comes. Ctrl-C ends it; in a script that ends the command."""
+    """Print an answer as it arrives. Ctrl-C ends the answer; in a script it ends the command."""
     from svc.console.markdown import MarkdownStream
 
     painted = MarkdownStream() if ctx.out.colours else None

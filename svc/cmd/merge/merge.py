@@ -155,7 +155,7 @@ def _note(ctx: Ctx, done: Merging) -> None:
 
 
 def _stands(conflict: ConflictCopy, source: str) -> str:
-    """What stands against what, and which of the two became the copy."""
+    """The kinds of the two sides, and which of them became the copy, for a message."""
     if conflict.folder == "theirs":
         return f": {source} has a folder there; your file"
     if conflict.folder == "mine":

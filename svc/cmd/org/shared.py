@@ -23,8 +23,8 @@ def handle_of(typed: str) -> str:
 
 @contextlib.contextmanager
 def explained(org: str) -> Iterator[None]:
-    """A context that explains the bare 404 of an organisation that is missing, or hidden from the caller. A
-    404 that says what is missing is unchanged."""
+    """A context that explains the bare 404 of an organisation that is missing or hidden from the caller. A
+    404 with its own sentence is unchanged."""
     try:
         yield
     except NotFound as error:

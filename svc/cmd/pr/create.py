@@ -111,8 +111,8 @@ def create(
 
 
 def _from_seals(ctx: Ctx, repo: Repo, base: str, head: str) -> tuple[str, str]:
-    """(title, text) for a proposal, from the messages of the seals that the base lacks: of one seal its own;
-    of several the branch's name and a list of first lines."""
+    """(title, text) for a proposal, from the messages of the seals that the base lacks: for one seal its own
+    message, for several the branch's name and a list of first lines."""
     if ":" in head:
         return _title_and_text(_from_fork(ctx, repo, base, head), head)
     query = CompareQuery(base=base, head=head, limit=0)

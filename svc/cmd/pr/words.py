@@ -113,8 +113,7 @@ ONE = (
 
 
 def place_of(ctx: Ctx, *, session: bool = True) -> Place:
-    """The repository whose proposals the command is about. It is read without a session if `session` is
-    False."""
+    """The repository whose proposals the command is about. `session` False: read it without a session."""
     place = finding.place_of(ctx.obj, lambda: ctx.api if session else ctx.reader)
     if place.fork is not None:
         store_base(ctx.obj.home, place.fork.id, place.repo.id)
@@ -122,14 +121,14 @@ def place_of(ctx: Ctx, *, session: bool = True) -> Place:
 
 
 def say_place(ctx: Ctx, place: Place) -> None:
-    """Note on a terminal whose proposals these are, if not those of the folder's repository."""
+    """On a terminal, print a note that names the repository of these proposals if it is not the folder's."""
     if place.fork is not None and ctx.out.noted:
         ctx.out.note(f"proposals of {place.repo.full_name}{place.elsewhere}")
 
 
 def find(ctx: Ctx, typed: str, *, session: bool = True) -> tuple[Repo, Proposal]:
-    """(repository, proposal) that the user names. In the folder of a fork the repository is the fork's
-    parent, which a note says. Raises NotFound."""
+    """The (repository, proposal) that the user names. In the folder of a fork the repository is the fork's
+    parent; a note says so. Raises NotFound."""
     place = place_of(ctx, session=session)
     proposal = finding.find(ctx.obj, ctx.reader, place, typed)
     list(listing(ctx.obj.home, place.repo.id, [proposal]))

@@ -31,7 +31,7 @@ def fork_of(record: dict[str, object]) -> object:
 
 
 def git_clone(record: dict[str, object]) -> object:
-    """The command by which git clones it; None where git cannot."""
+    """The command with which git clones the repository; None if git cannot."""
     address = record.get("clone_url")
     return f"git clone {address}" if address else None
 

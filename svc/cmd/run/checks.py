@@ -141,7 +141,8 @@ def branch_subject(ctx: Ctx, repo: Repo, branch: str) -> Subject:
 
 
 def _check_records(items: Iterator[Check], required: bool) -> Iterator[dict[str, Any]]:
-    """The checks of a repository in the form of those of a seal; without a report they have no state."""
+    """The checks of a repository in the same form as those of a seal; without a report their state is
+    None."""
     for check in items:
         last = check.last
         if required and not check.enabled:

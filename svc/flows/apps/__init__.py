@@ -1,1 +1,1 @@
-"""Apps of this machine: they are launched with the local LLM server and the models that they need."""
+"""Apps of this machine, which are launched with the local LLM server and the models that they need."""

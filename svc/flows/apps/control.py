@@ -45,9 +45,9 @@ def wait(
     process: subprocess.Popen[bytes] | None,
     over: Callable[[AppState], bool],
 ) -> AppState:
-    """Wait until `over` holds for the app's state, or its supervisor has ended. `process`: its supervisor;
-    None if another command started that. Returns the state. Raises AppFailed if the supervisor ended without
-    recording one."""
+    """Wait until `over` returns True for the app's state, or its supervisor has ended. `process`: its
+    supervisor; None if another command started the supervisor. Returns the state. Raises AppFailed if the
+    supervisor ended without recording a state."""
     while True:
         code = process.poll() if process is not None else ALREADY
         state = state_of(apps, app)
@@ -67,7 +67,7 @@ def wait(
 
 
 def stop(apps: Apps, app: App) -> AppState | None:
-    """End an app. Returns how it was; None if it did not run. Raises AppFailed if it does not end."""
+    """End an app. Returns its previous state; None if it did not run. Raises AppFailed if it does not end."""
     lock = apps.folder(app.id) / LOCK
     state = state_of(apps, app)
     if living_holder(lock) is None:

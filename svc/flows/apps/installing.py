@@ -23,7 +23,7 @@ _REMOVED = ".removed-"
 
 def install(where: Where, apps: Apps, repo: Repo) -> tuple[App, bool]:
     """Clone an app's repository. Returns (app, whether it is new). Raises NoLaunch if the repository does not
-    say how to launch it; nothing of it stays then."""
+    say how to launch it; then its files are removed."""
     app = App(id=repo.full_name, folder=str(apps.files(repo.full_name)), installed=True, server=where.server)
     for known_app in apps.all():
         if known_app.id == app.id:
@@ -64,8 +64,8 @@ def update(environment: Mapping[str, str], app: App, where: Where) -> Pulled:
 
 
 def uninstall(apps: Apps, app: App) -> None:
-    """Remove what svc has of an app: its folder too, if it was installed. If this is cut, the app is there
-    whole or not at all, and the next one removes what is left. Raises DiskError."""
+    """Remove svc's record of an app, and its folder if it was installed. If this is interrupted, the app is
+    either complete or gone, and the next call removes the rest. Raises DiskError."""
     for remains in apps.root.glob(f"{_REMOVED}*"):
         shutil.rmtree(remains, ignore_errors=True)
     removed = apps.root / f"{_REMOVED}{secrets.token_hex(8)}"

@@ -1,4 +1,4 @@
-"""The models that an app needs, and how they come: only those that are missing are pulled."""
+"""The models that an app needs, and how to provide them: only missing models are pulled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from svc.http.origin import parse_origin
 
 
 class Needs(NamedTuple):
-    """What an app needs of the local LLM server. `preferred`: replaces the first model where it is there."""
+    """The needs of an app from the local LLM server. `preferred`: used instead of the first model if it is
+    installed."""
 
     server: bool
     models: list[ModelName]
@@ -49,8 +50,8 @@ def _preferred(tag: str | None, names: list[ModelName]) -> ModelName | None:
 
 
 class Bringing:
-    """Brings models to the server on a port. `shared`: whether that server reads the cache itself. `note`
-    says what was chosen; `tell` hears of pulls."""
+    """Provides models to the server on a port. `shared`: whether that server reads the cache itself. `note`:
+    called with a sentence about the chosen model; `tell`: called with the progress of pulls."""
 
     def __init__(
         self, where: Where, models: Models, port: int, shared: bool, note: Callable[[str], None], tell: Tell

@@ -1,11 +1,11 @@
-"""Which apps are known here, and where each keeps what svc knows of it.
+"""The known apps of this machine, and the folder with svc's records of each.
 
 SVC_HOME/apps/<id, with + for />/
     app.json      its folder, and the repository that it was installed from
     allowed       the digest of the launch that the user has allowed
-    lock          held by its supervisor, which dies with it
-    state.json    what the supervisor says
-    log           what the app prints, when nobody has it on a terminal
+    lock          held by its supervisor, released when that ends
+    state.json    the state that the supervisor reports
+    log           the app's output, if it has no terminal
     files/        the folder of an installed app
 """
 
@@ -36,7 +36,8 @@ _OTHERS = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class App(msgspec.Struct, frozen=True, kw_only=True):
-    """An app. `id`: OWNER/NAME of one that was installed, from `server`; else a name made of its folder's."""
+    """An app. `id`: OWNER/NAME for an app installed from `server`; else a name derived from its folder's
+    name."""
 
     id: str
     folder: str
@@ -70,8 +71,8 @@ class Apps:
         return apps
 
     def find(self, typed: str, base: Path) -> App:
-        """The app with this id, or in the folder that `typed` names, relative to `base`. For a folder that is
-        not known yet it is a new App, which is not recorded. Raises AppMissing, UsageError."""
+        """The app with this id, or in the folder `typed`, relative to `base`. For an unknown folder it is a
+        new App, which is not recorded. Raises AppMissing, UsageError."""
         apps = self.all()
         is_path = typed.startswith((".", "/", "~"))
         matches = [app for app in apps if app.id == typed] or [

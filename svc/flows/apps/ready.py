@@ -12,7 +12,7 @@ _SECONDS = 2.0
 
 
 def port_of_ready(ready: Ready | None) -> int | None:
-    """The port at which the app becomes ready; None if it is ready after a time."""
+    """The port that the app opens when it is ready; None if it counts as ready after a time."""
     if ready is None:
         return None
     return ready.port or (urlsplit(ready.http).port if ready.http else None)

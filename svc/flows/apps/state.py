@@ -1,4 +1,4 @@
-"""What is known of an app at the moment, and of the process that supervises it."""
+"""The current state of an app, and of the process that supervises it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Phase = Literal["stopped", "starting", "pulling", "running", "ended", "failed"]
 
 
 class AppState(msgspec.Struct, kw_only=True):
-    """An app. `state`: stopped if it was never launched, was stopped, or its supervisor was killed; starting
-    and pulling until it is ready; then running; ended by itself with `code`; failed, as `detail` says. `pid`:
-    of the app; `began`: when the system started that process, which tells it from a later one.
-    `notes`: what its supervisor said, such as which model it took. `pulled`: bytes of a model that
-    are here, of how many."""
+    """The state of an app. `state`: stopped if it was never launched, was stopped, or its supervisor was
+    killed; starting and pulling until it is ready; then running; ended if it ended by itself, with `code`;
+    failed, for the reason `detail`. `pid`: process id of the app; `began`: start time of that process, which
+    distinguishes it from a later process with the same id. `notes`: messages of its supervisor, such as the
+    chosen model. `pulled`: (bytes received, total bytes) of a model."""
 
     id: str
     state: Phase = "stopped"
@@ -67,8 +67,8 @@ def state_of(apps: Apps, app: App) -> AppState:
 
 
 def began(pid: int) -> int | None:
-    """When a process was started, in ticks of the system since its boot; None if it is gone, or where the
-    system does not tell."""
+    """The start time of a process, in ticks of the system since its boot; None if it has ended, or if the
+    system does not report it."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text("ascii", "replace")
         return int(text.rpartition(")")[2].split()[19])

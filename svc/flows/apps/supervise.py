@@ -55,8 +55,8 @@ class Stopped(BaseException):
 
 
 class Supervisor:
-    """Runs an app for whoever launches it. `log`: its output goes there and it gets a session of its own;
-    with None it has this terminal. `note` hears sentences, `report` the progress of pulls, in bytes."""
+    """Runs an app. `log`: receives its output, and the app gets its own session; None: the app has this
+    terminal. `note`: called with sentences; `report`: called with the progress of pulls, in bytes."""
 
     def __init__(
         self, where: Where, app: App, *, log: Log | None, note: Callable[[str], None], report: Report
@@ -71,7 +71,7 @@ class Supervisor:
 
     def run(self) -> int:
         """Launch the app and wait for its end. Returns its exit code, as a shell would. Raises AlreadyLocked
-        if it runs, and what stands in its way."""
+        if it is running, and the error if it cannot be launched."""
         self._apps.record(self._app)
         command = f"svc app launch {self._app.id}"
         with hold_lock(self._folder / LOCK, command, LOOKED_SECONDS), self._signals.listen():
@@ -159,8 +159,8 @@ class Supervisor:
     def _start(
         self, words: list[str], environment: Mapping[str, str]
     ) -> tuple[subprocess.Popen[bytes], int | None]:
-        """Start the program. Returns it, and where what it prints is read, if that goes to the log. Raises
-        AppFailed."""
+        """Start the program. Returns (process, descriptor from which to read its output; None if that does
+        not go to the log). Raises AppFailed."""
         source = sink = None
         if self._log is not None:
             source, sink = os.pipe()
@@ -224,7 +224,7 @@ class Supervisor:
 
 
 def environment_of(environment: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    """The environment of an app: without what svc keeps secret, with the address of the server it needs."""
+    """The environment of an app: without svc's secrets, with the address of the server that it needs."""
     variables = {name: value for name, value in environment.items() if name not in SECRETS}
     if values:
         variables["OLLAMA_HOST"] = f"{values['llm.host']}:{values['llm.port']}"
@@ -260,8 +260,8 @@ def _require_free(ready: Ready | None) -> None:
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Wait for the end of the program; Ctrl-C of the terminal is the program's to obey. Returns its exit code
-    as a shell tells it."""
+    """Wait for the end of the program; Ctrl-C on the terminal is left to the program. Returns its exit code,
+    as a shell would."""
     while True:
         with suppress(KeyboardInterrupt):
             return _as_shell(process.wait())
@@ -309,7 +309,7 @@ class Signals:
 
     @contextmanager
     def listen(self) -> Iterator[None]:
-        """A context in which they raise Stopped, once."""
+        """A context in which the first signal to end raises Stopped."""
         ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup: it goes on without its terminal
         self._numbers = [signal.SIGTERM] if ignored else [signal.SIGTERM, signal.SIGHUP]
         before = [signal.signal(number, self._hear) for number in self._numbers]
@@ -321,7 +321,7 @@ class Signals:
 
     @contextmanager
     def later(self) -> Iterator[None]:
-        """A context at whose end those that came in it raise Stopped."""
+        """A context that delays signals: if one arrives inside, Stopped is raised at its end."""
         self._waits = True
         try:
             yield

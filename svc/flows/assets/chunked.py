@@ -1,5 +1,6 @@
-"""Uploads a large asset in chunks: asks which of them the repository lacks, sends those, then their list. An
-upload that was interrupted continues with the chunks that are missing."""
+"""Uploads a large asset in chunks: sends the chunks that the repository lacks, then their list. After an
+interruption, only the missing chunks are sent.
+"""
 
 from __future__ import annotations
 

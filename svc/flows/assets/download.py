@@ -25,7 +25,7 @@ from svc.flows.assets.local import PIECE
 
 
 class Received(msgspec.Struct, frozen=True):
-    """A downloaded file. `path`: where it is. `downloaded` False: it existed already."""
+    """A downloaded file at `path`. `downloaded` False: it existed already."""
 
     asset: Asset
     path: Path
@@ -102,7 +102,8 @@ def _has_asset(target: Path, asset: Asset, clobber: bool) -> bool:
 def _fetch(
     api: Api, repo_id: str, version: str, asset: Asset, target: Path, done: Callable[[int], None]
 ) -> None:
-    """Continue or start the partial file beside the target; rename it when it is complete and verified."""
+    """Start or continue the partial file in the target's folder; rename it to the target when it is complete
+    and verified."""
     part = target.with_name(f".svc-{asset.blake3[:16]}.tmp")
     with _open_part(part) as fd:
         whole = _digest(fd) if 0 < os.fstat(fd).st_size <= asset.size else None

@@ -28,8 +28,8 @@ class Sent(msgspec.Struct, frozen=True):
 def upload(
     api: Api, repo_id: str, version: str, files: Sequence[LocalFile], clobber: bool, progress: Progress
 ) -> Iterator[Sent]:
-    """Send the files as assets. One that exists with these bytes is not sent. Raises AssetExists for one with
-    other bytes, unless `clobber`: then it is replaced once the new one has arrived."""
+    """Send the files as assets. An asset that exists with the same bytes is not sent. If it exists with other
+    bytes, raises AssetExists, or with `clobber` replaces it once the new asset has arrived."""
     for at, file in enumerate(files):
         progress("sending", at, len(files))
         done = partial(progress, "sending", at, len(files))

@@ -20,8 +20,8 @@ from svc.flows.assets.local import LocalFile
 def sign(
     api: Api, repo_id: str, release: Release, key: DeviceKey, files: Sequence[LocalFile] | None
 ) -> Release:
-    """Sign the release with this machine's key; returns it with the signature. `files`: what its assets must
-    be (None: whatever they are); raises Conflict, with nothing signed, if the server has other assets."""
+    """Sign the release with this machine's key; returns it with the signature. `files`: the assets that it
+    must have (None: any); raises Conflict, with nothing signed, if the server has other assets."""
     by_name = {asset.name: (asset.blake3, asset.size) for asset in release.assets}
     if files is not None and by_name != {file.name: (file.digest.hex(), file.size) for file in files}:
         raise Conflict(

@@ -30,10 +30,10 @@ STARTS_WITHIN = 60  # seconds in which a new build says its version
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """The program here and the server's builds. `newest`: the server's version. `build`: the one for this
-    machine, None without one. `file`: the file that this program is, None if it was installed in another way.
-    `verified`: whether that file is the server's build of the same version, None if that cannot be decided.
-    `signed`: whether a key that this program trusts has signed the build, None without a build."""
+    """The installed program and the server's builds. `newest`: the server's version. `build`: the build for
+    this machine, None if there is none. `file`: the file of this program, None if it was installed in another
+    way. `verified`: whether that file is the server's build of the same version, None if this cannot be
+    decided. `signed`: whether a key that this program trusts has signed the build, None without a build."""
 
     version: str
     newest: str
@@ -64,9 +64,9 @@ def standing(api: Api, version: str) -> Standing:
 
 
 def install(api: Api, target: Standing, progress: Progress) -> Path:
-    """Replace the program's file. Raises Conflict where it is not one file, or trusts no key, NotFound
-    without a build for this machine, ServerMisbehaved for a build that no trusted key has signed and for
-    other bytes than were announced; then nothing is changed."""
+    """Replace the program's file. Raises Conflict if the program is not a single file, or trusts no key;
+    NotFound if there is no build for this machine; ServerMisbehaved if no trusted key has signed the build,
+    or if its bytes differ from the announced ones; then nothing is changed."""
     if target.build is None:
         raise NotFound(
             f"{api.origin} has no build of version {target.newest} for {_system()} on {_machine()}"

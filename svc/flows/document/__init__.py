@@ -1,1 +1,1 @@
-"""Documents: those of the account on the server, and those of this device."""
+"""Documents: the account's documents on the server, and documents of this device."""

@@ -1,7 +1,7 @@
 """The password with which git reads one repository: a token narrowed to reading it, for an hour.
 
-git runs a credential helper with `get`, `store` or `erase`, and tells it lines of `name=value`
-(git-credential(1)). Nothing is stored here, so there is nothing to erase: each `get` narrows anew.
+git runs a credential helper with `get`, `store` or `erase` and sends it lines of `name=value`
+(git-credential(1)). Nothing is stored here, so there is nothing to erase: each `get` narrows a new token.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class Password(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What git needs a password for. `path`: None if git does not say it."""
+    """git's request for a password. `path`: None if git does not send it."""
 
     origin: str
     path: str | None
 
 
 def read_request(text: str) -> Asked | None:
-    """The request in git's lines; None if it is not about a web server. If a name occurs several times, its
+    """The request in git's lines; None if it is not for a web server. If a name occurs several times, its
     last line counts."""
     members: dict[str, str] = {}
     for line in text.split("\n"):
@@ -66,7 +66,7 @@ def read_request(text: str) -> Asked | None:
 
 
 def password_for(request: Asked, sessions: Sessions) -> Password | None:
-    """The password that git asks for; None if nobody is signed in at that server, so that git asks another
+    """The password that git requests; None if nobody is signed in at that server, so that git tries another
     helper. Raises Unauthorized for an expired session, UsageError if git does not name the repository,
     NotFound if the account does not see it."""
     credential = sessions.credential(request.origin)

@@ -1,4 +1,4 @@
-"""The lines of git's configuration that make git ask svc for the passwords of one server.
+"""The lines of git's configuration that make git request the passwords of one server from svc.
 
     [credential "https://node.example"]
         helper =

@@ -28,9 +28,9 @@ class BlamedLine(msgspec.Struct, frozen=True):
 
 
 def blame(where: Where, path: str, ref: str = "", *, first_parent: bool = False) -> list[BlamedLine]:
-    """The lines of the file at `path`, relative to the current folder, in a branch, tag or seal; "": what the
-    folder shows. `first_parent`: lines that a merge brought belong to the merge. Raises NotFound if there is
-    no such file."""
+    """The lines of the file at `path`, relative to the current folder, in a branch, tag or seal; "": the seal
+    or branch that the folder shows. `first_parent`: lines from merged seals belong to the merge. Raises
+    NotFound if there is no such file."""
     repo = where.readable_repo
     seal = seal_of(where, repo, ref or default_ref(where, repo))
     named = where.path_in_repo(path)

@@ -20,8 +20,8 @@ from svc.flows.place.where import Where
 
 
 class Span(msgspec.Struct, frozen=True):
-    """Two branches, tags or seals; an empty one means where the folder is. `direct`: compare them as they
-    are, else from their merge base."""
+    """Two branches, tags or seals; "" means the folder's own. `direct`: compare them directly, not from their
+    merge base."""
 
     base: str
     head: str

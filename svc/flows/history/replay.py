@@ -20,8 +20,8 @@ UPDATES = 2_000  # of one seal, of all its files, that are read for the steps be
 
 class Step(NamedTuple):
     """A state of the file. `live`: made by a live update, not by the seal. `who`: handle. `at`: RFC 3339.
-    `lines`: numbers (from 1) of changed or added lines. `removed`: number of removed lines. `text` None:
-    there is no file, or it is not text."""
+    `lines`: numbers (from 1) of changed or added lines. `removed`: number of removed lines. `text`: None if
+    there is no file, or if it is not text."""
 
     text: bytes | None
     seal: str
@@ -35,8 +35,9 @@ class Step(NamedTuple):
 
 def steps_of(api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes | None) -> list[Step]:
     """The steps from the text `before` (None: no file) to the file in the seal. Live updates are steps if
-    they lead exactly to the sealed text; the last one, if by whoever sealed, is the seal's step. Without
-    updates, or the right to read them, the seal is one step. Raises the errors of reading the sealed text."""
+    they lead exactly to the sealed text; if the last one is by the author of the seal, it is the seal's step.
+    Without updates, or without the right to read them, the seal is a single step. Raises the errors of
+    reading the sealed text."""
     sealed = _text(api, repo_id, seal.id, path)
     who = seal.provenance.who.handle or ""
     steps: list[Step] = []

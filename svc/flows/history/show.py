@@ -12,7 +12,7 @@ from svc.flows.place.where import Where
 
 
 class ShownSeal(msgspec.Struct, frozen=True):
-    """A seal and its changes. `fault`: why the seal does not verify; None if it does."""
+    """A seal and its changes. `fault`: the reason why the seal does not verify; None if it does."""
 
     seal: Seal
     fault: str | None
@@ -26,7 +26,7 @@ def show(where: Where, repo: Repo, seal_id: str) -> ShownSeal:
 
 
 def fault_of(repo: Repo, seal: Seal, seal_id: str) -> str | None:
-    """Why the seal, which should have the id `seal_id`, does not verify; None if it does."""
+    """The reason why the seal, whose id should be `seal_id`, does not verify; None if it does."""
     from localstore.sync import verify
 
     try:

@@ -48,8 +48,8 @@ class Conversation:
         self.last: dict[str, Any] = {}
 
     def say(self, text: str) -> Iterator[tuple[str, bool]]:
-        """Yields (piece of the answer, whether it is a thought). If the caller stops early, the answer is
-        kept as far as it came, and the model stops. Raises ServerFailed; the message is removed then."""
+        """Yields (piece of the answer, whether it is a thought). If the caller stops early, the model stops
+        and the partial answer is kept. Raises ServerFailed; then the message is removed."""
         self.messages.append({"role": "user", "content": text})
         system = [{"role": "system", "content": self.system}] if self.system else []
         body: dict[str, Any] = {"model": str(self.model), "messages": [*system, *self.messages]}
@@ -117,7 +117,7 @@ class Conversation:
 
 
 def bring(server: Server, models: Models, name: ModelName) -> None:
-    """Make sure that the server has the model: an ollama that svc does not keep gets it from the cache.
+    """Make sure that the server has the model: an ollama that was not started by svc gets it from the cache.
     Raises ModelMissing."""
     names = {
         str(model.get("name"))

@@ -30,7 +30,7 @@ _CPU = Path("/proc/cpuinfo")
 
 class Engine(msgspec.Struct, kw_only=True):
     """The engine of the extra llm. `works`: it can be loaded here; `why`: if not, the reason and the remedy.
-    `devices`: what it can compute on, beside the processor."""
+    `devices`: devices it can use besides the processor."""
 
     installed: bool = False
     works: bool = False
@@ -41,7 +41,7 @@ class Engine(msgspec.Struct, kw_only=True):
 
 
 class Device(msgspec.Struct, kw_only=True):
-    """A processor beside the CPU. `usable`: the engine can use it; `why`: if not, what helps."""
+    """A processor besides the CPU. `usable`: the engine can use it; `why`: if not, the remedy."""
 
     name: str
     vendor: str

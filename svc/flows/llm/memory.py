@@ -72,8 +72,8 @@ def smallest_need(installed: Installed) -> int:
 
 
 def available() -> int | None:
-    """Bytes that a process can get without swapping: what the system or the control group of this process
-    has left, whichever is less. None if the system does not tell."""
+    """Bytes that a process can get without swapping: the free memory of the system or of this process's
+    control group, whichever is less. None if the system does not report it."""
     limits = [limit for limit in (_system(), _group()) if limit is not None]
     return min(limits) if limits else None
 

@@ -1,7 +1,8 @@
-"""Finds the server of a port, starts one if none answers, and ends those that svc keeps.
+"""Finds the server of a port, starts one if none answers, and ends servers that svc runs.
 
-What answers like a local LLM server is used and never ended; else an installed `ollama` is run; else ours. A
-port that another program holds is an error: another port would be one that no app knows.
+A running local LLM server is used, and never ended unless svc runs it. Otherwise an installed `ollama` is
+started, otherwise svc's own server. If another program holds the port, that is an error: no app would know
+another port.
 """
 
 from __future__ import annotations
@@ -69,9 +70,9 @@ def start(
     say: Callable[[str], None],
     patience: float = 0.0,
 ) -> tuple[Status, bool]:
-    """The server of a port; it is started if none answers. Returns (server, whether it is new). `stays`: it
-    runs on without leases. `patience`: seconds in which a program that has the port may become healthy.
-    Raises PortHeld, ServerFailed, DiskError."""
+    """The server of a port, started if none answers. Returns (server, whether it is new). `stays`: it keeps
+    running without leases. `patience`: seconds to wait for a program on the port to become healthy. Raises
+    PortHeld, ServerFailed, DiskError."""
     folder = folder_of(number, environment)
     with translated_disk_errors(folder, folder), _starting(folder / server.STARTING, say):
         keeper = server.running(folder)
@@ -91,7 +92,8 @@ def start(
 
 
 def _probe_patiently(number: int, patience: float, say: Callable[[str], None]) -> PortState:
-    """What answers on a port. What is silent, or not healthy yet, is asked again for `patience` seconds."""
+    """The kind of program that answers on a port. A program that is silent, or not healthy yet, is probed
+    again for `patience` seconds."""
     answer, end = probe(number), time.monotonic() + patience
     if answer == "silent" and patience:
         say(f"waiting for the program on port {number} to become healthy")
@@ -129,8 +131,8 @@ def require_no_hung_server(number: int, environment: Mapping[str, str]) -> None:
 
 
 def stop(number: int, environment: Mapping[str, str]) -> Status | None:
-    """End the server that svc keeps on a port. Returns its description, None if none runs. Raises
-    ServerFailed for a server that svc does not keep, or that does not end."""
+    """End the server that svc runs on a port. Returns its description, None if none runs. Raises ServerFailed
+    for a server that svc did not start, or that does not end."""
     folder = folder_of(number, environment)
     keeper = server.running(folder)
     if keeper is None:
@@ -217,8 +219,8 @@ def _wait(number: int, folder: Path, process: subprocess.Popen[bytes] | None) ->
 
 @contextmanager
 def _starting(lock: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold the lock for starting the server; waits for another process that starts it, and says so once.
-    Raises ServerFailed."""
+    """A context that holds the lock for starting the server. If another process is starting it, waits and
+    says so once. Raises ServerFailed."""
     lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with ExitStack() as stack:
         try:

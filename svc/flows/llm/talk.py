@@ -21,8 +21,8 @@ PortState = Literal["llm", "free", "foreign", "silent"]
 
 
 def probe(port: int, seconds: float = PROBE_SECONDS) -> PortState:
-    """What is on a port: an LLM server, nothing, another program, or a program that does not answer or is not
-    healthy yet."""
+    """The state of a port: an LLM server, nothing, another program, or a program that does not answer or is
+    not healthy yet."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
     try:
         connection.request("GET", "/api/tags")

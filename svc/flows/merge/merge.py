@@ -1,8 +1,8 @@
-"""`svc merge`: bring another branch into the folder, as edits that the next push seals.
+"""`svc merge`: merges another branch into the folder, as edits that the next push seals.
 
 Texts that both sides changed are merged by lines and words (docs/design/011). In a conflict the file gets the
 other branch's version, and this branch's version becomes the conflict copy, as after a pull. A file that one
-side deleted and the other edited keeps the edit. Where one side has a file and the other a directory, the
+side deleted and the other edited keeps the edit. If one side has a file and the other a directory, the
 directory keeps the name and the file becomes a conflict copy.
 """
 
@@ -37,8 +37,8 @@ Tree = Mapping[str, SealedFile]
 
 
 class Source(msgspec.Struct, frozen=True):
-    """What to merge: a seal, and the name that the user typed. `bases`: its nearest common ancestors with the
-    folder's seal."""
+    """The source of a merge: a seal, and the name that the user typed. `bases`: its nearest common ancestors
+    with the folder's seal."""
 
     seal: str
     name: str
@@ -239,8 +239,8 @@ def _clashes(path: str, plans: Sequence[Plan], ours: Tree, theirs: Tree) -> bool
 
 
 def _keep_directory(copy: WorkingCopy, work: _Work, path: str, ours: Tree, theirs: Tree) -> None:
-    """The file at `path` becomes a conflict copy beside the directory. It may be this folder's or the other
-    side's."""
+    """Make the file at `path` a conflict copy beside the directory. The file may be this folder's or the
+    other side's."""
     kept_as = _free_name(copy, work, path)
     file = ours.get(path) or theirs[path]
     work.files[kept_as] = file

@@ -29,8 +29,8 @@ How = Literal["mine", "theirs", "edited", "tool", "gone"]
 
 
 class OpenConflict(msgspec.Struct, frozen=True):
-    """A recorded conflict and what the folder has now: digests of the file (theirs) and of the copy (mine),
-    None for no file. `name`: how to name it in a command: the path, or the copy if the path has several.
+    """A recorded conflict and the current state of the folder. `theirs`, `mine`: digests of the file and of
+    the copy, None for no file. `name`: its name in commands: the path, or the copy if the path has several.
     `over`: the copy was deleted. `is_folder`: one of the two is a directory now."""
 
     record: RecordedConflict
@@ -52,7 +52,7 @@ class OpenConflict(msgspec.Struct, frozen=True):
 
 
 class Texts(msgspec.Struct, frozen=True):
-    """The three texts of a conflict. `mine`: that of the conflict copy now."""
+    """The three texts of a conflict. `mine`: the current text of the conflict copy."""
 
     base: bytes
     theirs: bytes
@@ -61,8 +61,8 @@ class Texts(msgspec.Struct, frozen=True):
 
 class Resolved(msgspec.Struct, frozen=True):
     """The result of `resolve`. `how`: which text the path has now. `gone`: the copy had been deleted, and
-    nothing changed. `trash`: the trash folder with the copy, and with the file that was `replaced`. `absent`:
-    there is nothing at the path. `renamed`: the copy has the path now."""
+    nothing changed. `trash`: the trash folder with the copy, and with the previous file if it was `replaced`.
+    `absent`: there is nothing at the path. `renamed`: the copy was moved to the path."""
 
     path: str
     how: How
@@ -97,7 +97,8 @@ def all_unresolved(copy: WorkingCopy) -> dict[str, str]:
 
 
 def unresolved_copies(copy: WorkingCopy, paths: Iterable[str]) -> dict[str, str]:
-    """Copy → the path that it conflicts with, for the given paths that are copies of unresolved conflicts."""
+    """Conflict copy → the path that it conflicts with, for those of `paths` that are copies of unresolved
+    conflicts."""
     recorded = {record.kept_as: record.path for record in copy.db.conflicts.list()}
     if not recorded:
         return {}
@@ -171,11 +172,11 @@ def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
 
 def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | None = None) -> Resolved:
     """Write `text` to the path, move the copy to the trash, drop the record. Without `text` the path gets the
-    conflict copy's version if `how` asks for that, else it keeps its own.
+    conflict copy's version if `how` is mine, else it keeps its own.
 
-    A repeat finishes what was interrupted. Raises ClientError if a file changed since `conflict` was read,
-    Conflict if a file is above the path, a link or another special file is at it, or what cannot move to the
-    trash is in a directory.
+    A repeat finishes an interrupted call. Raises ClientError if a file changed since `conflict` was read,
+    Conflict if a file is above the path, if a link or another special file is at it, or if a directory
+    contains something that cannot be moved to the trash.
     """
     record = conflict.record
     if open_conflict(copy, record.kept_as) != conflict:

@@ -1,8 +1,8 @@
-"""Pulls that go on by themselves, for programs that ask and do not wait.
+"""Pulls in the background, for programs that do not wait for them.
 
 SVC_HOME/downloads/<digest of the name>/
-    lock          held by the process that pulls, which dies with it
-    state.json    what it says
+    lock          held by the process that pulls, released when that ends
+    state.json    its progress
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _LOOK, _REPORT = 0.05, 0.2
 
 
 class Download(msgspec.Struct, kw_only=True):
-    """A pull in the background. `state`: none if nobody pulls the model and it is not here; failed as
-    `detail` says. `completed`: bytes of the file under way that are here, of `total`."""
+    """A pull in the background. `state`: none if nobody pulls the model and it is not installed; failed for
+    the reason `detail`. `completed`: bytes received of the current file, of `total`."""
 
     name: str
     state: Literal["none", "pulling", "done", "failed"] = "none"
@@ -94,7 +94,7 @@ def state_of(home: Path, name: ModelName, models: Models) -> Download:
 
 
 def downloads(home: Path, models: Models) -> list[Download]:
-    """The pulls of an SVC_HOME that go on, and those that failed and whose model has not come since."""
+    """The running pulls of an SVC_HOME, and failed ones whose model is still not installed."""
     states = []
     for file in sorted((home.absolute() / "downloads").glob(f"*/{STATE}")):
         try:

@@ -42,8 +42,8 @@ def choose(
     files: Mapping[str, SealedFile], manifest: RepoManifest, tag: str, repository: str
 ) -> Choice | Elsewhere:
     """The model that a tag means: a file whose stem ends in it, else a folder, else one of `models:`. Without
-    a tag (`latest`): `default_model`, else the first of `models:`, else the only model. Raises NoSuchModel
-    with what there is. `repository`: its name in errors."""
+    a tag (`latest`): `default_model`, else the first of `models:`, else the only model. Raises NoSuchModel,
+    which lists the models. `repository`: its name in errors."""
     models = _models(files)
     if tag != LATEST or _matching_models(models, tag):
         model = _find_model(models, manifest, tag, repository)

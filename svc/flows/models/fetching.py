@@ -54,7 +54,7 @@ Tell = Callable[[Step], None]
 class Part(NamedTuple):
     """A blob to fetch. `digest`: `blake3:<hex>` or `sha256:<hex>`. `path`: its origin, for people. `write`:
     completes a file, given its descriptor, and calls a function with all its bytes in order; returns the list
-    of chunks, if it has one. Raises WrongBytes."""
+    of chunks, if there is one. Raises WrongBytes."""
 
     digest: str
     size: int
@@ -162,9 +162,9 @@ def _work(models: Models, part: Part, file: Path, report: Report) -> str:
 
 
 def known_files(models: Models, size: int, note: Callable[[str], None]) -> Iterator[KnownFile]:
-    """Blobs of the cache that may hold chunks of a file of this size, blobs of a similar size first. A blob
-    without a list of chunks is read whole, which `note` says: at most CUT of them, and CUT_FACTOR times
-    `size` bytes."""
+    """Blobs of the cache that may contain chunks of a file of this size, blobs of a similar size first. A
+    blob without a list of chunks is read completely, which `note` reports: at most CUT of them, and
+    CUT_FACTOR times `size` bytes."""
     candidates = []
     for path in models.blobs.glob("sha256-*.about"):
         digest = path.name.removeprefix("sha256-").removesuffix(".about")
@@ -189,7 +189,7 @@ def known_files(models: Models, size: int, note: Callable[[str], None]) -> Itera
 
 
 def _chunks(models: Models, digest: str, fd: int) -> Iterable[ChunkPosition]:
-    """The chunks of a blob, from the list beside it; it is made if there is none."""
+    """The chunks of a blob, from its stored list, which is created if it does not exist."""
     file = models.chunks_file(digest)
     try:
         if file.stat().st_size <= GGUF_CHUNK_LISTS:

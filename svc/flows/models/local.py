@@ -1,6 +1,6 @@
-"""`svc llm pull FILE`: takes a GGUF file of this machine into the cache, under a name.
+"""`svc llm pull FILE`: adds a GGUF file of this machine to the cache, under a name.
 
-A model of several files is named by any of them; the others lie beside it.
+A model of several files is named by any of them; the others must be in the same folder.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Pulled(NamedTuple):
 def pull_file(
     models: Models, file: Path, name: str | None, projector: Path | None, progress: Progress
 ) -> Pulled:
-    """Take the file into the cache, with the other shards of its model. `name`: of the model; without one,
-    the file's. `projector`: the file that lets the model see images. Raises UsageError, BadModel,
+    """Add the file to the cache, with the other shards of its model. `name`: name of the model, by default
+    that of the file. `projector`: the file that lets the model see images. Raises UsageError, BadModel,
     DiskError."""
     chosen = name_of(file, name)
     files = shards_of(file)
@@ -107,8 +107,8 @@ def require_one_model(places: Sequence[tuple[int, int]], label: str) -> None:
 
 
 def shards_of(file: Path) -> list[Path]:
-    """The files of the model that contains this file, in order, by their names; the file itself if it is the
-    whole model."""
+    """All files of the model that contains this file, in order, derived from their names; only the file
+    itself if it is the whole model."""
     match = _SHARD.fullmatch(file.stem)
     count = int(match[3]) if match else 1
     if match is None or not 1 < count <= GGUF_SHARDS or not 0 < int(match[2]) <= count:

@@ -58,8 +58,8 @@ def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell)
 
 
 def _look(where: Where, models: Models, typed: ModelName) -> _Looked:
-    """Look up the typed name. A manifest may lead to another repository of the same server, or to a model of
-    a registry; no manifest chooses a server."""
+    """Look up the typed name. A manifest may refer to another repository of the same server, or to a model of
+    a registry, but never to another server."""
     name, label = typed, typed.short
     for _ in range(HOPS):
         origin = registry.origin_of(name, where.environment)

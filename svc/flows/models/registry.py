@@ -1,10 +1,10 @@
 """Pulls a model from a registry that speaks the protocol of Ollama's: registry.ollama.ai, hf.co, and mirrors
-of them that SVC_LLM_REGISTRIES names.
+of them in SVC_LLM_REGISTRIES.
 
     GET /v2/OWNER/NAME/manifests/TAG      its layers: the model, a projector, parameters, licence …
     GET /v2/OWNER/NAME/blobs/sha256:…     a layer, from any byte on
 
-Answers are hostile until their SHA-256 is the one that was asked for: all are bounded before they are parsed.
+Answers are untrusted until their SHA-256 is verified: all are limited in size before they are parsed.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class _Registry:
         return data.decode("utf-8", "replace")
 
     def write(self, layer: Layer, fd: int, seen: Callable[[bytes], object], report: Report) -> None:
-        """Complete the file of a layer; bytes that are in it already are kept. Raises WrongBytes."""
+        """Complete the file of a layer; bytes that it already has are kept. Raises WrongBytes."""
         done = 0
         length = min(os.fstat(fd).st_size, layer.size)
         os.ftruncate(fd, length)

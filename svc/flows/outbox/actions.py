@@ -1,8 +1,8 @@
 """Queues actions and sends them later, in order.
 
-Each action that can be queued is an endpoint of `queueable.ACTIONS`. Its path is the endpoint's without
-`/api/v1`, with `/+` at the end where something is added; its value is the body, True without one, None where
-something is removed.
+Each action that can be queued is an endpoint of `queueable.ACTIONS`. Its path is the endpoint's path without
+`/api/v1`, with `/+` at the end for an addition. Its value is the body, True if there is no body, None for a
+removal.
 
     outbox = open_outbox(home)
     queue = Queue(outbox, session, about="alice/notes")

@@ -26,7 +26,7 @@ from localstore.core.model.collaboration import (
 
 class Action(NamedTuple):
     """An endpoint whose requests can be queued, and a description of their effect; `{name}` is a parameter of
-    its path or query, or a member of its body. `apart`: requests at one path are about several things."""
+    its path or query, or a member of its body. `apart`: requests at one path are about several objects."""
 
     endpoint: Endpoint[Any]
     words: str

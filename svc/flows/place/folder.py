@@ -54,8 +54,8 @@ def copy_for_sending(where: Where) -> Iterator[WorkingCopy]:
 
 @contextmanager
 def _report_moved_back(where: Where, copy: WorkingCopy) -> Iterator[None]:
-    """A context that reports at its end if the branch had moved back; only once, though a push opens the copy
-    twice."""
+    """A context that reports at its end if the branch had moved back; only once, even if a push opens the
+    copy twice."""
     try:
         yield
     finally:
@@ -68,8 +68,8 @@ def _report_moved_back(where: Where, copy: WorkingCopy) -> Iterator[None]:
 
 @contextmanager
 def copy_for_pulling(where: Where) -> Iterator[WorkingCopy]:
-    """The working copy to pull into: with the device key for writers, who see the live frontier; without for
-    readers, who see the sealed head."""
+    """A context with the working copy to pull into: with the device key for writers, who see the live
+    frontier; without it for readers, who see the sealed head."""
     root, link = where.linked_folder()
     with naming_link(link):
         repo = where.reader.repo.linked(link.repo_id, link.repo)
@@ -130,7 +130,7 @@ def transport_of(where: Where, link: RepoLink) -> BranchTransport:
 
 
 def key_for(where: Where, repo: Repo) -> DeviceKey | None:
-    """This machine's registered key if the caller may write to `repo`; None for readers."""
+    """This machine's registered device key if the caller may write to `repo`; None for readers."""
     from svc.flows.sign_in.register_device import ensure_registered
 
     role = repo.viewer.role if repo.viewer else None

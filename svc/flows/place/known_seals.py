@@ -1,6 +1,7 @@
 """Ids of seals that this machine has printed, so that the beginning of an id still finds a seal after its
-branch is gone. The server finds beginnings only among seals of branches and tags, because others could be
-guessed. If the file is missing or damaged, no ids are known until the next list."""
+branch was deleted. The server searches only seals of branches and tags, because others could be found by
+guessing. If the file is missing or damaged, no ids are known until the next list.
+"""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ N = TypeVar("N", bound=Numbered)
 
 
 class Known(msgspec.Struct):
-    """What this machine has listed of a repository. `subjects`: number → title. `labels`: name → description.
-    `base`: the id of the repository in which the proposals of a fork are; empty for other repositories."""
+    """The objects of a repository that this machine has listed. `subjects`: number → title. `labels`: name →
+    description. `base`: for a fork, the id of the repository that has its proposals; else ""."""
 
     subjects: dict[str, str] = msgspec.field(default_factory=dict)
     labels: dict[str, str] = msgspec.field(default_factory=dict)

@@ -42,9 +42,9 @@ class ResolvedRef(msgspec.Struct, frozen=True):
 
 
 def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
-    """The branch, tag or seal of this name, in this order; a seal also by the first four or more characters
-    of its id, as the newest one of a proposal (pr:12), as HEAD or @, and as one before another (main~2).
-    Returns None if there is none. Raises UsageError if several seals match, NotFound for one before the
+    """The branch, tag or seal with this name, in this order. A seal can also be given as the first four or
+    more characters of its id, as the head of a proposal (pr:12), as HEAD or @, and relative to another
+    (main~2). None if there is none. Raises UsageError if several seals match, NotFound for one before the
     first."""
     if is_hex_digest(typed):
         return ResolvedRef("seal", typed, typed)
@@ -103,7 +103,7 @@ def seal_of(where: Where, repo: Repo, ref: str) -> str:
 
 
 def _head(where: Where, repo: Repo) -> ResolvedRef:
-    """The seal that the folder shows, or the last one that it has; before the first, its branch. Outside of a
+    """The seal that the folder shows, or its last seal; before the first seal, its branch. Outside of a
     linked folder of the repository, the default branch."""
     linked = where.linked
     if linked is not None and linked[1].repo_id == repo.id:
@@ -148,7 +148,7 @@ def _walk_back(where: Where, repo: Repo, seal: str, steps: str, typed: str) -> s
 
 
 def default_ref(where: Where, repo: Repo) -> str:
-    """The ref to use if none is named: the seal that the folder shows, its branch, or, if that was deleted,
+    """The ref to use if none is given: the seal that the folder shows, its branch, or, if that was deleted,
     its last seal; outside of a linked folder the default branch."""
     linked = where.linked
     if linked is None or linked[1].repo_id != repo.id:
@@ -179,8 +179,8 @@ def last_seal(where: Where) -> str | None:
 
 
 def abbreviated(where: Where, repo: Repo, typed: str) -> str | None:
-    """The seal whose id begins with `typed`, among those of all branches and tags, the folder's last one and
-    those that this machine has printed. Raises UsageError, with the candidates, if several match."""
+    """The seal whose id begins with `typed`, among the seals of all branches and tags, the folder's last seal
+    and those that this machine has printed. Raises UsageError, with the candidates, if several match."""
     if not ABBREVIATION.fullmatch(typed):
         return None
     seals = where.reader.items(history.COMMITS, CommitsQuery(prefix=typed), limit=PAGE_MAX, id=repo.id)
@@ -221,8 +221,8 @@ def _raise_missing(repo: Repo, ref: str) -> NoReturn:
 
 @contextmanager
 def explained_not_found(repo: Repo, what: str, remedy: str) -> Iterator[None]:
-    """Raise NotFound with a sentence about `what` for a bare 404 of the server; one that says what is missing
-    stays as it is."""
+    """A context that replaces a bare 404 of the server by NotFound with a sentence about `what`. A 404 with
+    its own sentence is unchanged."""
     try:
         yield
     except NotFound as error:

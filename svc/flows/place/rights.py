@@ -8,8 +8,8 @@ from localstore.core.rights.operation import RANK
 
 
 def refusal(operation: str, repo: Repo, mine: bool = False) -> str:
-    """The reason why the caller may not perform the operation in the repository, as last read; "" if they
-    may. `mine`: the caller wrote the issue or proposal."""
+    """The reason why the caller may not perform the operation in the repository, by its last known state; ""
+    if they may. `mine`: the caller wrote the issue or proposal."""
     row, viewer = OPERATIONS[operation], repo.viewer
     if repo.archived and not row.archived:
         return f"{repo.full_name} is archived; svc repo unarchive opens it again"

@@ -34,9 +34,9 @@ _GIT_CONFIG_MAX = 1024 * 1024
 
 
 class Where:
-    """The context of one command. `given`: typed global options by name, of which `repo` and `server` count
-    here. `note` prints a note to the user; `command` is shown to others who wait for the folder; `progress`
-    is called with the progress."""
+    """The context of one command. `given`: typed global options by name; `repo` and `server` are used here.
+    `note`: prints a note to the user; `command`: name shown to others who wait for the folder; `progress`:
+    called with the progress."""
 
     def __init__(
         self,

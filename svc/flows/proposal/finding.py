@@ -1,6 +1,6 @@
 """Finds the repository whose proposals a command means, and the proposal that a user names.
 
-In the folder of a fork that is the repository it was forked from, if the caller sees that; -R names another.
+In the folder of a fork, the repository is the fork's parent if the caller sees it; -R names another.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def place_of(where: Where, connect: Callable[[], Api]) -> Place:
 
 
 def find(where: Where, api: Api, place: Place, typed: str) -> Proposal:
-    """The proposal with this number, address or head branch; for "" that of this folder's branch. Of several,
-    the open one, else the newest. Raises NotFound."""
+    """The proposal with this number, address or head branch; for "" the proposal of this folder's branch. If
+    there are several, the open one, else the newest. Raises NotFound."""
     repo, fork = place.repo, place.fork
     number = _NUMBER.fullmatch(typed.strip())
     if number is not None:

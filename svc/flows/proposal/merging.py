@@ -36,7 +36,7 @@ Files = dict[str, SealedFile]
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """A merge that the user requests. `message` None: the server's message, or those of the seals."""
+    """A merge that the user requests. `message` None: the server's message, or the messages of the seals."""
 
     proposal: Proposal
     message: str | None = None
@@ -85,7 +85,7 @@ class Checked:
         return self._shown_tree(seal).files
 
     def opaque(self, seal: str) -> Hidden:
-        """Entries of the seal's tree that are known as digests only; seals made on top of it keep them."""
+        """Entries of the seal's tree that are known only as digests; seals made on top of it keep them."""
         return self._shown_tree(seal).opaque
 
     def _shown_tree(self, seal: str) -> Shown:
@@ -178,7 +178,7 @@ def _rebase_seals(checked: Checked, prepared: PreparedMerge, files: Files) -> li
 
 def _line(checked: Checked, head: str, ends: Sequence[str]) -> tuple[list[str], bool]:
     """(seals, complete): the seals from `head` back to one of `ends`, exclusive, along first parents, oldest
-    first; and whether they lead to one of `ends`."""
+    first; and whether one of `ends` was reached."""
     ids: list[str] = []
     at: str | None = head
     while at is not None and at not in ends and len(ids) < LINE_MAX:

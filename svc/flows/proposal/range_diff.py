@@ -1,8 +1,8 @@
 """Compares the seals of two versions of a proposal, as `git range-diff`.
 
-Seals with the same change are pairs, wherever the lines are by now; the others are paired by the smallest
-difference, unless that is too large. What a proposal holds is somebody else's: how much is read of it, and
-how many lines are compared with how many, is bounded.
+Seals with the same change are pairs, even if their lines moved; the others are paired by the smallest
+difference, unless it is too large. The content of a proposal is untrusted: the amount that is read, and the
+number of line comparisons, are limited.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
 
 
 def paired(old: Sequence[Step], new: Sequence[Step], work: Work | None = None) -> list[Pair]:
-    """The pairs, each seal once, in the order of the new version; removed seals at their old place. If `work`
-    (default: WORK lines) is used up, the rest stays without pairs."""
+    """The pairs, each seal once, in the order of the new version; removed seals at their old position. If
+    `work` (default: WORK lines) is used up, the remaining seals are not paired."""
     partners: dict[int, int] = {}  # new → old
     unpaired = set(range(len(old)))
     places: dict[object, list[int]] = {}  # of the old ones by what makes them the same, the first one last
@@ -161,8 +161,8 @@ def _pop_to_unpaired(places: list[int], unpaired: set[int]) -> int | None:
 def _likely_pairs(
     old: Sequence[Step], new: Sequence[Step], unpaired: Iterable[int], open_: Sequence[int], work: Work
 ) -> Iterator[tuple[int, int, int, int]]:
-    """(difference, distance of the places, old, new) of seals that may be pairs. The likeliest are compared
-    first: those of one message, then those near each other."""
+    """(difference, distance of the positions, old, new) of seals that may be pairs. The likeliest are
+    compared first: those with the same message, then those near each other."""
     pairs = [
         (old[old_at].message != new[at].message, abs(old_at - at), old_at, at)
         for old_at in unpaired

@@ -1,7 +1,8 @@
 """Turns suggestions into a seal: the server prepares it, this machine computes it itself, then signs.
 
-The server says where the lines of a thread are now. That is checked too: the lines that a suggestion replaces
-must be those that it was made for, by the verified seals of then and now."""
+The server says where the lines of a thread are now. This is checked too: the lines that a suggestion replaces
+must be the lines for which it was made, according to the verified seals.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +34,9 @@ def signature(
     key: DeviceKey,
     me: str,
 ) -> str:
-    """The signature of the prepared seal of these suggestions. `text`: the message that was requested. `me`:
-    the caller's account. Raises ServerMisbehaved, with nothing signed, if the seal differs from the one that
-    this machine computes."""
+    """The signature of the prepared seal of these suggestions. `text`: the requested message. `me`: the
+    caller's account. Raises ServerMisbehaved, with nothing signed, if the seal differs from the one that this
+    machine computes."""
     if len(prepared.seals) != 1:
         raise _mismatch("number of seals")
     checked = Checked(api, repo_id)

@@ -76,8 +76,8 @@ def by_browser(
     *,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Session:
-    """Request approval, wait for it, and store the session. `show` is called once before the wait. `name`:
-    that of this machine. Raises AccessDenied, ExpiredToken."""
+    """Request approval, wait for it, and store the session. `show`: called once before the wait. `name`: name
+    of this machine. Raises AccessDenied, ExpiredToken."""
     api, identity = Api(Http(origin)), sessions.identity
     device, transport = identity.device.public, identity.transport.public
     start = DeviceCodeStart(
@@ -123,8 +123,8 @@ def by_device_key(
 ) -> Session:
     """Prove this machine's key and store the session.
 
-    A free handle is claimed; a handle that knows the key signs in; a further machine needs `pair`, a code
-    from `svc auth device add`. Raises HandleTaken if the account does not know this key.
+    A free handle gets a new account; a handle whose account has the key signs in; another machine needs
+    `pair`, a code from `svc auth device add`. Raises HandleTaken if the account does not have this key.
     """
     identity = sessions.identity
     account = argument(check_handle, handle)

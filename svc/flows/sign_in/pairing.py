@@ -1,9 +1,9 @@
 """Pairing by QR code: the end that draws the code, and the end that scans it.
 
-Each end computes the six digits itself, from its own secrets and what the server passes on. The end that
-draws the code opens its commitment only after it has the new device's keys, and then stays with these keys;
-the other compares the opening with the commitment in the code, which it read from a screen and not from the
-server. So a server that swaps keys shows different digits.
+Each end computes the six digits itself, from its own secrets and the data from the server. The end that draws
+the code opens its commitment only after it has the new device's keys, and then keeps to these keys; the other
+end compares the opening with the commitment in the code, which it read from a screen and not from the server.
+So if a server swaps keys, the digits differ.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def offer(
     *,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Device:
-    """Draw a code with `show`, wait for the device that scans it, and add it once both ends confirmed the
-    digits.
+    """Draw a code with `show`, wait for the device that scans it, and add that device once both ends have
+    confirmed the digits.
 
     `user_id`: the signed-in account. Raises PairingEnded, ServerMisbehaved.
     """

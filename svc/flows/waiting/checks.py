@@ -45,7 +45,7 @@ Show = Callable[[Sequence[SealCheck]], None]
 class Options(msgspec.Struct, frozen=True):
     """How checks are watched. `required`: only enabled checks count; `only`: only the check of this name.
     `fail_fast`: stop at the first failure. `interval`, `timeout`: seconds; None: no limit. `appear`: seconds
-    in which checks may still appear where there is none."""
+    to wait for the first check if there is none."""
 
     required: bool = False
     only: str | None = None
@@ -56,9 +56,9 @@ class Options(msgspec.Struct, frozen=True):
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """What is watched: one seal. `name`: the ref or proposal whose head it is. `head`: returns the seal that
-    the name has now, None if it has none; raises NotFound if it was deleted. `moves`: whether an event may
-    have moved it. Without them only the seal is watched."""
+    """The watched seal. `name`: the ref or proposal whose head it is. `head`: returns the current seal of
+    that name, None if it has none; raises NotFound if it was deleted. `moves`: whether an event may have
+    moved it. Without `head` only the seal is watched."""
 
     seal: str
     name: str = ""
@@ -68,7 +68,7 @@ class Subject(msgspec.Struct, frozen=True):
 
 class Verdict(msgspec.Struct, frozen=True):
     """The result of watching. `items`: the checks that counted; [] if the outcome is none. `moved_to`: for a
-    stale verdict, the seal that the name has now."""
+    stale verdict, the current seal of the name."""
 
     outcome: Outcome
     items: list[SealCheck]
@@ -97,8 +97,8 @@ def decided(items: Sequence[SealCheck], options: Options) -> Outcome | None:
 
 
 def taken(items: Sequence[SealCheck], event: Event, seal: str) -> list[SealCheck] | None:
-    """The checks after an event; None if it says nothing new about this seal. Events may be older than the
-    last reading: an attempt only advances, and the newest counts."""
+    """The checks after an event; None if the event contains nothing new about this seal. Events may be older
+    than the last reading: an attempt only advances, and the newest attempt counts."""
     data = event.data
     name, attempt = str(data.get("name", "")), data.get("attempt")
     if not event.kind.startswith("run.") or data.get("seal") != seal or not isinstance(attempt, int):
@@ -265,7 +265,7 @@ class Watcher:
         return None if self._until is None else max(self._until - time.monotonic(), 0.0)
 
     def _next_look(self) -> float | None:
-        """Seconds until the timeout, or until the first check is no longer waited for; None if there is
+        """Seconds until the timeout, or until the end of the wait for a first check; None if there is
         neither."""
         waits = [] if (remaining := self._seconds_left()) is None else [remaining]
         if decided(self._items, self._options) == "none":

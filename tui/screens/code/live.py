@@ -1,6 +1,6 @@
-"""The live state of a branch in the tab Code: what is not sealed, who is where, and following somebody.
+"""The live state of a branch in the tab Code: unsealed changes, people, and following somebody.
 
-What is seen comes from the agent as it happens (`tui.listening.looking`); texts are read when they changed.
+Changes come from the agent as they happen (`tui.listening.looking`); texts are read when they have changed.
 """
 
 from __future__ import annotations

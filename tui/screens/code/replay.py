@@ -26,7 +26,7 @@ AHEAD = 3  # steps that are read before they are shown
 
 
 class Playing:
-    """One replay. `seals`: still to be read, the next one last. `steps`: those read so far. `at`: index of
+    """One replay. `seals`: seals not read yet, the next one last. `steps`: steps read so far. `at`: index of
     the shown step, -1 before the first."""
 
     def __init__(self, path: str, seals: list[SealSummary]) -> None:

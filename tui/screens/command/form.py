@@ -18,8 +18,8 @@ NAME = 20  # columns of a parameter's name
 
 
 class Form(Card):
-    """A form for one command. `values`: values of parameters that are known already. The cursor starts at the
-    first missing one, else at the row that runs the command."""
+    """A form for one command. `values`: known values of parameters. The cursor starts at the first missing
+    parameter, else at the row that runs the command."""
 
     WIDTH, SHARE = 96, 75
     ACTIONS = (Action("open", ("enter",), "change, run", footer=True),)

@@ -27,7 +27,7 @@ DONE = "done"  # the state of a command that succeeded
 
 
 class Command:
-    """One command of svc, which is run in a process of its own. `stops`: returns whether it shall end."""
+    """One command of svc, run in a separate process. `stops`: returns whether it must end."""
 
     def __init__(
         self,
@@ -39,8 +39,8 @@ class Command:
         self._words, self._folder, self._commands, self._stops = words, folder, commands, stops
 
     def begin(self, app: AskedApp, width: int, show: Callable[[str, Part], None]) -> None:
-        """Run it on a thread; `show` is called with what it printed for `width` columns, and its state.
-        `app`: a screen that was left knows it no more."""
+        """Run the command on a thread. `show`: called with its output, formatted for `width` columns, and its
+        state. `app`: passed, because a screen that was left no longer has it."""
         app.run_worker(lambda: self._run(app, width, show), thread=True, exit_on_error=False)
 
     def _run(self, app: AskedApp, width: int, show: Callable[[str, Part], None]) -> None:

@@ -75,8 +75,8 @@ class Help(Card):
 
 
 def filled(command: str, facts: Mapping[str, str]) -> str:
-    """A command line with what is known in the place of its words in braces; the others in capitals, as in
-    its help."""
+    """A command line with the words in braces replaced by known values, and unknown ones in capitals, as in
+    the command's help."""
     return BRACES.sub(lambda match: facts.get(match[1], match[1].upper()), command)
 
 

@@ -92,7 +92,7 @@ def is_over(item: InboxItem) -> bool:
 
 
 def section_of(item: InboxItem) -> str:
-    """The section of a row: it waits for the account, is about the account's own work, or is only watched."""
+    """The section of a row: it needs the account, is about the account's own work, or is only watched."""
     if item.reason in NEEDS_ME and not is_over(item):
         return "Needs me"
     return "Watching" if item.reason in WATCHED or is_over(item) else "Mine"

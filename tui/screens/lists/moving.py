@@ -1,7 +1,8 @@
 """Transfers of a release's files: progress, rate, and cancelling.
 
-Repeating a transfer that was cancelled or interrupted resumes it: a download at the byte where it stopped; an
-upload with the first file that the release lacks, and, of a large file, with the missing chunks."""
+Repeating a cancelled or interrupted transfer resumes it: a download at the byte where it stopped; an upload
+at the first file that the release lacks, and within a large file at the missing chunks.
+"""
 
 from __future__ import annotations
 
@@ -154,8 +155,8 @@ class Moving(Base):
     def _start(
         self, moves: dict[str, Move], work: Callable[[Callable[[str, int], None]], str], again: str
     ) -> None:
-        """Run `work` on a thread. It gets a function to call with a file name and its transferred bytes, and
-        returns the message to show at the end. `again`: how to resume after a cancel."""
+        """Run `work` on a thread. `work`: receives a function to call with a file name and its transferred
+        bytes, and returns the message to show at the end. `again`: how to resume after a cancel."""
         if self._cancel is not None:
             self.say("one at a time: esc cancels what is on its way", "warn")
             return

@@ -15,9 +15,9 @@ from tui.widgets.lines import Item
 
 
 class NewRelease(Composing):
-    """The form of a new release. `refs`: the branches and tags that it can be of; `taken`: versions that are
-    released. The svc command makes the release, since files are read and signed on this machine; the draft is
-    dropped once the version `sent` is released."""
+    """The form of a new release. `refs`: branches and tags to choose from; `taken`: versions that are
+    released already. The svc command makes the release, because files are read and signed on this machine;
+    the draft is dropped once the version `sent` is released."""
 
     ACTIONS = (
         Action("open", ("enter",), "change", "svc repo release create", "signed_in", footer=True),

@@ -72,7 +72,8 @@ def fact_items(run: Run, now: float) -> list[Item]:
 def run_rows(
     run: Run, now: float, text_rows: Callable[[str], Sequence[Row]], beside: bool = False
 ) -> list[Row | tuple[Part, ...]]:
-    """The state of a run, its facts and its summary. `beside`: the facts stand in a column of their own."""
+    """The state of a run, its facts and its summary. `beside`: the facts are left out, because they are in a
+    separate column."""
     rows: list[Row | tuple[Part, ...]] = [
         (sign_of_run(run), (f"  {run.conclusion or run.status.replace('_', ' ')}", "dim"))
     ]

@@ -118,7 +118,7 @@ class Security(Split):
 
 
 def _demands(rule: Protection) -> list[str]:
-    """What a rule asks for, in words."""
+    """The requirements of a rule, in words."""
     demands = [words for flag, words in _FLAGS if getattr(rule, flag)]
     if rule.required_approvals:
         demands.append(f"{rule.required_approvals} approval{'' if rule.required_approvals == 1 else 's'}")
@@ -126,7 +126,7 @@ def _demands(rule: Protection) -> list[str]:
 
 
 def _rule_rows(rule: Protection) -> list[Row | tuple[Part, ...]]:
-    """What a rule asks for, a row each."""
+    """The requirements of a rule, one row each."""
     head: tuple[Part, ...] = (("branches  ", "dim"), (safe(rule.pattern), "accent"))
     demands: list[Row | tuple[Part, ...]] = [(("✓ ", "good"), (words, "text")) for words in _demands(rule)]
     kept_row: tuple[Part, ...] = (("✓ ", "good"), ("kept from deletion", "text"))

@@ -13,8 +13,8 @@ from tui.widgets.lines import Item, Lines
 
 
 class Consent(Over):
-    """Shows what an app would run; calls `launch` if the user presses y at its end. Before, y shows more, so
-    that nothing is allowed that was never on the screen."""
+    """Shows the program that an app would run; calls `launch` if the user presses y at its end. Before the
+    end, y shows more, so that nothing is allowed that was not shown."""
 
     def __init__(self, offer: Offer, launch: Callable[[], None]) -> None:
         super().__init__()

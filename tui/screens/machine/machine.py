@@ -234,8 +234,8 @@ class MachineScreen(Base):
             self.say("put the cursor on a model or an app", "warn")
 
     def do_pull_model(self) -> None:
-        """Ask for the model to pull. What an app under the cursor lacks stands there already, and so does a
-        model with an owner."""
+        """Ask for the model to pull. The prompt contains a model that the app under the cursor lacks, or the
+        model under the cursor if it has an owner."""
         row, pull, name = self._app_row, self._pull, self._under_cursor("model")
         value = row.missing[0] if row is not None and row.missing else ""
         if pull is not None or "/" in name:
@@ -314,8 +314,8 @@ class MachineScreen(Base):
     def _on_thread(
         self, act: Callable[[], T], then: Callable[[T], None], failed: Callable[[str], None] | None = None
     ) -> None:
-        """Call `act` on a thread, and then `then` with what it returns. What it raises is said, unless
-        `failed` does that."""
+        """Call `act` on a thread, then `then` with its result. An error is shown by `failed`, by default as a
+        message."""
         app, tell = self.svc, failed or self._failed
 
         def run() -> None:
@@ -330,12 +330,13 @@ class MachineScreen(Base):
         app.run_worker(run, thread=True, exit_on_error=False)
 
     def _run(self, act: Callable[[], str]) -> None:
-        """Do something that takes time, say what it returns, and read again."""
+        """Call `act`, which takes time, show its result as a message, and read everything again."""
         self._on_thread(act, self._done)
 
     def _of_row(self, app: str, act: Callable[[], None]) -> None:
-        """Call `act`, which runs a command about an app by its name, if just that app is still here: else the
-        command would take another one that its name fits as well. Keys wait for what `act` opens."""
+        """Call `act`, which runs a command for an app by its name, if exactly this app still exists:
+        otherwise the command could match another app with that name. Keys wait for the screen that `act`
+        opens."""
 
         def checked(_: App) -> None:
             if self.is_current:

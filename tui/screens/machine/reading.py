@@ -1,10 +1,10 @@
-"""Reads what this machine has: the local LLM server, models, pulls and apps. All of it blocks.
+"""Reads the state of this machine: the local LLM server, models, pulls and apps. All calls block.
 
     reading = Reading(machine.root, machine.environment, folder)
     overview = reading.read()
 
-The server is asked for what it has loaded and nothing else: that counts as no use, so a server that nobody
-needs ends although somebody looks.
+The server is asked only for its loaded models: that does not count as use, so an unneeded server ends even if
+somebody looks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ RUNNING = ("starting", "pulling", "running")  # states of an app whose superviso
 
 
 class Loaded(NamedTuple):
-    """A model that the server has in memory. `size`: bytes that it takes; `until`: an RFC 3339 time."""
+    """A model in the server's memory. `size`: bytes; `until`: an RFC 3339 time."""
 
     size: int
     context: int
@@ -48,8 +48,8 @@ class Loaded(NamedTuple):
 
 
 class Pull(NamedTuple):
-    """A pull that goes on, by the process `pid`; or one of this SVC_HOME that failed, as `failure` says.
-    `lock`: held by the process; None if it is a pull in the background, which `background` ends."""
+    """A running pull, by the process `pid`; or a failed pull of this SVC_HOME, for the reason `failure`.
+    `lock`: held by the process; None for a pull in the background, which `background` ends."""
 
     name: str
     completed: int = 0
@@ -60,8 +60,8 @@ class Pull(NamedTuple):
 
 
 class Model(NamedTuple):
-    """A model that is here. `need`: the fewest bytes of memory with which it can be loaded; `kind`: its
-    quantisation, or `file` if it was taken in from a file."""
+    """An installed model. `need`: the fewest bytes of memory with which it can be loaded; `kind`: its
+    quantisation, or `file` if it was added from a file."""
 
     name: ModelName
     size: int
@@ -70,8 +70,8 @@ class Model(NamedTuple):
 
 
 class AppRow(NamedTuple):
-    """An app. `missing`: names of models that it needs and that are not here; `need`: bytes of memory for
-    one that does not fit, 0 if all do; `problem`: why it cannot be launched."""
+    """An app. `missing`: names of models that it needs and that are not installed; `need`: bytes of memory
+    for a model that does not fit, 0 if all do; `problem`: why it cannot be launched."""
 
     state: AppState
     missing: tuple[str, ...] = ()
@@ -80,8 +80,8 @@ class AppRow(NamedTuple):
 
 
 class Overview(NamedTuple):
-    """All of it. `loaded` by the full name of the model; `total` and `free`: bytes of memory, None if the
-    system does not tell."""
+    """All results of a reading. `loaded`: by the full name of the model; `total` and `free`: bytes of memory,
+    None if the system does not report them."""
 
     status: Status
     loaded: dict[str, Loaded]
@@ -134,7 +134,8 @@ class Reading:
         return status, loaded or {}
 
     def _not_kept(self) -> Status:
-        """The status of a server that svc does not keep. A program that is none is not asked each time."""
+        """The status of a server that svc did not start. A program that is no LLM server is not probed each
+        time."""
         if self._held is not None and time.monotonic() - self._held[0] < HELD_SECONDS:
             return self._held[1]
         status = status_of(self.port, self._environment, ANSWER_SECONDS)
@@ -223,8 +224,8 @@ def percent(parts: Iterable[Pull]) -> int | None:
 
 
 def engine_words(environment: Mapping[str, str]) -> tuple[str, str]:
-    """(what models are computed on, why nothing here can generate). The engine is loaded for it, in a process
-    of its own, which takes a second or two."""
+    """(device that computes models, reason why nothing here can generate). This loads the engine in a
+    separate process, which takes a second or two."""
     engine = hardware.engine()
     if engine.works:
         names = [str(device.get("name") or "GPU") for device in engine.devices]
@@ -235,7 +236,7 @@ def engine_words(environment: Mapping[str, str]) -> tuple[str, str]:
 
 
 def brief(home: Path, environment: Mapping[str, str], folder: Path) -> str:
-    """One line for Home: `LLM 11434 · 1 loaded · pulling 41 %`; "" if svc keeps no server here and nothing is
+    """One line for Home: `LLM 11434 · 1 loaded · pulling 41 %`; "" if svc runs no server here and nothing is
     pulled."""
     words = []
     with suppress(OSError, SvcError):

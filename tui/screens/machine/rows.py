@@ -29,8 +29,8 @@ WORDS = {"embedded": "embedded", "ollama": "the installed ollama", "adopted": "n
 def rows_of(
     overview: Overview, rates: Mapping[str, float], engine: tuple[str, str], now: float, width: int
 ) -> list[Item]:
-    """All rows. `rates`: bytes a second of pulls, by name; `engine`: what models are computed on, and why
-    nothing here can generate."""
+    """All rows. `rates`: bytes per second of pulls, by name; `engine`: (device that computes models, reason
+    why nothing here can generate)."""
     names = [model.name.short for model in overview.models] + [pull.name for pull in overview.pulls]
     names += [row.state.id for row in overview.apps]
     most = WIDEST if width >= 100 else WIDEST - 8

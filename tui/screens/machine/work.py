@@ -1,4 +1,4 @@
-"""What the screen of this machine does to models and apps. All of it blocks; it returns sentences."""
+"""Operations of this machine's screen on models and apps. All calls block and return sentences."""
 
 from __future__ import annotations
 

@@ -29,9 +29,8 @@ NAME = 14  # columns of the name of a fact or a way
 
 
 class Merge(Card):
-    """Merges the proposal as it was when the card opened: the command is told its head, so a head that moved
-    since is refused. The card stays, and shows how the merge went. `full_name`: OWNER/NAME of the
-    repository."""
+    """Merges the proposal as it was when the card opened: the command gets its head, so a head that has moved
+    is refused. The card stays open and shows the result. `full_name`: OWNER/NAME of the repository."""
 
     SHARE = 80
     ACTIONS = (
@@ -131,14 +130,14 @@ class Merge(Card):
             self._merge(words)
 
     def _merge(self, words: list[str]) -> None:
-        """Run the command, and show in the card what it says."""
+        """Run the command, and show its output in the card."""
         self.query_one("#merge", Lines).filter("")  # else it would hide how the merge goes
         self._result = [Item(None, (("◐ merging …", "warn"),))]
         self.paint()
         self.svc.run_beside(words, self._show)
 
     def _show(self, text: str, state: Part) -> None:
-        """Show what the command printed. `state`: how it ended."""
+        """Show the output of the command. `state`: its result."""
         if not self.is_attached:
             return
         card = self.query_one("#merge", Lines)
@@ -154,7 +153,7 @@ class Merge(Card):
 
 
 def lost_with(proposal: Proposal) -> str:
-    """What is lost with the branch when the base does not lead to its seals, as a question."""
+    """A question that says what is lost with the branch if the base does not have its seals."""
     return f"delete {safe(proposal.head)} too? its own seals are then on no branch."
 
 

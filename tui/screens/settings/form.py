@@ -1,11 +1,11 @@
-"""Forms: values as last read, what was changed of them, and what is wrong with that.
+"""Forms: values as last read, the changes to them, and the faults of the changes.
 
     form = Form(FIELDS, lambda name, value: fault_of(RepoPatch, name, value))
     form.show({"description": "Notes"})
     form.set("description", "Other")
     form.changed  # {"description": "Other"}
 
-Changes that were not saved are kept in a draft by `Kept`, so that they survive the app's death.
+Unsaved changes are stored as a draft by `Kept`, so that they survive a crash of the app.
 """
 
 from __future__ import annotations

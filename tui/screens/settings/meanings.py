@@ -45,5 +45,5 @@ MEANINGS: dict[tuple[str, str], str] = {
 
 
 def meaning(panel: str, kind: str, name: str) -> str:
-    """What a row means; "" for one that needs no words."""
+    """An explanation of a row; "" if it needs none."""
     return MEANINGS.get((panel, name)) or MEANINGS.get((panel, kind), "")

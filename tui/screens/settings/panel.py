@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SettingsTab(Protocol):
-    """What panels may ask of the tab Settings, on the screen `of`."""
+    """The interface of the tab Settings, on the screen `of`, for its panels."""
 
     of: RepoPage
 

@@ -1,4 +1,4 @@
-"""Reads of the settings and of the account, beside those of `tui.reads`."""
+"""Reads of the settings and of the account, in addition to those of `tui.reads`."""
 
 from __future__ import annotations
 

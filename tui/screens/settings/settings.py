@@ -1,5 +1,6 @@
-"""Settings of a repository: one list of eight panels, and the row under the cursor in full beside it; enter
-changes it."""
+"""Settings of a repository: one list of eight panels, and beside it the full row under the cursor; enter
+changes it.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ class Settings(Split):
         return (("Settings", "title"),)
 
     def preview_of(self, key: Hashable) -> None:
-        """Show the row under the cursor in full: its value, what it means, and who may change it."""
+        """Show the full row under the cursor: its value, its meaning, and who may change it."""
         item = self.listed.item
         if not isinstance(key, tuple) or item is None:
             return

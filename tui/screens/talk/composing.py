@@ -1,6 +1,6 @@
-"""Forms in which something new is written: a row for each field, and beside them what others will see.
+"""Forms for new texts: a row for each field, and beside them a preview of what others will see.
 
-What is typed is a draft at once, and the draft goes when it is sent or discarded.
+Typed text is stored as a draft at once; the draft is deleted when the text is sent or discarded.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ NONE: Part = ("none", "dim")
 
 
 class Composing(SplitScreen):
-    """Enter changes the row under the cursor, S sends all, esc keeps it for later. Subclasses name what is
-    written (`NOUN`), its draft (`FORM`), the members with its title and text, and give `fields`, `facts_of`
-    and `do_send`. `people`: handles that are offered."""
+    """A form: enter changes the row under the cursor, S sends everything, esc keeps it for later. Subclasses
+    define the name of the object (`NOUN`), of its draft (`FORM`), of the members with its title and text, and
+    `fields`, `facts_of` and `do_send`. `people`: handles to offer."""
 
     LIST = "form"
     NOUN = FORM = ""
@@ -56,7 +56,7 @@ class Composing(SplitScreen):
         raise NotImplementedError
 
     def facts_of(self) -> list[Part]:
-        """What the preview says below the title."""
+        """The line of facts below the title in the preview."""
         raise NotImplementedError
 
     def begin(self) -> None:
@@ -134,7 +134,7 @@ class Composing(SplitScreen):
         return {name: value for name, value in self._values.items() if value}
 
     def forget(self) -> None:
-        """Drop the drafts: it is sent, or discarded."""
+        """Drop the drafts, because the text was sent or discarded."""
         self._kept.put(self.FORM, {})
         if self.svc.drafts is not None:
             self.svc.drafts.keep(self._draft("body"), "")
@@ -142,7 +142,7 @@ class Composing(SplitScreen):
     def queue_new(
         self, endpoint: Endpoint[Any], body: type[msgspec.Struct], values: Mapping[str, Any], **path: str
     ) -> None:
-        """Leave the form and queue what is written in it; the draft goes once that is in the outbox. `path`:
+        """Leave the form and queue its content; the draft is deleted once that is in the outbox. `path`:
         parameters of the endpoint's path besides the repository."""
         if not self.value(self.TITLE).strip():
             article = "an" if self.NOUN[:1] in "aeiou" else "a"
@@ -179,7 +179,8 @@ class Composing(SplitScreen):
     def people_field(
         self, name: str, member: str, operation: str
     ) -> tuple[str, tuple[Part, ...], Callable[[], None]]:
-        """A row of handles, which are the member of this name. `operation`: whose right they need."""
+        """A row of handles, which are the value of the member `member`. `operation`: the operation whose
+        right they need."""
         handles = "  ".join(f"@{safe(handle)}" for handle in self.names(member))
         value: Part = (handles, "person") if handles else NONE
         return name, (value,), lambda: self._choose_people(member, operation)

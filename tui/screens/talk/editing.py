@@ -53,7 +53,7 @@ class Editing(Composing):
         )
 
     def begin(self) -> None:
-        """Begin with the draft of an earlier change, else with what is there."""
+        """Begin with the draft of an earlier change, else with the current text."""
         now = {self.TITLE: self._item.title, self.BODY: self._item.body}
         if not self._values:
             self._values = {**now, **{f"{WAS} {name}": text for name, text in now.items()}}
@@ -70,7 +70,7 @@ class Editing(Composing):
         return parts
 
     def _changed(self) -> dict[str, str]:
-        """What differs from what is there."""
+        """The members that differ from the current text."""
         now = {self.TITLE: self._item.title, self.BODY: self._item.body}
         return {
             name: self.value(name) for name, text in now.items() if self.value(name).strip() != text.strip()

@@ -17,8 +17,7 @@ from tui.widgets.lines import Item
 
 
 class NewIssue(Composing):
-    """The form of a new issue. `seal`: the seal whose templates are offered; `people`: handles that are
-    offered."""
+    """The form of a new issue. `seal`: the seal whose templates are offered; `people`: handles to offer."""
 
     ACTIONS = (
         Action("open", ("enter",), "change", "svc issue create", "signed_in", footer=True),

@@ -15,8 +15,7 @@ from tui.widgets.lines import Item
 
 
 class NewProposal(Composing):
-    """The form of a new proposal. `head`: the branch that is proposed; `branches`: the branches that it can
-    be proposed for."""
+    """The form of a new proposal. `head`: the branch to propose; `branches`: the possible bases."""
 
     ACTIONS = (
         Action("open", ("enter",), "change", "svc pr create", "signed_in", footer=True),

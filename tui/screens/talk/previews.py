@@ -100,7 +100,8 @@ def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: i
 
 
 def facts_of(item: Issue | Proposal, checks: SealChecks | None, colours: Colours, now: float) -> list[Item]:
-    """The facts about an issue or a proposal. `checks`: those of the proposal's head, None while unknown."""
+    """The facts about an issue or a proposal. `checks`: the checks of the proposal's head, None while
+    unknown."""
     facts = people_facts(item, colours, now)
     return facts if isinstance(item, Issue) else [*proposal_facts(item, checks), *facts]
 
@@ -183,8 +184,8 @@ def talk_rows(
 
 
 def head_of_issue(issue: Issue, width: int, now: float, colours: Colours | None) -> list[Line]:
-    """Title, state and author; labels and people as well unless they stand in a column of facts, for which
-    `colours` is None."""
+    """Title, state and author; also labels and people, unless a separate column shows them (`colours`
+    None)."""
     facts = [SIGNS[issue.state], *_opened(issue, now)]
     return [
         *_title(issue.title, width),
@@ -195,8 +196,8 @@ def head_of_issue(issue: Issue, width: int, now: float, colours: Colours | None)
 
 
 def head_of_proposal(proposal: Proposal, width: int, now: float, colours: Colours | None) -> list[Line]:
-    """Title, state, branches, checks, verdicts, and what blocks the merge; labels as well unless they stand
-    in a column of facts, for which `colours` is None."""
+    """Title, state, branches, checks, verdicts, and obstacles to the merge; also labels, unless a separate
+    column shows them (`colours` None)."""
     check, verdict = checks_of(proposal.checks), verdicts_of(proposal)
     facts = [
         state_of(proposal),

@@ -25,9 +25,9 @@ class Matched(Model, frozen=True):
 
 
 class Dependency(Model, frozen=True):
-    """A dependency. `path`: the manifest that declares it. `requirement`: the versions it accepts, in the
-    syntax of the ecosystem. `version`: the single version that it allows. `repo`: the repository of this node
-    that it is, if the caller may see it."""
+    """A dependency. `path`: the manifest that declares it. `requirement`: the versions that it accepts, in
+    the syntax of the ecosystem. `version`: the only version that it accepts. `repo`: the repository of this
+    node that contains the dependency, if the caller may see it."""
 
     ecosystem: Ecosystem
     name: str
@@ -57,7 +57,7 @@ class Dependencies(Model, frozen=True):
 
 
 class DependencyQuery(Model, frozen=True):
-    """`ref`: a branch, a tag, `pr:N` or a seal; else the default branch."""
+    """`ref`: a branch, a tag, `pr:N` or a seal; by default the default branch."""
 
     ref: Annotated[str, msgspec.Meta(max_length=REF_NAME_BYTES)] | None = None
 

@@ -30,8 +30,8 @@ _Screenshots = Annotated[list[_Path], msgspec.Meta(max_length=SCREENSHOTS)]
 
 class ListingSet(Model, frozen=True, forbid_unknown_fields=True):
     """A whole listing: absent members are switched off. `screenshots`: paths of pictures in the repository.
-    `readme_images`: which pictures of the README its page shows; `upstream`: those of the upstream repository
-    that it follows."""
+    `readme_images`: the pictures of the README to show; `upstream`: those of the upstream repository that
+    this one follows."""
 
     name: _Name
     category: _Category | None = None
@@ -40,7 +40,7 @@ class ListingSet(Model, frozen=True, forbid_unknown_fields=True):
 
 
 class Listing(ListingSet, frozen=True, kw_only=True):
-    """`screenshots`: those that the caller sees. `installable`: a release of the repository has a signed
+    """`screenshots`: those visible to the caller. `installable`: a release of the repository has a signed
     publication."""
 
     id: str

@@ -57,7 +57,7 @@ class RepoName(Model, frozen=True):
 
 class Collaborator(Model, frozen=True):
     """An account with a role. `state` pending: invited, without rights until the invitation is accepted.
-    `through`: the organisation that owns the repository, by which its admins have the role owner."""
+    `through`: the organisation from which the role comes; its admins have the role owner."""
 
     account: Actor
     role: Granted | Literal["owner"]
@@ -115,13 +115,13 @@ class AccessRequested(Model, frozen=True):
 
 
 class AccessGrant(Sent, frozen=True):
-    """`role`: the role to give; None: the one that was asked for."""
+    """`role`: the role to give; None: the requested role."""
 
     role: Granted | None = None
 
 
 class Transfer(Model, frozen=True):
-    """`to`: the new owner, once they accept. `sender`: who made the offer. `org`: the new owner is an
+    """`to`: the new owner after acceptance. `sender`: who made the offer. `org`: the new owner is an
     organisation, whose admins may accept."""
 
     id: str
@@ -135,7 +135,7 @@ class Transfer(Model, frozen=True):
 
 
 class TransferCreate(Sent, frozen=True):
-    """`org`: the handle is that of an organisation."""
+    """`org`: the handle belongs to an organisation."""
 
     to: Handle
     org: bool = False

@@ -11,7 +11,7 @@ from localstore.core.model.base import Actor, Model, Page, PageQuery
 class AuditEntry(Model, frozen=True):
     """An entry of the audit. `action`: `noun.verb`. `actor` None: the node, its operator, or a deleted
     account. `subject`: #12 for an issue or proposal, else a name, path or id. `data`: ids, numbers and names;
-    for an edit of the settings `changed`, the fields that it gave; for a path rule its `path`, and its
+    for an edit of the settings `changed`, the fields in the request; for a path rule its `path`, and its
     visibility before (`was`) and after (`became`)."""
 
     id: int

@@ -26,8 +26,8 @@ class Rollup(Model, frozen=True):
 
 
 class SealCheck(Model, frozen=True):
-    """One check of a seal, by its newest attempt. `required`: it is enabled. `attempt` 0 and no `run_id`: no
-    run was recorded, which counts as pending."""
+    """The state of one check of a seal, from its newest attempt. `required`: the check is enabled. `attempt`
+    0 without `run_id`: no run was recorded, which counts as pending."""
 
     name: str
     state: State

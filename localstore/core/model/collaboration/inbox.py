@@ -36,8 +36,8 @@ class InboxRepo(Model, frozen=True):
 
 
 class InboxSubject(Model, frozen=True):
-    """What a row of the inbox is about. `number` None: the repository itself, or an organisation that the
-    caller is invited to. `state`: of an issue or a proposal; one that was merged is closed."""
+    """The subject of a row of the inbox. `number` None: the repository itself, or an organisation that the
+    caller is invited to. `state`: of an issue or a proposal; a merged proposal is closed."""
 
     kind: Literal["issue", "proposal", "repository", "organisation"]
     number: int | None
@@ -46,9 +46,9 @@ class InboxSubject(Model, frozen=True):
 
 
 class InboxItem(Model, frozen=True):
-    """A row of the inbox. `reason`: why its newest event is shown to the account. `done`: hidden until
-    something new happens. `repo` None: it is about an organisation. `event`: the newest event, as noun.verb;
-    `actor`: who caused it."""
+    """A row of the inbox. `reason`: why its newest event is shown to the account. `done`: hidden until the
+    next event. `repo` None: it is about an organisation. `event`: the newest event, as noun.verb; `actor`:
+    who caused it."""
 
     id: str
     repo: InboxRepo | None

@@ -85,8 +85,8 @@ class Issue(Model, frozen=True):
 
 
 class Comment(Model, frozen=True):
-    """A comment. `updated_at`: when its text last changed. `draft`: it belongs to a thread and is published
-    with its author's review; only the author sees it."""
+    """A comment. `updated_at`: time of the last change of its text. `draft`: it belongs to a thread and is
+    published with its author's review; until then only the author sees it."""
 
     id: str
     author: Actor
@@ -120,9 +120,9 @@ class IssuePatch(Sent, frozen=True):
 
 
 class IssueQuery(PageQuery, frozen=True):
-    """`author`, `assignee`: a handle, or @me. `involves` @me: opened by, commented on by or assigned to the
-    caller. `search`: words of the title or the text, in any
-    case; all of them, and at most 8 count."""
+    """A filter of issues. `author`, `assignee`: a handle, or @me. `involves` @me: opened by, commented on by
+    or assigned to the caller. `search`: words of the title or the text, in any case; all must occur; only the
+    first 8 count."""
 
     state: Literal["open", "closed", "all"] = "open"
     author: Handle | None = None

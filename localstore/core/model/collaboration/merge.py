@@ -20,8 +20,8 @@ from localstore.core.model.seal import SealChange, SealId
 
 
 class BaseMoved(Conflict):
-    """The base has moved; `base` is its new head. Without a strategy also: it cannot be fast-forwarded,
-    because the base has seals that the head lacks."""
+    """The base has moved; `base` is its new head. Also raised without a strategy if the base cannot be
+    fast-forwarded, because it has seals that the head lacks."""
 
     code = "base_moved"
 
@@ -76,7 +76,7 @@ class UpdatePrepareRequest(Sent, frozen=True):
 
 
 class MergeSeal(Model, frozen=True):
-    """A seal to sign: its bytes (b64u) and its id. `changes`: its tree compared with that of its first
+    """A seal to sign: its bytes (b64u) and its id. `changes`: its tree compared with the tree of its first
     parent. `source`: the seal that a rebase repeats."""
 
     bytes: str
@@ -133,9 +133,9 @@ class PreviewRequest(Sent, frozen=True):
 
 
 class Preview(Model, frozen=True):
-    """A trial merge. `files`: what the merge would change. `bytes`: the seal with two parents to sign (b64u),
-    None if there are `conflicts` (paths that both sides changed). `blocked_by`: codes of the reasons why the
-    merge is refused now."""
+    """A trial merge. `files`: the paths that the merge would change. `bytes`: the seal with two parents to
+    sign (b64u), None if there are `conflicts` (paths that both sides changed). `blocked_by`: codes of the
+    reasons why the merge is refused now."""
 
     preview_id: str
     base_seal: str

@@ -1,5 +1,6 @@
 """Organisations: owners of repositories, with members. Admins have the rights of the owner in every
-repository of the organisation; members have the roles that they are given."""
+repository of the organisation; members have the roles given to them.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class OrganisationName(Model, frozen=True):
 
 
 class Organisation(Model, frozen=True):
-    """An organisation. `role`: that of the caller. `members`: their number, admins included. `base_role`: the
+    """An organisation. `role`: the caller's role. `members`: their number, including admins. `base_role`: the
     role of all members in all its repositories."""
 
     id: str
@@ -62,7 +63,7 @@ class OrganisationCreate(Sent, frozen=True):
 
 
 class OrganisationChange(Sent, frozen=True):
-    """A change of an organisation; absent members change nothing. `handle`: the new one; the old one
+    """A change of an organisation; absent members change nothing. `handle`: the new handle; the old handle
     redirects for 90 days."""
 
     handle: Name | None = None

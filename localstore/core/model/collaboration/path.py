@@ -16,8 +16,9 @@ Path = Annotated[str, msgspec.Meta(max_length=PATH_BYTES)]
 
 class PathRule(Model, frozen=True):
     """A rule for `path` ("" is the whole tree) and everything below it, unless a longer path has a rule. It
-    applies to every seal, past ones too. `private`: writers only; `public` and `open`: whoever reads the
-    repository. `price_cents`, `currency`: None unless the node sells paths."""
+    applies to every seal, also to past seals. `private`: visible to writers only; `public` and `open`:
+    visible to everybody who reads the repository. `price_cents`, `currency`: None unless the node sells
+    paths."""
 
     path: str
     visibility: Visibility

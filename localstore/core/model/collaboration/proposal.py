@@ -70,7 +70,8 @@ Reviewers = Annotated[list[Handle], msgspec.Meta(max_length=REVIEWERS)]
 
 
 class HeadRepo(Model, frozen=True):
-    """The repository of the head branch: that of the proposal, or another one that shares its history."""
+    """The repository of the head branch: the proposal's own repository, or another one that shares its
+    history."""
 
     id: str
     full_name: str
@@ -85,7 +86,7 @@ class ThreadCounts(Model, frozen=True):
 
 class Reviewer(Model, frozen=True):
     """An account that was asked for a review, or whose verdict counts. `seal_id`: the head that the verdict
-    is about. `stale`: the proposal changes something else since."""
+    is about. `stale`: the change has differed since then."""
 
     who: Actor
     state: Literal["requested", "approved", "changes_requested"]
@@ -94,8 +95,8 @@ class Reviewer(Model, frozen=True):
 
 
 class AutoMerge(Model, frozen=True):
-    """A merge that `by` has signed in advance. It lands as soon as nothing blocks the proposal, if neither
-    branch moves before."""
+    """A merge that `by` has signed in advance. It lands as soon as nothing blocks the proposal, unless a
+    branch moves before that."""
 
     by: Actor
     strategy: Literal["fast_forward", "squash", "rebase", "merge"]
@@ -103,15 +104,15 @@ class AutoMerge(Model, frozen=True):
 
 
 class Proposal(Model, frozen=True):
-    """`head_seal`: the head of the newest version, number `version`. `base_seal`: head of the base branch; of
-    a closed proposal, that of the newest version. `merge_base`: None while it is not known. `reviews`: the
-    review that each verdict among `reviewers` comes from. `checks`: of `head_seal`. `merge_state`: `clean` if
-    it can be fast-forwarded, `conflicts` if a merge conflicts in the files `conflicts` (whatever else stands
-    in its way; the first 100 that the caller sees), `draft`, `blocked`, `behind` if its base has moved on and
-    it can be merged, `unknown` while that was not tried. `mergeable`: whether it does not conflict, None
-    while that is not known. `blocked_by`: codes of what keeps it from being merged. `depends_on`: open
-    proposals whose head branch is the base of this one. `closes`: issues that merging closes. `head_repo`:
-    None where it is gone or hidden; `cross_repository`: it is another one."""
+    """`head_seal`: the head of the newest version, number `version`. `base_seal`: head of the base branch;
+    for a closed proposal, the base of the newest version. `merge_base`: None while unknown. `reviews`: the
+    reviews behind the verdicts of `reviewers`. `checks`: of `head_seal`. `merge_state`: `clean` if it can be
+    fast-forwarded, `conflicts` if a merge conflicts in the files `conflicts` (regardless of other obstacles;
+    the first 100 that the caller sees), `draft`, `blocked`, `behind` if its base has moved on and it can be
+    merged, `unknown` while that was not tried. `mergeable`: whether a merge would not conflict, None while
+    unknown. `blocked_by`: codes of the obstacles to a merge. `depends_on`: open proposals whose head branch
+    is the base of this one. `closes`: issues that merging closes. `head_repo`: None if it was deleted or is
+    hidden; `cross_repository`: it is another repository."""
 
     number: int
     title: str
@@ -150,7 +151,7 @@ class Proposal(Model, frozen=True):
 
 class Version(Model, frozen=True):
     """One head of the proposal. `base`: head of the base branch at that time. `change_id`: equal for equal
-    changes, wherever they are in their files; None while unknown, and where paths are hidden."""
+    changes, wherever they are in their files; None while unknown, or if paths are hidden."""
 
     n: int
     head: str
@@ -162,9 +163,9 @@ class Version(Model, frozen=True):
 
 
 class ProposalCreate(Sent, frozen=True):
-    """`head`: a branch of the repository, or OWNER:BRANCH of a fork (OWNER/NAME:BRANCH where OWNER has
-    several) that the author may write to. Labels, assignees and reviewers are for whoever may set them; an
-    author may ask for reviews."""
+    """`head`: a branch of the repository, or OWNER:BRANCH of a fork (OWNER/NAME:BRANCH if OWNER has several)
+    that the author may write to. Labels, assignees and reviewers need the rights to set them; an author may
+    ask for reviews."""
 
     head: Head
     base: Branch
@@ -193,9 +194,9 @@ class ProposalPatch(Sent, frozen=True):
 
 
 class ProposalQuery(PageQuery, frozen=True):
-    """`author`, `assignee`, `reviewer`: a handle, or @me. `involves` @me: what the caller opened, commented
-    on or is assigned to. `head`, `base`: names of branches. `search`: words of the title or the
-    text, in any case; all of them, and at most 8 count."""
+    """A filter of proposals. `author`, `assignee`, `reviewer`: a handle, or @me. `involves` @me: opened by,
+    commented on by or assigned to the caller. `head`, `base`: names of branches. `search`: words of the title
+    or the text, in any case; all must occur; only the first 8 count."""
 
     state: Literal["open", "closed", "merged", "all"] = "open"
     author: Handle | None = None

@@ -29,8 +29,8 @@ Verdict = Literal["approve", "request_changes", "comment"]
 
 
 class Review(Model, frozen=True):
-    """A review. `seal_id`: the head that was reviewed, of version `version`. `stale`: the proposal changes
-    something else since. `counts`: the author has write access now, so the verdict counts."""
+    """A review. `seal_id`: the head that was reviewed, of version `version`. `stale`: the change has differed
+    since then. `counts`: the author has write access now, so the verdict counts."""
 
     id: str
     reviewer: Actor
@@ -45,7 +45,7 @@ class Review(Model, frozen=True):
 
 
 class ReviewCreate(Sent, frozen=True):
-    """`seal_id`: the head that was reviewed; refused if it is not the head any more."""
+    """A new review. `seal_id`: the reviewed head; refused if it is no longer the head."""
 
     verdict: Verdict
     body: Body = ""
@@ -53,7 +53,7 @@ class ReviewCreate(Sent, frozen=True):
 
 
 class ReviewPatch(Sent, frozen=True):
-    """A change of a review: it can only be dismissed."""
+    """A change of a review: the only possible change is to dismiss it."""
 
     state: Literal["dismissed"]
 

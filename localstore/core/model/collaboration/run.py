@@ -65,7 +65,7 @@ PREFIX = "the first 4 or more hex digits of an id"
 
 class Run(Model, frozen=True):
     """One attempt of the check `name` on a seal; `attempt` counts from 1. `conclusion`: None until completed.
-    `branch`: where the seal was made. `reported_by`: who recorded the attempt."""
+    `branch`: branch on which the seal was made. `reported_by`: who recorded the attempt."""
 
     id: str
     name: str
@@ -104,8 +104,8 @@ class RunPatch(Sent, frozen=True):
 
 
 class RunQuery(PageQuery, frozen=True):
-    """A filter of runs; all given members must match. `name`: in any case. `prefix`: the beginning of the
-    id."""
+    """A filter of runs; all given members must match. `name`: matches in any case. `prefix`: the beginning of
+    the id."""
 
     prefix: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{4,32}(?!\n)$", description=PREFIX)] | None = None
     seal: SealId | None = None

@@ -1,7 +1,7 @@
 """Threads on lines of a proposal: a comment on lines, its answers, and suggested replacements of the lines.
 
-A thread follows its lines: `place` says where they are in the newest version. `side` old: lines of the merge
-base, as the left side of a difference shows them; new: lines of the head.
+A thread follows its lines: `place` is their place in the newest version. `side`: old for lines of the merge
+base, as on the left side of a difference; new for lines of the head.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Suggestion(Model, frozen=True):
 
 
 class Place(Model, frozen=True):
-    """Where the lines of a thread are in `seal_id`. `how`: the `same` lines, `moved` elsewhere, or `edited`
-    since. If they were deleted, it is the line at which they stood."""
+    """The place of a thread's lines in `seal_id`. `how`: the `same` lines, `moved` elsewhere, or `edited`
+    since. For deleted lines it is the line at which they were."""
 
     seal_id: str
     path: str
@@ -77,8 +77,8 @@ class LivePlace(Model, frozen=True):
 class Thread(Model, frozen=True):
     """A thread. `start` to `end`: lines of `path` in `seal_id`, or, for `side` old, in the merge base of that
     version. `place` None: the newest version has no such lines. `draft`: published with its author's review;
-    only the author sees it. `live`: the place of the lines with unsealed edits, if requested and if the file
-    has such edits."""
+    until then only the author sees it. `live`: the place of the lines with unsealed edits, if requested and
+    if the file has such edits."""
 
     id: str
     author: Actor
@@ -124,7 +124,8 @@ class ThreadComment(Sent, frozen=True):
 
 class ThreadQuery(PageQuery, frozen=True):
     """A filter of threads. `path`: threads that began in this file, or are in it now. `draft` 1: only
-    unpublished ones of the caller. `live` 1: with their places on the live frontier; needs write access."""
+    unpublished threads of the caller. `live` 1: with their places on the live frontier; needs write
+    access."""
 
     state: Literal["open", "resolved", "all"] = "all"
     path: Path | None = None

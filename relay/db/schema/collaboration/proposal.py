@@ -1,5 +1,6 @@
-"""Tables of proposals beside `subject`: branches, versions, reviewers and reviews. `state` is repeated where
-a list is filtered by it."""
+"""Tables of proposals (besides `subject`): branches, versions, reviewers and reviews. `state` is repeated in
+each table whose lists are filtered by it.
+"""
 
 from __future__ import annotations
 

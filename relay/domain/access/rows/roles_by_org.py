@@ -1,7 +1,8 @@
 """SQL statements on roles through organisations: rows of `collaborator` whose source is a row of `through`.
 
-An admin has the role owner in all that its organisation owns, a member the base role of the organisation if
-nothing higher was given to it. What was given is put aside in `through`, and comes back.
+An admin has the role owner in all repositories of its organisation; a member has the base role of the
+organisation, unless it was given a higher role. A role that was given is set aside in `through` while another
+applies, and restored afterwards.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ def _raise_roles(*pairs: Any) -> tuple[Any, ...]:
     """Statements that give members of organisations their roles in repositories. `pairs`: conditions on
     `member` and `repo` that select them.
 
-    Admins get owner, others the base role if it is above the role of their own. They put that role aside in
-    `through`, then change or insert the rows of collaborators.
+    Admins get owner; others get the base role if it is higher than the role they were given. The statements
+    set the given role aside in `through`, then change or insert the rows of collaborators.
     """
     joined = member.join(repo, repo.c.owner_id == member.c.org_id).outerjoin(
         base_role, base_role.c.org_id == member.c.org_id
@@ -90,8 +91,8 @@ def _raise_roles(*pairs: Any) -> tuple[Any, ...]:
 
 
 def _lower_roles(which: Any) -> tuple[Any, Any, Any]:
-    """Statements that remove roles by an organisation, and restore the role that was put aside. `which`: a
-    condition on `through` that selects them."""
+    """Statements that remove roles by an organisation and restore the roles that were set aside. `which`: a
+    condition on `through` that selects the roles."""
     given = select(through.c.given).where(_SOURCE).correlate(collaborator).scalar_subquery()
     theirs = select(through.c.repo_id).where(_SOURCE, which).correlate(collaborator)
     change = (

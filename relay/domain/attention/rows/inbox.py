@@ -149,8 +149,8 @@ _LIVING = and_(account.c.kind == "user", account.c.disabled_at.is_(None))
 def _insert_rows(
     people: FromClause, reason: Any, *which: ColumnElement[bool], seen: bool = True
 ) -> InsertOrReplace:
-    """A statement that adds rows for `people`: `account` joined with the table that selects them. `seen`:
-    only for accounts that see the repository."""
+    """A statement that adds rows for `people`: `account` joined with the table that selects the accounts.
+    `seen`: only for accounts that see the repository."""
     rows = (
         select(
             account.c.id,

@@ -1,5 +1,6 @@
-"""SQL statements on invitations to organisations as rows of an inbox: of the account while they wait, of the
-inviter once they are declined."""
+"""SQL statements on invitations to organisations as rows of an inbox: of the invited account while they are
+open, of the inviter once they are declined.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ _STILL_MEMBER = exists().where(
 
 def _select_rows(about: Column[Any], updated_at: Column[Any], other: Column[Any]) -> Select[Any]:
     """Invitations as rows of an inbox. `about`: id that is part of the row's id. `other`: the account that
-    caused the row. The key has the names and types of that of the inbox, so that both share one cursor."""
+    caused the row. The key has the names and types of the inbox's key, so that both lists share one
+    cursor."""
     return (
         select(
             about.label("repo_id"),

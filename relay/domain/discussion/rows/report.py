@@ -51,8 +51,8 @@ _REPORTS = (
 
 @cache
 def page(by_state: bool, by_reporter: bool) -> Keyset:
-    """Reports, newest first; with `by_state` those in the state `of_state`, with `by_reporter` those of the
-    account `who`."""
+    """The statements of a page of reports, newest first; with `by_state` only reports in the state
+    `of_state`, with `by_reporter` only reports by the account `who`."""
     reports = _REPORTS.where(_r.state == bindparam("of_state")) if by_state else _REPORTS
     return Keyset(reports.where(_r.reporter_id == bindparam("who")) if by_reporter else reports, "-id")
 

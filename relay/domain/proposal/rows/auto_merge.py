@@ -15,8 +15,7 @@ _THIS = and_(auto_merge.c.repo_id == _REPO, auto_merge.c.number == bindparam("of
 
 
 class AutoRow(NamedTuple):
-    """A signed merge that waits. `principal`, `body`: JSON of the caller and of the request that finalizes
-    it."""
+    """A signed merge that waits. `principal`, `body`: JSON of its caller and of its finalizing request."""
 
     number: int
     prepare_id: str

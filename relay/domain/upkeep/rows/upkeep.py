@@ -164,8 +164,8 @@ STILL_PURGEABLE = _DUE.where(repo.c.id == bindparam("repo_id"))
 
 
 def hanging() -> dict[Table, ColumnElement[bool]]:
-    """Every table whose rows depend on a repository by foreign keys, directly or not, with the condition for
-    the rows of `repo_id`; parents first."""
+    """Every table whose rows depend on a repository by foreign keys, directly or indirectly, with the
+    condition for the rows of `repo_id`; parents first."""
     conditions: dict[Table, ColumnElement[bool]] = {repo: repo.c.id == bindparam("repo_id")}
     for table in metadata.sorted_tables:
         if table is repo:

@@ -1,9 +1,9 @@
 """The audit: all stored bytes match their digests, and everything that is referred to is stored.
 
 It reads everything: each object against its digest, each seal against its key and its place in history, each
-tree against its root, each live lane against its log; it recounts what counts against quotas, and
-compares the roles of organisations' admins with the memberships. Clients may
-work meanwhile; the collector must not run.
+tree against its root, each live lane against its log. It recounts the usage that counts against quotas, and
+compares the roles of organisations' admins with the memberships. Clients may work meanwhile; the collector
+must not run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Large files: each one's manifest is readable, and its repository holds every chunk that it lists."""
+"""Checks large files: each manifest must be readable, and its repository must hold every chunk that it
+lists.
+"""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ async def _generations(tx: Tx, ids: set[str]) -> dict[str, int]:
 
 
 async def _lineages(tx: Tx, ids: set[str]) -> dict[str, set[str]]:
-    """For each repository, the repositories whose seals it may have taken over, itself included."""
+    """For each repository the repositories, including itself, whose seals it may have taken over."""
     lineages = {repo_id: {repo_id} for repo_id in ids}
     for repo_id, of_id in await tx.all(rows.LINEAGES, ids=sorted(ids)):
         lineages[repo_id].add(of_id)

@@ -61,7 +61,7 @@ class DeliveryRow:
 
 
 class ToSend(NamedTuple):
-    """What one attempt needs. `alive`: id of the repository if requests about it are answered."""
+    """The data of one attempt. `alive`: id of the repository, None if requests about it are refused."""
 
     state: str
     attempts: int
