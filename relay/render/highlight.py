@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fnmatch import fnmatch
+from functools import cache
 from html import escape
 
 from pygments import lex
@@ -32,11 +33,15 @@ _CLASSES: tuple[tuple[_TokenType, str], ...] = (
     (Token.Generic.Inserted, "ins"),
 )
 
+# What stands around a piece of a class. Lines of files have thousands, and every byte of them is sent.
+_LONG = '<span class="%s">%s</span>'
+_SHORT = "<i class=%s>%s</i>"
+
 
 def lines_of(text: str, name: str) -> list[str]:
     """The lines of a file called `name` as HTML; only escaped if no lexer knows the name."""
     lexer = _lexer_of_file(name)
-    return plain_lines(text) if lexer is None else _lines(text, lexer)
+    return plain_lines(text) if lexer is None else _lines(text, lexer, _SHORT)
 
 
 def block(text: str, language: str) -> str:
@@ -45,25 +50,25 @@ def block(text: str, language: str) -> str:
         lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False) if language else None
     except ClassNotFound:
         lexer = None
-    return "\n".join(plain_lines(text) if lexer is None else _lines(text, lexer))
+    return "\n".join(plain_lines(text) if lexer is None else _lines(text, lexer, _LONG))
 
 
-def _lines(text: str, lexer: Lexer) -> list[str]:
-    lines: list[list[str]] = [[]]
+def _lines(text: str, lexer: Lexer, markup: str) -> list[str]:
+    lines: list[str] = []
+    line = ""
     for name, part in _parts(text, lexer):
-        first, *others = part.split("\n")
-        _put(lines[-1], name, first)
-        for line in others:
-            lines.append([])
-            _put(lines[-1], name, line)
-    if len(lines) > 1 and not lines[-1]:  # a final newline makes no further line
-        lines.pop()
-    return ["".join(line) for line in lines]
+        first, *others = escape(part).split("\n")
+        line += _marked(first, name, markup)
+        for piece in others:
+            lines.append(line)
+            line = _marked(piece, name, markup)
+    if line or not lines:  # a final newline makes no further line
+        lines.append(line)
+    return lines
 
 
-def _put(line: list[str], name: str, text: str) -> None:
-    if text:
-        line.append(f'<span class="{name}">{escape(text)}</span>' if name else escape(text))
+def _marked(piece: str, name: str, markup: str) -> str:
+    return markup % (name, piece) if name and piece else piece
 
 
 def _parts(text: str, lexer: Lexer) -> Iterator[tuple[str, str]]:
@@ -71,7 +76,7 @@ def _parts(text: str, lexer: Lexer) -> Iterator[tuple[str, str]]:
     last = ""
     pieces: list[str] = []
     for kind, value in lex(text.replace("\r\n", "\n").replace("\r", "\n"), lexer):
-        name = next((name for of_class, name in _CLASSES if _is_within(kind, of_class)), "")
+        name = _class_of(kind)
         if name != last and pieces:
             yield last, "".join(pieces)
             pieces = []
@@ -81,8 +86,9 @@ def _parts(text: str, lexer: Lexer) -> Iterator[tuple[str, str]]:
         yield last, "".join(pieces)
 
 
-def _is_within(kind: _TokenType, ancestor: _TokenType) -> bool:
-    return tuple(kind[: len(ancestor)]) == tuple(ancestor)
+@cache
+def _class_of(kind: _TokenType) -> str:
+    return next((name for of_class, name in _CLASSES if kind[: len(of_class)] == of_class), "")
 
 
 def _lexer_of_file(name: str) -> Lexer | None:

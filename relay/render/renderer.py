@@ -6,6 +6,9 @@ repositories with the same file share them.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+
 import msgspec
 
 from localstore.core.encoding import digest
@@ -24,6 +27,7 @@ from relay.render.jobs import (
 from relay.render.workers import Workers
 
 KEPT_BYTES = 32 * MIB
+WARM_AFTER = 3.0  # seconds after `start`, when a node that lives on has done what its start asks for
 
 
 class Renderer:
@@ -32,6 +36,11 @@ class Renderer:
     def __init__(self) -> None:
         self._workers = Workers()
         self._rendered: Recent[bytes, Rendered] = Recent(KEPT_BYTES, _weigh, KEPT_BYTES // 8)
+        self._warming: asyncio.Task[None] | None = None
+
+    def start(self, after: float = WARM_AFTER) -> None:
+        """Start one process after so many seconds, so that no reader waits until it is there."""
+        self._warming = asyncio.create_task(self._warm(after))
 
     async def markdown(self, text: str, links: Links) -> str | None:
         """The text as HTML; None if it is too long, or cannot be rendered in time."""
@@ -47,7 +56,18 @@ class Renderer:
         return (await self._render(SourceJob(text, name))).html
 
     async def close(self) -> None:
+        """Stop starting, and end the processes."""
+        if self._warming is not None:
+            self._warming.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._warming
         await self._workers.close()
+
+    async def _warm(self, after: float) -> None:
+        await asyncio.sleep(after)
+        # The first text that a process renders costs it some hundred milliseconds: it reads what lexers there
+        # are.
+        await self.source("warm = True\n", "warm.py")
 
     async def _render(self, job: Job) -> Rendered:
         key = digest(msgspec.msgpack.encode(job))

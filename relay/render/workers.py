@@ -44,7 +44,10 @@ class Workers:
             await _end(self._idle.pop())
 
     async def _answer(self, job: Job) -> Rendered:
-        process, seconds = (self._idle.pop(), SECONDS) if self._idle else (await _start(), STARTS_WITHIN)
+        try:
+            process, seconds = (self._idle.pop(), SECONDS) if self._idle else (await _start(), STARTS_WITHIN)
+        except OSError:  # the machine has no room for another process now
+            return Rendered(None)
         try:
             async with asyncio.timeout(seconds):
                 raw = await _ask(process, msgspec.msgpack.encode(job))

@@ -116,6 +116,7 @@ async def serving(
         app.state.server_info.append(ApplicationServerInfo({"version": HTTP.VERSION_1}))  # no Alt-Svc header
         await server.startup()
         await server.start_serving()
+        node.renderer.start()
         try:
             async with _over_ssh(node, app, server.connections, say):
                 yield node

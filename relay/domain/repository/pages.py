@@ -49,6 +49,7 @@ Tab = Literal["overview", "code", "issues", "workflows", "releases", "security",
 FORM_REFUSALS = (401, 404, 409, 410, 413, 415, 422, 501, 503, 507)  # of the rules that forms call
 LABELS = 100  # that are offered
 ROWS = 30  # of a page of a list
+PROPOSALS = 10  # above the issues, where no filter is set
 START_ROWS = 30  # repositories of a list on the first page
 
 
@@ -271,7 +272,22 @@ async def _talks(place: Place, query: DevQuery) -> Reply:
         page = await issue.page(place.view, checked(IssueQuery(**filters)))
     else:
         raise NotFound
-    return _show(place, "talks", "issues", query=query, rows=page.items, cursor=page.next_cursor)
+    proposals: list[Proposal] = []
+    more_proposals = False
+    if query == DevQuery(tab="issues"):
+        open_ones = await proposal.page(place.view, ProposalQuery(state="open", limit=PROPOSALS))
+        proposals, more_proposals = list(open_ones.items), open_ones.next_cursor is not None
+    return _show(
+        place,
+        "talks",
+        "issues",
+        query=query,
+        rows=page.items,
+        cursor=page.next_cursor,
+        proposals=proposals,
+        more_proposals=more_proposals,
+        all_labels=await _labels(place),
+    )
 
 
 async def _new_issue(place: Place, query: DevQuery) -> Reply:

@@ -29,7 +29,7 @@ from relay.domain.catalog import listing
 from relay.domain.checks import check
 from relay.domain.protection import protection
 from relay.domain.repository import repo as repos
-from relay.domain.repository.act_form import ActForm, names
+from relay.domain.repository.act_form import ActForm, lines, names
 from relay.domain.repository.place import Place, address_of
 from relay.domain.webhook import webhook
 
@@ -128,8 +128,8 @@ def _require_name(place: Place, form: ActForm) -> None:
 
 
 async def list_it(view: View, place: Place, form: ActForm) -> None:
-    before = (await listing.get(view)).screenshots if place.repo.listing_id is not None else []
-    body = ListingSet(form.name.strip(), form.title.strip() or None, before, form.images or "none")  # type: ignore[arg-type]  # checked
+    shots = [path for line in lines(form.text).split("\n") if (path := line.strip())]
+    body = ListingSet(form.name.strip(), form.title.strip() or None, shots, form.images or "none")  # type: ignore[arg-type]  # checked
     await listing.put(view, checked(body))
 
 

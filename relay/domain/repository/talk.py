@@ -10,14 +10,16 @@ from localstore.core.model.collaboration.check import SealChecks
 from localstore.core.model.collaboration.issue import Comment, Issue
 from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.collaboration.review import Review
+from localstore.core.model.collaboration.thread import Thread, ThreadQuery
 from localstore.core.numbers import whole_number
 from localstore.core.words import reasons_to_wait
 from relay.domain.checks import check
 from relay.domain.discussion import comment, issue
 from relay.domain.proposal import proposal, review
+from relay.domain.proposal import thread as line_threads
 from relay.domain.repository.place import Place
 
-COMMENTS, REVIEWS = 100, 50  # of one page
+COMMENTS, REVIEWS, THREADS = 100, 50, 10  # of one page
 
 
 @dataclass(slots=True)
@@ -30,7 +32,8 @@ class Text:
 
 @dataclass(slots=True)
 class Talk:
-    """An issue or proposal with its comments. `more`: there are further comments."""
+    """An issue or proposal with its comments. `more`: there are further comments. `threads`: the first open
+    ones of a proposal."""
 
     subject: Issue | Proposal
     body: Text
@@ -38,6 +41,13 @@ class Talk:
     more: bool
     reviews: list[tuple[Review, Text]] = field(default_factory=list)
     checks: SealChecks | None = None
+    threads: list[Thread] = field(default_factory=list)
+
+    @property
+    def entries(self) -> list[tuple[Comment | Review, Text]]:
+        """The comments and the reviews that hold, in the order in which they were written."""
+        reviews = [entry for entry in self.reviews if entry[0].dismissed_at is None]
+        return sorted([*self.comments, *reviews], key=lambda entry: entry[0].created_at)
 
     @property
     def is_proposal(self) -> bool:
@@ -64,6 +74,9 @@ async def find(place: Place, number: str) -> Talk:
     if isinstance(subject, Proposal):
         given = await review.page(place.view, number, PageQuery(limit=REVIEWS))
         talk.reviews = [(written, await text(place, written.body)) for written in given.items]
+        if subject.threads.open:
+            query = ThreadQuery(limit=THREADS, state="open")
+            talk.threads = list((await line_threads.page(place.view, number, query)).items)
         talk.checks = await check.of_seal(place.view, subject.head_seal)
     return talk
 

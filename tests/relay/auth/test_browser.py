@@ -48,6 +48,12 @@ def page(chromium, request):
     context.close()
 
 
+def open_account(page):
+    """Open the menu of the account, which every page has in its head."""
+    page.locator(".menu summary").click()
+    return page.get_by_role("navigation", name="Account")
+
+
 def shot(page, name):
     if SHOTS:
         page.screenshot(path=str(Path(SHOTS) / f"{name}.png"), full_page=True)
@@ -89,14 +95,14 @@ def test_sign_up_terminal_token_sign_out(relay, page, name):
     terminal = device.client(claim(relay, device, codes).token)
     assert terminal.send("GET", "/api/v1/handles/me").json()["handle"] == handle
 
-    page.get_by_role("link", name="Tokens").click()
+    open_account(page).get_by_role("link", name="Tokens").click()
     page.get_by_label("Name").fill("nightly <build>")
     page.get_by_role("button", name="Create token").click()
     _, raw, key = parse_script_token(page.inner_text("#token"))
     shot(page, "tokens")
     script = Terminal(relay.url, key, raw)
     assert script.send("GET", "/api/v1/handles/me").json()["handle"] == handle
-    page.get_by_role("link", name="Tokens").click()
+    open_account(page).get_by_role("link", name="Tokens").click()
     assert page.locator("#token").count() == 0, "shown once"
     page.set_viewport_size({"width": 360, "height": 740})
     shot(page, "tokens-narrow")
@@ -104,7 +110,7 @@ def test_sign_up_terminal_token_sign_out(relay, page, name):
     page.get_by_role("button", name="End nightly <build>").click()
     assert script.send("GET", "/api/v1/handles/me").status_code == 401
 
-    page.get_by_role("button", name="Sign out").click()
+    open_account(page).get_by_role("button", name="Sign out").click()
     page.wait_for_url("**/auth/login")
     assert terminal.send("GET", "/api/v1/handles/me").status_code == 401
     page.goto(f"{relay.url}/settings?tab=tokens")
@@ -176,7 +182,7 @@ def test_a_page_renews_its_session_and_loses_no_form(relay, page, name, later):
     assert page.get_by_label("Name").input_value() == "nightly build"
     shot(page, "too-late")
     page.context.clear_cookies(name="tr_session")
-    page.get_by_role("button", name="Sign out").click()
+    open_account(page).get_by_role("button", name="Sign out").click()
     page.wait_for_url("**/auth/login")
     assert page.context.cookies() == []
     page.goto(settings)

@@ -10,6 +10,7 @@ import pytest_asyncio
 from relay.render.jobs import SOURCE_LINES, Links, MarkdownJob, SourceJob
 from relay.render.renderer import Renderer
 from relay.render.workers import Workers
+from tests.patience import PATIENCE
 
 LINKS = Links("", "/page?path=", "/raw/", "/page")
 ENDLESS = SourceJob("(" * 30_000, "Makefile")  # keeps the lexer of Makefiles busy for minutes
@@ -26,13 +27,13 @@ async def test_a_text_is_rendered(workers: Workers) -> None:
     markdown = await workers.render(MarkdownJob("*a*", LINKS))
     source = await workers.render(SourceJob("a = 1\n\nb = 2\n", "x.py"))
     assert markdown.html == ["<p><em>a</em></p>\n"]
-    assert source.html == ['a = <span class="m">1</span>', "", 'b = <span class="m">2</span>']
+    assert source.html == ["a = <i class=m>1</i>", "", "b = <i class=m>2</i>"]
 
 
 async def test_a_text_that_keeps_a_lexer_busy_is_given_up_and_the_next_one_is_not(workers: Workers) -> None:
     await workers.render(SourceJob("a", "x.py"))  # a process has started
     assert (await workers.render(ENDLESS)).html is None
-    assert (await workers.render(SourceJob("1", "x.py"))).html == ['<span class="m">1</span>']
+    assert (await workers.render(SourceJob("1", "x.py"))).html == ["<i class=m>1</i>"]
 
 
 async def test_who_leaves_takes_the_process_along(workers: Workers) -> None:
@@ -42,7 +43,7 @@ async def test_who_leaves_takes_the_process_along(workers: Workers) -> None:
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
     answers = await asyncio.gather(*(workers.render(SourceJob(str(n), "x.py")) for n in range(20)))
-    assert [answer.html for answer in answers] == [[f'<span class="m">{n}</span>'] for n in range(20)]
+    assert [answer.html for answer in answers] == [[f"<i class=m>{n}</i>"] for n in range(20)]
 
 
 async def test_what_was_rendered_is_kept_also_that_it_cannot_be() -> None:
@@ -57,6 +58,26 @@ async def test_what_was_rendered_is_kept_also_that_it_cannot_be() -> None:
         assert await renderer.source("b", "x.py") is None
     finally:
         await renderer.close()
+
+
+async def test_a_process_stands_ready_and_ends_with_the_node() -> None:
+    renderer = Renderer()
+    renderer.start(after=0)
+    async with asyncio.timeout(PATIENCE):
+        while not renderer._workers._idle:
+            await asyncio.sleep(0.02)
+    (process,) = renderer._workers._idle
+    assert await renderer.source("a", "x.py") == ["a"]
+    assert renderer._workers._idle == [process], "the first text needed no other one"
+    await renderer.close()
+    assert process.returncode is not None
+
+
+async def test_a_node_that_ends_early_starts_no_process() -> None:
+    renderer = Renderer()
+    renderer.start(after=3600)
+    await renderer.close()
+    assert renderer._workers._idle == []
 
 
 async def test_long_texts_are_not_tried() -> None:

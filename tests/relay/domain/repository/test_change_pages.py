@@ -145,7 +145,11 @@ def test_a_proposal_shows_its_files_with_threads_below_their_lines(world: Propos
         }
         ok(world.http.post(f"{world.url}/1/threads", json=asked))
     where = f"/apps/{world.repo.body['full_name']}/dev?tab=issues&n=1"
-    assert "Files and 2 open threads" in page(world.http, where)
+    text = page(world.http, where)
+    assert "2 open" in text
+    for thread in ok(world.http.get(f"{world.url}/1/threads"))["items"]:
+        assert f"view=files#thread-{thread['id']}" in text
+    assert "why **this**?" in text
     text = page(world.http, f"{where}&view=files")
     assert ("", "41", "+more") in rows(text)
     below = text.partition("+more</code>")[2]
@@ -153,6 +157,19 @@ def test_a_proposal_shows_its_files_with_threads_below_their_lines(world: Propos
     elsewhere = text.partition("Threads on lines that this page does not show")[2]
     assert "here</i>?" in elsewhere
     assert "onclick" not in elsewhere
+
+
+def test_reviews_and_comments_stand_in_the_order_of_time(world: Proposing) -> None:
+    said = ("first", "second", "third", "fourth")
+    for place, body in enumerate(said):
+        if place % 2:
+            review = {"verdict": "comment", "body": body}
+            ok(world.http.post(f"{world.url}/1/reviews", json=review))
+        else:
+            ok(world.http.post(f"{world.repo.url}/issues/1/comments", json={"body": body}))
+    text = page(world.http, f"/apps/{world.repo.body['full_name']}/dev?tab=issues&n=1")
+    places = [text.index(f"<p>{body}</p>") for body in said]
+    assert places == sorted(places)
 
 
 def test_a_closed_proposal_still_shows_what_it_changed(world: Proposing) -> None:

@@ -50,6 +50,7 @@ def test_an_issue_from_its_first_word_to_its_end(page, repository):
     page.get_by_label("Comment, in Markdown").fill("Yes")
     page.get_by_role("button", name="Comment").click()
     page.wait_for_url("**#comment-*")
+    page.get_by_text("React", exact=True).first.click()
     page.get_by_role("button", name="heart").first.click()
     page.locator("button[aria-pressed=true]", has_text="heart").first.wait_for()
     page.get_by_role("button", name="Close as completed").click()

@@ -76,7 +76,7 @@ def test_a_folder_lists_its_files_and_each_is_shown(mine: Repository, client: Cl
     text = page(http, f"{at(mine)}/dev?tab=code")
     listed = [unescape(row.partition("</a>")[0].rpartition(">")[2]) for row in text.split("<tr><td>")[1:]]
     assert listed == ["src/", "<b>&.txt", "README.md", "data.bin", "p.png"]
-    assert '<tr id="L1"' in page(http, f"{at(mine)}/dev?tab=code&path=src/a.py")
+    assert "<tr id=L1>" in page(http, f"{at(mine)}/dev?tab=code&path=src/a.py")
     assert "odd name" in page(http, f"{at(mine)}/dev?tab=code&path=%3Cb%3E%26.txt")
     assert "256 bytes" in page(http, f"{at(mine)}/dev?tab=code&path=data.bin")
     assert 'alt="p.png"' in page(http, f"{at(mine)}/dev?tab=code&path=p.png")
@@ -86,8 +86,8 @@ def test_a_folder_lists_its_files_and_each_is_shown(mine: Repository, client: Cl
 
 def test_lines_are_marked(mine: Repository, client: Client) -> None:
     text = page(client(), f"{at(mine)}/dev?tab=code&path=src/a.py&lines=2-9")
-    assert '<tr id="L1">' in text
-    assert '<tr id="L2" class="marked">' in text
+    assert "<tr id=L1>" in text
+    assert "<tr id=L2 class=marked>" in text
 
 
 def test_a_seal_at_an_address_shows_what_was_there_then(mine: Repository, client: Client) -> None:
@@ -270,8 +270,10 @@ def test_a_proposal_says_what_it_waits_for_and_the_command_that_lands_it(
     ok(mine.http.post(f"{mine.url}/runs", json=run))
     http, tab = client(), f"{at(mine)}/dev?tab=issues"
     assert "Bring it" in page(http, f"{tab}&kind=proposals")
+    assert "Bring it" in page(http, tab)
+    assert "Bring it" not in page(http, f"{tab}&label=bug"), "a filter is about issues alone"
     text = page(http, f"{tab}&n={proposal['number']}")
-    assert "side into main" in text
+    assert "<code>side</code> into <code>main</code>" in text
     assert "✗ fail" in text
     assert f"svc pr merge {proposal['number']} -R {mine.body['full_name']}" in text
     assert "✗ fail" in page(http, f"{at(mine)}/dev?tab=workflows")
@@ -284,8 +286,19 @@ def test_releases_and_their_files(mine: Repository, client: Client) -> None:
     text = page(http, f"{at(mine)}/dev?tab=releases")
     assert "<strong>New</strong>" in text
     assert "not signed" in text
-    assert "v1.0" in page(http, at(mine))
+    shown = page(http, at(mine))
+    assert "v1.0" in shown
+    assert "Download" not in shown, "nothing is signed"
     assert "v1.0" in page(http, f"{at(mine)}/dev")
+
+
+def test_a_listed_repository_shows_its_screenshots(mine: Repository, client: Client) -> None:
+    mine.seal({"shots/one.png": b"\x89PNG\r\n\x1a\n"})
+    body = {"name": "Tides", "category": "Tools", "screenshots": ["shots/one.png"], "readme_images": "none"}
+    ok(mine.http.put(f"{mine.url}/listing", json=body))
+    assert f'src="{mine.url}/raw/{mine.head()}/shots/one.png"' in page(client(), at(mine))
+    ok(mine.http.put(f"{mine.url}/listing", json={**body, "screenshots": []}))
+    assert "one.png" not in page(client(), at(mine))
 
 
 def test_rules_of_branches_and_dependencies_are_shown(mine: Repository, client: Client) -> None:
@@ -296,6 +309,7 @@ def test_rules_of_branches_and_dependencies_are_shown(mine: Repository, client: 
     text = page(http, f"{at(mine)}/dev?tab=security")
     assert "no direct pushes · approvals: 2 · checks pass" in text
     assert f"svc repo reports create -R {mine.body['full_name']}" in text
+    assert "The community edition has no franking" in text
     text = page(http, f"{at(mine)}/dev?tab=insights")
     assert "requests" in text
     assert "==2.31.0" in text

@@ -55,6 +55,18 @@ def test_general_settings_are_saved_and_the_page_moves_with_the_name(owner: Pers
     assert "About &lt;it&gt;" in followed(owner, answer)
 
 
+def test_a_listing_has_screenshots_on_the_page_for_everybody(owner: Person, name: str) -> None:
+    here = at(name, "listing")
+    typed = {"name": "Tides <1>", "title": "Tools", "images": "all"}
+    text = followed(owner, owner.submit(here, "listing.set", text="a/one.png\r\n\r\ntwo.png\r\n", **typed))
+    assert "a/one.png\ntwo.png</textarea>" in text
+    overview = page(owner, f"/apps/{name}/dev")
+    assert f'<a href="/apps/{name}">Tides &lt;1&gt;</a> · Tools' in overview
+    refused = owner.submit(here, "listing.set", text="notes.txt", **typed)
+    assert (refused.status_code, "notes.txt</textarea>" in refused.text) == (422, True)
+    assert "one.png" not in followed(owner, owner.submit(here, "listing.set", text="", **typed))
+
+
 def test_people_are_invited_and_uninvited(owner: Person, name: str, person: People) -> None:
     guest = ok(person().get("/auth/userinfo"))["handle"]
     here = at(name, "access")
