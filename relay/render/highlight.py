@@ -67,7 +67,7 @@ def _put(line: list[str], name: str, text: str) -> None:
 
 
 def _parts(text: str, lexer: Lexer) -> Iterator[tuple[str, str]]:
-    """Pieces of the text with their class; neighbours of one class are one piece."""
+    """Pieces of the text with their class; neighbours of the same class are joined."""
     last = ""
     pieces: list[str] = []
     for kind, value in lex(text.replace("\r\n", "\n").replace("\r", "\n"), lexer):
