@@ -1,4 +1,6 @@
-"""Turns errors of the operating system and SQLite into one sentence: what failed, where, and what helps."""
+"""Turns errors of the operating system and SQLite into one sentence: what failed, where, and how to
+mend it.
+"""
 
 from __future__ import annotations
 

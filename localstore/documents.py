@@ -46,13 +46,13 @@ _COLUMNS = "id, title, head, created_at, updated_at, archived"
 
 
 def is_local(document_id: str) -> bool:
-    """Whether the id is that of a document of some device."""
+    """Whether the id belongs to a document of a device (mode 1)."""
     return document_id.startswith(PREFIX)
 
 
 class LocalDocuments:
-    """The documents of this device. Safe to use from several processes. Methods raise NotFound for an id that
-    is not here."""
+    """The documents of this device. Safe to use from several processes. Methods raise NotFound for an unknown
+    id."""
 
     def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -64,7 +64,7 @@ class LocalDocuments:
         self._db.close()
 
     def items(self, archived: bool | None) -> list[DocumentSummary]:
-        """All documents, newest first; `archived`: only those that are, or are not."""
+        """All documents, newest first. `archived`: True for only archived, False for only other documents."""
         rows = self._db.execute(f"SELECT {_COLUMNS} FROM document ORDER BY created_at DESC, id")  # noqa: S608
         documents = [_summary(row) for row in rows]
         return [document for document in documents if archived in (None, document.archived)]
@@ -119,7 +119,7 @@ class LocalDocuments:
         return self.get(document_id)
 
     def archive(self, document_id: str, archived: bool) -> Document:
-        """Archive a document, or let it take writes again."""
+        """Archive a document, or make it writable again."""
         with transaction(self._db):
             if self.get(document_id).archived != archived:
                 self._db.execute(

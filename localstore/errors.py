@@ -104,7 +104,7 @@ class UnpulledSeal(ClientError):
 
 
 class NotSealed(ClientError):
-    """Another seal landed between this push's edits and its seal; the edits are live and not sealed."""
+    """Another seal landed between this push's edits and its seal; the edits are live but not sealed."""
 
     code = "not_sealed"
 
@@ -117,7 +117,7 @@ class NotSealed(ClientError):
 
 class EditsConflict(ClientError):
     """A pushed edit cannot be merged with an edit on the branch. `conflicts`: the conflict copies, or, with
-    `foretold`, those that a real run would make."""
+    `foretold`, the copies that a real run would make."""
 
     code = "edits_conflict"
 
@@ -146,7 +146,7 @@ class MergeOpen(ClientError):
 
 
 class MergeUnresolved(ClientError):
-    """Conflicts of a merge stand in this folder. `paths` lists them."""
+    """This folder has unresolved conflicts of a merge, at `paths`."""
 
     code = "merge_unresolved"
 
@@ -198,7 +198,7 @@ class NoMerge(ClientError):
 
 
 class MergeCollides(ClientError):
-    """A merge would change files that have edits which no seal holds. `paths` lists them."""
+    """A merge would change files with unsealed edits, at `paths`."""
 
     code = "merge_collides"
 
@@ -241,7 +241,7 @@ class CopyBusy(ClientError):
 
 
 class FolderTurned(ClientError):
-    """The folder was turned to another branch, seal or repository while a command waited for it."""
+    """The folder was switched to another branch, seal or repository while a command waited for it."""
 
     code = "folder_turned"
 
@@ -269,7 +269,7 @@ class FolderNotEmpty(ClientError):
 
 
 class CloneIncomplete(ClientError):
-    """Files of a clone are not as the seal has them. `paths` lists them."""
+    """Files of a clone differ from the seal, at `paths`."""
 
     code = "clone_incomplete"
 

@@ -110,7 +110,7 @@ class Home:
         return next(matches, None)
 
     def _is_of_another(self, identity: Identity, folder: Path) -> bool:
-        """Whether the id belongs to another folder: `folder` is a copy of it, or was restored from a
+        """Whether the id belongs to another folder, because `folder` is a copy of it, or was restored from a
         backup."""
         return any(
             other.id == identity.id and not identity.is_of(other.identity, folder)
@@ -162,7 +162,7 @@ class Home:
 
 
 def _describe(folder: Path, repo_id: str, born: int | None = None) -> CopyRecord:
-    """The description of the folder that its record stores. `born`: its birth time, if known."""
+    """The description of the folder to store in its record. `born`: its birth time, if known."""
     identity = identify(folder)
     return CopyRecord(
         folder=_recorded_path(folder),

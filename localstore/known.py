@@ -29,7 +29,7 @@ _ZLIB = b"\x78"  # first byte of a compressed value; JSON never begins with it
 
 
 class Known(NamedTuple, Generic[T]):
-    """A cached value and when it was read: seconds since 1970."""
+    """A cached value and the time at which it was read: seconds since 1970."""
 
     value: T
     at: float
@@ -48,7 +48,8 @@ class Store:
         )
 
     def get(self, space: str, key: str, shape: Any) -> Known[Any] | None:
-        """The cached value; None without one, or if another version of svc wrote it in another shape."""
+        """The cached value; None if there is none, or if another version of svc wrote it with another
+        shape."""
         with self._lock:
             cursor = self._db.execute("SELECT value, at FROM known WHERE space = ? AND key = ?", (space, key))
             row = cursor.fetchone()
@@ -80,7 +81,7 @@ class Store:
             )
 
     def forget_server(self, origin: str) -> None:
-        """Drop everything that any account of this machine has read there."""
+        """Drop all data of this server, of all accounts."""
         end = f"@{origin}"
         with self._lock:
             self._db.execute("DELETE FROM known WHERE substr(space, ?) = ?", (-len(end), end))
@@ -99,5 +100,5 @@ class Store:
 
 
 def _json(stored: bytes) -> bytes:
-    """The JSON of a stored value; nothing after its first VALUE_MAX bytes."""
+    """The JSON of a stored value, at most its first VALUE_MAX bytes."""
     return zlib.decompressobj().decompress(stored, VALUE_MAX) if stored[:1] == _ZLIB else stored

@@ -49,7 +49,7 @@ class QueuedAction(msgspec.Struct, frozen=True):
 
     @property
     def created_at(self) -> str:
-        """When it was queued, ISO 8601 in UTC."""
+        """The time at which it was queued, ISO 8601 in UTC."""
         return moment(self.timestamp)
 
 
@@ -78,8 +78,8 @@ class Outbox:
         value: Any,
         folding: Folding = "members",
     ) -> QueuedAction:
-        """Append an action, joined with a queued one at the same path. Raises OverflowError if there are too
-        many."""
+        """Append an action, joined with a queued action at the same path. Raises OverflowError if there are
+        too many."""
         with self._lock, transaction(self._db):
             (waiting,) = self._db.execute("SELECT count(*) FROM entry").fetchone()
             if waiting >= KEPT:
@@ -129,7 +129,7 @@ class Outbox:
         self._run("DELETE FROM entry WHERE id = ?", id)
 
     def refuse(self, id: str, code: str, reason: str) -> None:
-        """Set a refused action aside, so that it does not block others."""
+        """Mark an action as refused, so that it does not block others."""
         self._run("UPDATE entry SET state = 'refused', code = ?, reason = ? WHERE id = ?", code, reason, id)
 
     def retry(self, id: str) -> None:

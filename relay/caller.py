@@ -1,10 +1,10 @@
-"""Who calls, and what they may see: the first argument of every service function.
+"""The caller, and what it may see: the first argument of every service function.
 
     async def delete(view: View, name: str) -> None:
         view.require("write")
         async with view.write() as tx: ...
 
-The gate makes these, and the job that carries on a request which waits (`relay.domain.merging.auto`).
+These are made by the gate, and by the job that continues a waiting request (`relay.domain.merging.auto`).
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ class Principal(msgspec.Struct, frozen=True):
 
 
 class Sight(NamedTuple):
-    """The row of the route's repository as the caller may see it; None if it is missing or hidden."""
+    """The row of the route's repository as the caller may see it; None if the repository is missing or
+    hidden."""
 
     row: Row | None
 
@@ -118,8 +119,8 @@ class Caller:
         return network(self.address)
 
     def role_of(self, row: Row) -> Role | None:
-        """The caller's role in the repository of this row, capped by what the credential includes: a token
-        that only reads has the role `read`."""
+        """The caller's role in the repository of this row, limited by the credential: with a read-only token
+        it is `read`."""
         role = repos.role(row)
         if role is None or self.principal is None or "admin" in self.principal.caps:
             return role
@@ -217,7 +218,7 @@ class Caller:
 
     def _require_proven(self) -> None:
         """Called before the commit. Raises if the service has not made the checks that the gate leaves to
-        it."""
+        services."""
 
     async def refuse_replay(self) -> None:
         """Raise NotBound if the nonce of this request was spent by an earlier one. For refusals, which open
@@ -264,8 +265,8 @@ class View(Caller):
         return [repo_name(self.repo.id)]
 
     async def _look_again(self, tx: Tx) -> None:
-        """Set `repo` and `role` to their state in this transaction and refuse what the gate would refuse by
-        now. A credential that merely expired while the request waited is accepted."""
+        """Set `repo` and `role` to their state in this transaction and repeat the refusals of the gate. A
+        credential that merely expired while the request waited is accepted."""
         row = await self.recheck(tx, self.repo.id)
         if row[0] is None:
             raise NotFound
@@ -325,7 +326,8 @@ class View(Caller):
         return self.policy is None or self.policy.sees(path)
 
     def require_whole(self) -> None:
-        """Raise FilteredView if paths are hidden from the caller, for answers that cannot leave them out."""
+        """Raise FilteredView if paths are hidden from the caller; for answers from which single paths cannot
+        be left out."""
         if self.policy is not None:
             raise FilteredView(
                 f"some paths of {self.repo.full_name} are for its writers only, and this is not "

@@ -50,7 +50,7 @@ _LEVELS = {
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """Secrets of the operator; None where none was given. `managed_key` is 32 raw bytes."""
+    """Secrets of the operator; None if not given. `managed_key`: 32 raw bytes."""
 
     enroll_challenge: str
     validate_jwt_aud: str
@@ -223,7 +223,7 @@ def _client_builds(env: Environment) -> Path | None:
 
 
 def _networks(env: Environment, name: str) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
-    """Addresses and networks, with commas between them."""
+    """Addresses and networks, separated by commas."""
     parts = [part.strip() for part in (env.get(name) or "").split(",")]
     try:
         return tuple(ipaddress.ip_network(part) for part in parts if part)
@@ -247,7 +247,7 @@ def _quota(env: Environment, dev: bool) -> Quota:
 
 
 def _creations(env: Environment) -> dict[str, int]:
-    """The limits on creations by kind: the defaults, replaced by the limits that TR_QUOTA_CREATIONS gives
+    """The limits on creations by kind: the defaults, overridden by TR_QUOTA_CREATIONS
     (`labels=100,refs=1000`)."""
     name, limits = "TR_QUOTA_CREATIONS", dict(creation.DEFAULTS)
     for setting in filter(None, (env.get(name) or "").split(",")):
@@ -260,8 +260,8 @@ def _creations(env: Environment) -> dict[str, int]:
 
 
 def migration_urls(variables: Mapping[str, str], data: Path | None) -> tuple[str, str]:
-    """The database that `relay migrate` changes and the one that is served afterwards, without reading the
-    rest of the configuration."""
+    """(URL of the database that `relay migrate` changes, URL with which it is served afterwards), without
+    reading the rest of the configuration."""
     env = Environment(variables)
     folder = (data or Path(env.get("TR_DATA_DIR") or "relay-data")).absolute()
     served = _database_url(env, folder, "DATABASE_URL", "MIGRATION_DATABASE_URL")
@@ -283,7 +283,7 @@ def _storage(env: Environment, folder: Path) -> Storage:
 
 
 def _database_url(env: Environment, folder: Path, *names: str) -> str:
-    """The first of these variables that is set, with POSTGRES_PASSWORD where the URL holds no password."""
+    """The first of these variables that is set, with POSTGRES_PASSWORD added if the URL has no password."""
     candidates = (env.secret(name) for name in names)
     url = next(filter(None, candidates), None) or f"sqlite:///{folder / 'relay.db'}"
     return urls.with_password(urls.check(url), env.secret("POSTGRES_PASSWORD"))

@@ -70,7 +70,7 @@ class Said:
 
 
 class SaidBefore(Exception):  # no error: the answer of this request
-    """Raised inside the transaction when this request was carried out already; carries the stored answer."""
+    """Raised inside the transaction if this request was carried out before; contains the stored answer."""
 
     def __init__(self, answer: Said) -> None:
         super().__init__()

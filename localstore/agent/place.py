@@ -30,7 +30,7 @@ def socket_path(root: Path) -> Iterator[str]:
 
 
 def folders(root: Path, name: str) -> list[str]:
-    """The folders of one of these lists; empty if the file is missing or damaged."""
+    """The folders in one of these lists; [] if the file is missing or damaged."""
     try:
         return msgspec.json.decode((root / name).read_bytes(), type=list[str])
     except (OSError, msgspec.MsgspecError):

@@ -1,5 +1,6 @@
-"""The listening side of the agent's socket. Only processes of the same user are answered. Every line is
-bounded, and a client is disconnected if it sends nothing, sends half a line, or does not read."""
+"""The listening side of the agent's socket. It answers only processes of the same user. Every line is limited
+in length, and a client is disconnected if it sends nothing, sends half a line, or does not read.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +91,7 @@ class Desk(Protocol):
     """Answers requests; called from one thread for each conversation."""
 
     def answer(self, request: Request) -> Reply:
-        """Carry out a request. `follow` and `look` get their first answer here too."""
+        """Carry out a request. For `follow` and `look` this is the first answer."""
 
     def invoke(self, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
         """Run a command; it is cancelled when its client has `hung_up`."""
@@ -187,8 +188,7 @@ class Lines:
         self._received = bytearray()
 
     def next(self, seconds: float | None = REQUEST_SECONDS) -> bytes | None:
-        """The next line; None if the peer disconnects, is too slow, or sends a longer line than is
-        allowed."""
+        """The next line; None if the peer disconnects, is too slow, or sends a line that is too long."""
         self._peer.settimeout(seconds)
         searched = 0
         while (end := self._received.find(b"\n", searched)) < 0:
@@ -206,8 +206,8 @@ class Lines:
 
 
 def is_ours(peer: socket.socket) -> bool:
-    """Whether the peer runs as the same user as this process. Where the system cannot tell, the mode of the
-    socket's file decides."""
+    """Whether the peer runs as the same user as this process. If the system cannot tell, True: the mode of
+    the socket's file protects it."""
     if not sys.platform.startswith("linux"):
         return True
     size = struct.calcsize("3i")

@@ -53,8 +53,8 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Typed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """An edit that was typed. `update`: of the sheet, in base64. `n`: its number in the session, 0 if only
-    the cursor moved. The cursor's line and column count from 1."""
+    """A typed edit. `update`: update of the sheet, in base64. `n`: its number in the session, 0 if only the
+    cursor moved. The cursor's line and column count from 1."""
 
     n: int = 0
     update: str = ""
@@ -64,7 +64,7 @@ class Typed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 class Spliced(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """An edit of a plugin. `splices`: its `n`th change, 0 if only the cursor moved. `seen`: number of the
-    agent's last change that the plugin has made. The cursor's line and character count from 1."""
+    agent's last change that the plugin has applied. The cursor's line and character count from 1."""
 
     n: int = 0
     seen: int = 0
@@ -297,8 +297,7 @@ class Conversation:
         server: str | None = None,
         seconds: float | None = None,
     ) -> ApiResponse[Any]:
-        """Carry out a command. Raises AgentSilent if the agent hangs up, or says nothing for so many
-        seconds."""
+        """Run a command. Raises AgentSilent if the agent hangs up, or sends nothing for `seconds`."""
         request = Request("invoke", folder, command=command, args=args, server=server)
         try:
             self._socket.settimeout(seconds)
@@ -317,7 +316,7 @@ class Conversation:
                 return
 
     def sights(self) -> Iterator[Seen]:
-        """Yields what the agent reports after a `look` request, until it disconnects."""
+        """Yields the agent's reports after a `look` request, until it disconnects."""
         self._socket.settimeout(None)
         while True:
             try:
@@ -335,7 +334,7 @@ class Conversation:
                 return
 
     def type(self, typed: Typed) -> None:
-        """Send what was typed, after an `edit` request. Raises AgentSilent if the agent is gone."""
+        """Send a typed edit, after an `edit` request. Raises AgentSilent if the agent is gone."""
         try:
             self._socket.sendall(encode(typed) + b"\n")
         except OSError:

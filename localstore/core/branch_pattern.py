@@ -1,6 +1,6 @@
-"""Patterns of branch names: `*` stands for any characters of one segment, `**` also for slashes.
+"""Patterns of branch names: `*` matches any characters within one segment, `**` also slashes.
 
-Matching takes one step for each character of the name, whatever the pattern.
+Matching takes one step for each character of the name, for any pattern.
 """
 
 from __future__ import annotations

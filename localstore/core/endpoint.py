@@ -43,13 +43,14 @@ class Endpoint(msgspec.Struct, Generic[T], frozen=True):
 
     @property
     def takes_key(self) -> bool:
-        """Whether a request changes something: with an Idempotency-Key the relay answers a repeat with its
-        first answer. A client sends one unless the request is `repeatable` as it is."""
+        """Whether a request changes something, so that it may have an Idempotency-Key, with which the relay
+        answers a repeat with its first answer. Clients send a key unless the request is `repeatable` without
+        one."""
         return self.keyed and self.method not in SAFE_METHODS
 
     @property
     def shape(self) -> Any:
-        """The JSON of the answer, a union where there is a choice; None if the answer is not JSON."""
+        """The type of the answer's JSON, a union if there are several; None if the answer is not JSON."""
         if self.returns in (type(None), bytes):
             return None
         return self.returns if self.instead is None else self.returns | self.instead

@@ -37,9 +37,9 @@ EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_SIGN_IN, EXIT_PENDING, EXIT_INTERRUPTED =
 
 
 class SvcError(Exception):
-    """Base of all errors; as a code, an error of the server that has no better name.
+    """Base of all errors; its own code is for errors of the server without a more specific code.
 
-    `detail` is the sentence for a person. `extra` holds further members of the problem document (RFC 9457)
+    `detail` is the sentence for a person. `extra` contains further members of the problem document (RFC 9457)
     for programs: the current head, the list of conflicting files.
     """
 
@@ -73,7 +73,7 @@ class NotBound(Unauthorized):
 
 
 class Forbidden(SvcError):
-    """The caller can see the resource and may not do this with it."""
+    """The caller can see the resource but may not do this with it."""
 
     code, status, title = "forbidden", 403, "Forbidden"
 
@@ -121,7 +121,7 @@ class TooLarge(SvcError):
 
 
 class UnsupportedMediaType(SvcError):
-    """The body has a content type that this route does not take."""
+    """The body has a content type that this route does not accept."""
 
     code, status, title = "unsupported_media_type", 415, "Unsupported Media Type"
 
@@ -144,7 +144,7 @@ class Invalid(SvcError):
 
 
 class DigestMismatch(Invalid):
-    """The bytes do not have the digest that was announced for them."""
+    """The digest of the bytes differs from the announced one."""
 
     code = "digest_mismatch"
 
@@ -175,7 +175,8 @@ class RateLimited(SvcError):
     def __init__(
         self, detail: str = "", retry_after: int = 1, limit: int | None = None, window: int = 60
     ) -> None:
-        """`limit` requests fit into `window` seconds; the next one does in `retry_after` seconds."""
+        """At most `limit` requests in `window` seconds are allowed; the next one is allowed in `retry_after`
+        seconds."""
         super().__init__(detail, retry_after=retry_after)
         if limit is not None:
             self.extra |= {"limit": limit, "window": window}
@@ -194,7 +195,7 @@ class Unavailable(SvcError):
 
 
 class NoSpace(SvcError):
-    """The node's disk is nearly full: uploads are refused, reading and deleting go on."""
+    """The node's disk is nearly full: uploads are refused; reading and deleting still work."""
 
     code, status, title = "no_space", 507, "Insufficient Storage"
 
@@ -247,7 +248,7 @@ class ServerMisbehaved(ClientError):
 
 
 class Cancelled(ClientError):
-    """Whoever asked for it no longer wants the answer."""
+    """The caller has cancelled the request."""
 
     code = "cancelled"
 
@@ -266,7 +267,7 @@ def _tree(root: type[SvcError]) -> dict[str, type[SvcError]]:
 
 
 def by_code(code: str, status: int) -> type[SvcError]:
-    """The error class for a problem document's `code`; if no class has it, the nearest class for the HTTP
+    """The error class for a problem document's `code`; for an unknown code, the nearest class for the HTTP
     status."""
     classes = _tree(SvcError)
     if code in classes:
@@ -275,7 +276,7 @@ def by_code(code: str, status: int) -> type[SvcError]:
 
 
 def from_problem(problem: dict[str, Any], status: int) -> SvcError:
-    """Rebuild the error that the relay raised from its problem document, as the client sees it."""
+    """The error that the relay raised, rebuilt from its problem document for the client."""
     code = str(problem.get("code", ""))
     kind = by_code(code, status)
     error = kind.__new__(kind)

@@ -35,8 +35,8 @@ class BadLaunch(Exception):
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True):
-    """When an app counts as started: a page of this machine answers, a port takes connections, or it has run
-    for `seconds`. With `http` or `port`, `seconds` is how long that may take."""
+    """The condition for an app to count as started: a page of this machine answers, a port accepts
+    connections, or it has run for `seconds`. With `http` or `port`, `seconds` is the limit for that."""
 
     http: str | None = None
     port: int | None = None
@@ -58,7 +58,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def page(self) -> str | None:
-        """The address of the app's page, as far as `ready` tells."""
+        """The address of the app's page, if `ready` contains it."""
         if self.ready is None:
             return None
         return self.ready.http or (f"http://127.0.0.1:{self.ready.port}/" if self.ready.port else None)
@@ -70,7 +70,7 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 
 
 def parse(value: Any) -> Launch | None:
-    """The launch that the value of `launch:` describes (plain lists, dicts and texts of YAML); None for no
+    """The launch described by the value of `launch:` (plain lists, dicts and texts of YAML); None for no
     value. Raises BadLaunch."""
     if value is None or value in ("", "~", "null"):
         return None

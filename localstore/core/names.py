@@ -81,17 +81,17 @@ def ref_name(text: str) -> str:
 
 
 def turn(text: str) -> str:
-    """The name of an agent's turn. Raises Invalid unless it is 1 to 200 printable ASCII characters without
-    spaces around it."""
+    """The validated name of an agent's turn. Raises Invalid unless it is 1 to 200 printable ASCII characters
+    without spaces around it."""
     if not _TURN.fullmatch(text):
         raise Invalid("a turn is named by 1 to 200 printable ASCII characters")
     return text
 
 
 def parse_repo(text: str) -> RepoAddress:
-    """The address `[HOST/]OWNER/NAME`, `svc://OWNER/NAME` or `https://HOST/OWNER/NAME[.git]`, as git has it.
-    Without https:// a host has a dot or a port, or is localhost: `a/b/c` names no server. Reserved words are
-    accepted, because old addresses must resolve."""
+    """The address from `[HOST/]OWNER/NAME`, `svc://OWNER/NAME` or `https://HOST/OWNER/NAME[.git]`, as used
+    with git. Without https:// a host must have a dot or a port, or be localhost: `a/b/c` names no server.
+    Reserved words are accepted, because old addresses must resolve."""
     if web := _WEB.match(text):
         parts = _GIT.sub("", text[web.end() :].removesuffix("/")).split("/")
         if len(parts) != 3:

@@ -11,7 +11,8 @@ DIGITS: Final = 18  # at most; 64 bits hold every such number
 
 
 def whole_number(text: str, digits: int = DIGITS) -> int | None:
-    """The number in `text`, of at most `digits` digits; None if `text` is anything but digits 0 to 9."""
+    """The number in `text`, of at most `digits` digits; None if `text` has anything except the digits 0 to
+    9."""
     if not (text.isascii() and text.isdigit() and len(text) <= digits):
         return None
     return int(text)

@@ -80,8 +80,8 @@ def case_key(path: str) -> str:
 
 
 def case_collisions(paths: Iterable[str]) -> dict[str, str]:
-    """Path → the file or folder that a case-insensitive file system confuses it with. The first of them keeps
-    its name."""
+    """Path → the file or folder with which a case-insensitive file system confuses it. The first of such
+    paths keeps its name."""
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
     collisions: dict[str, str] = {}
@@ -102,7 +102,7 @@ def case_collisions(paths: Iterable[str]) -> dict[str, str]:
 
 
 def portability(path: str) -> list[str]:
-    """Warnings about segments of a valid path that some systems cannot hold; empty if all can."""
+    """Warnings about segments of a valid path that some systems cannot store; [] if all can."""
     warnings = [
         f"{_quote(segment)} {fault}"
         for segment in dict.fromkeys(path.split("/"))
@@ -222,7 +222,7 @@ def _character_fault(char: str) -> str | None:
 
 
 def _fold_case(segment: str) -> str:
-    """The segment as a file system compares it that ignores most differences."""
+    """The segment as compared by a file system that ignores most differences."""
     if not segment.isascii():
         segment = "".join(c for c in segment if not _is_ignorable(c))
         segment = unicodedata.normalize("NFKC", segment)
@@ -255,7 +255,8 @@ def _windows_fault(segment: str) -> str | None:
 
 
 def _split_name(name: str) -> tuple[str, str]:
-    """(stem, extension with its dot) of a name; a leading dot starts no extension, a final dot is none."""
+    """(stem, extension with its dot) of a name; a leading dot starts no extension, and a final dot is not
+    one."""
     stem, dot, ext = name.rpartition(".")
     if not stem.strip(".") or not ext:
         return name, ""

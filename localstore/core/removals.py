@@ -1,5 +1,6 @@
-"""Decides when a change removes so much of a branch that the user must confirm it: an unmounted disk and a
-mistyped `rm` look like work."""
+"""Decides when a change removes so much of a branch that the user must confirm it: an unmounted disk or a
+mistyped `rm` looks like intended removals.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ def removes_most(removed: int, tree: int) -> bool:
 
 
 def count_lost(gone: Iterable[bytes], new: Iterable[bytes]) -> int:
-    """The number of removed files that were not renamed. Both arguments are digests; each new file with the
+    """The number of removed files that were not renamed. Both arguments are digests; a new file with the
     digest of a removed one counts as its new name."""
     named = Counter(new)
     lost = 0

@@ -1,7 +1,8 @@
 """Error messages for values that break the declaration of a struct's member.
 
-The rule of a member is the description of its `msgspec.Meta`, else its type and bounds. The relay uses them
-for request bodies, and the client before it sends one."""
+The rule of a member is the description in its `msgspec.Meta`, else its type and bounds. The relay uses these
+messages for request bodies, and the client uses them before it sends one.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def refusal(error: msgspec.ValidationError, shape: Any) -> Invalid:
 
 
 def _unknown(name: str, steps: list[str], kind: Any) -> Invalid:
-    """The error of a member that its object does not have, with those that it has."""
+    """The error for an unknown member of an object; it lists the known members."""
     match _bare(kind):
         case inspect.StructType(fields=fields):
             has = f"; it has {', '.join(field.encode_name for field in fields)}"

@@ -38,8 +38,8 @@ class FileChanged(Exception):
 
 
 class Packed(NamedTuple):
-    """The result of one step of packing. `packs`: the full packs. `left`: bytes of the chunks that have not
-    been read."""
+    """The result of one step of packing. `packs`: the full packs. `left`: bytes of the chunks not read
+    yet."""
 
     packs: list[Pack]
     left: int
@@ -101,7 +101,7 @@ def cut_into_chunks(file: RawIOBase, seen: Callable[[memoryview], object] = lamb
 
 
 def chunks_of(file: RawIOBase, digest: bytes) -> ChunkList | None:
-    """The chunks of a file that was just opened; None if its BLAKE3 is another. Raises OSError."""
+    """The chunks of a file that was just opened; None if its BLAKE3 differs from `digest`. Raises OSError."""
     whole = blake3()
     chunks = cut_into_chunks(file, whole.update)
     return chunks if whole.digest() == digest else None
@@ -124,7 +124,7 @@ def packed(file: FileIO, listed: ChunkList, missing: Collection[bytes], most: in
 
 
 class ChunkLists:
-    """Chunk lists by the BLAKE3 of their file. The oldest are dropped when all together take over
+    """Chunk lists by the BLAKE3 of their file. The oldest are dropped if all together take more than
     KEPT_BYTES."""
 
     def __init__(self) -> None:

@@ -49,8 +49,8 @@ class BeingWritten(OSError):
 
 
 class Files:
-    """File operations below `root`, which must exist. `hold`: how many directories stay open between calls.
-    More than one is safe only if nobody moves directories, as in a new clone."""
+    """File operations below `root`, which must exist. `hold`: number of directories that stay open between
+    calls. More than one is safe only if nobody moves directories, as in a new clone."""
 
     def __init__(self, root: Path, hold: int = 1) -> None:
         self.root, self._hold = root, hold
@@ -72,7 +72,7 @@ class Files:
         self._hold = count
 
     def stat(self, path: str) -> os.stat_result | None:
-        """Stat of the entry itself, not of a link's target; None if nothing is there."""
+        """Stat of the entry itself, not of a link's target; None if the path does not exist."""
         try:
             fd, name = self._parent(path)
             return os.stat(name, dir_fd=fd, follow_symlinks=False)
@@ -92,7 +92,7 @@ class Files:
         return info is not None and stat.S_ISDIR(info.st_mode)
 
     def is_special(self, path: str) -> bool:
-        """Whether something is at the path that is neither a regular file nor a directory, such as a link."""
+        """Whether the path has something that is neither a regular file nor a directory, such as a link."""
         info = self.stat(path)
         return info is not None and not stat.S_ISREG(info.st_mode) and not stat.S_ISDIR(info.st_mode)
 
@@ -138,7 +138,7 @@ class Files:
             os.close(opened)
 
     def being_written(self, path: str) -> bool:
-        """Whether a program has the file open for writing; False if `leases` is False or the system cannot
+        """Whether a program has the file open for writing; False if `leases` is False or if the system cannot
         tell."""
         try:
             with self.unwritten(path):
@@ -171,7 +171,7 @@ class Files:
                 yield chunk
 
     def read(self, path: str) -> bytes:
-        """The bytes of a small file. The caller knows that it is small."""
+        """The bytes of a file, which the caller knows to be small."""
         with os.fdopen(self.open(path), "rb", buffering=0) as file:
             return file.readall()
 
@@ -268,7 +268,7 @@ class Files:
                 _swap_by_links(fd, name, fd2, name2)
 
     def move(self, path: str, new: str) -> None:
-        """Rename to a free name, creating its directories. Raises FileExistsError if it is taken."""
+        """Rename to a free name, creating its directories. Raises FileExistsError if the name is taken."""
         fd, name = self._parent(path)
         with self._parent_again(new, path, fd, make=True) as (fd2, name2):
             if not _renameat2(fd, name, fd2, name2, RENAME_NOREPLACE):
@@ -389,7 +389,7 @@ def _libc_function(name: str) -> Callable[..., int] | None:
 
 
 def _renameat2(fd: int, name: str, fd2: int, name2: str, flags: int) -> bool:
-    """Call renameat2. Returns False where the system or the file system lacks it."""
+    """Call renameat2. Returns False if the system or the file system lacks it."""
     import ctypes
 
     call = _libc_function("renameat2")

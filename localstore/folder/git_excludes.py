@@ -35,7 +35,7 @@ class _Texts(NamedTuple):
 
 
 class GitExcludes:
-    """The rules of the git work tree `root`, read anew with each `refresh`."""
+    """The rules of the git work tree `root`, read again with each `refresh`."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -94,12 +94,12 @@ class GitExcludes:
 
     @property
     def file_everywhere(self) -> str:
-        """The path of the file of `core.excludesFile`, as it is shown to people."""
+        """The path of the file of `core.excludesFile`, for messages."""
         return self._texts.named if self._texts else ""
 
 
 def _texts(root: Path, environment: Mapping[str, str]) -> _Texts | None:
-    """The rules that git reads for `root`; None without a `.git` there."""
+    """The rules that git reads for `root`; None if it has no `.git`."""
     index = find_index(root)
     if index is None:
         return None
@@ -144,7 +144,7 @@ def _user_settings(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _text(path: Path) -> str:
-    """The text of a file of rules; empty if it cannot be read or is too large."""
+    """The text of a file of rules; "" if it cannot be read or is too large."""
     try:
         data = read_small(path, IGNORE_FILE_BYTES)
     except OSError:
@@ -159,7 +159,7 @@ def _expand(value: str, environment: Mapping[str, str]) -> str:
 
 
 def _excludes_files(place: Path, environment: Mapping[str, str]) -> list[str]:
-    """The values of `core.excludesFile` in one file of settings and those that it includes."""
+    """The values of `core.excludesFile` in a file of settings and the files that it includes."""
     values: list[str] = []
     budget = [_INCLUDES]
 
@@ -182,8 +182,8 @@ def _excludes_files(place: Path, environment: Mapping[str, str]) -> list[str]:
 
 
 def _settings(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yields (section, key, value) of each setting; settings of a subsection have the section's name with a
-    dot."""
+    """Yields (section, key, value) of each setting; for a setting of a subsection the section's name ends
+    with a dot."""
     section = ""
     for line in text.replace("\r\n", "\n").replace("\\\n", "").split("\n"):
         rest = line.strip()
@@ -195,7 +195,7 @@ def _settings(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _value(written: str) -> str:
-    """The value as git reads it: quotes and escapes resolved, comments and spaces at the end dropped."""
+    """The value as git reads it: with quotes and escapes resolved, without comments and spaces at the end."""
     value, length, quoted, at = "", 0, False, 0
     while at < len(written):
         char = written[at]

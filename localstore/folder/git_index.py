@@ -24,7 +24,7 @@ _POINTER = re.compile(rb"gitdir: ([^\0\n]{1,4096})\n?")
 
 
 class IndexUnreadable(ValueError):
-    """git's index is not as git writes it, or is too large."""
+    """git's index does not have git's format, or is too large."""
 
 
 class _OtherHash(Exception):
@@ -45,7 +45,7 @@ def find_index(folder: Path) -> Path | None:
 
 
 def fingerprint(index: Path) -> str:
-    """The stat of the file, which changes with each index that git writes; empty if there is no file."""
+    """The stat of the file, which changes with each index that git writes; "" if there is no file."""
     try:
         info = index.stat()
     except OSError:
@@ -64,7 +64,7 @@ def read_index(index: Path) -> list[bytes]:
 
 
 def _shared_names(base: Path, deleted: bytes) -> list[bytes]:
-    """The names of the index that a split one is based on, without the `deleted` ones (an EWAH bitmap)."""
+    """The names in the base of a split index, without the `deleted` ones (an EWAH bitmap)."""
     names, deeper = _parse(_read_bounded(base))
     if deeper is not None:
         raise IndexUnreadable("a split index is based on another one")
@@ -84,7 +84,7 @@ def _read_bounded(path: Path) -> bytes:
 
 
 def read_small(path: Path, most: int) -> bytes | None:
-    """The bytes of a regular file; None if it is none, or has more than `most` bytes. Raises OSError."""
+    """The bytes of a regular file; None if it is not one, or has more than `most` bytes. Raises OSError."""
     opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(opened, "rb", buffering=0) as file:
         info = os.fstat(opened)
@@ -131,8 +131,8 @@ def _padded(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], int]:
 
 
 def _prefixed(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], int]:
-    """(names, end) of the entries of an index of version 4. Each entry stores how many bytes of the name
-    before it to drop, and which to append."""
+    """(names, end) of the entries of an index of version 4. Each entry contains the number of bytes to drop
+    from the previous name, and the bytes to append."""
     names = []
     at, name, total = _HEADER, b"", 0
     for _ in range(many):
@@ -170,8 +170,8 @@ def _offset(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _split(data: bytes, at: int, hash_bytes: int) -> tuple[str, bytes] | None:
-    """(hex id of the base, bitmap of the base's entries that it deletes) of a split index; None if it is
-    whole."""
+    """For a split index, (hex id of its base, bitmap of the base's entries that it deletes); None for a whole
+    index."""
     end = len(data) - hash_bytes
     if at > end:
         raise _OtherHash

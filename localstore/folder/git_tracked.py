@@ -23,8 +23,8 @@ CACHE = "git-index"  # in the record: the names of the index that was read last
 
 
 class _Names(msgspec.Struct, frozen=True, array_like=True):
-    """The names in the index, sorted, each followed by NUL. `fault`: why the index could not be read, "" if
-    it could."""
+    """The names in the index, sorted, each followed by NUL. `fault`: the reason why the index could not be
+    read, "" if it could."""
 
     fingerprint: str
     identity: bytes
@@ -54,7 +54,7 @@ class GitTracked:
 
     @property
     def identity(self) -> bytes:
-        """Digest of the tracked names; empty if there are none."""
+        """Digest of the tracked names; b"" if there are none."""
         return self._read.identity
 
     @property
@@ -70,7 +70,7 @@ class GitTracked:
         return not self._scope(folder).ignored(name, False)
 
     def keeps_below(self, folder: str) -> bool:
-        """Whether `keeps` is true of any file below this folder."""
+        """Whether `keeps` is true for any file below this folder."""
         if not self._read.names:
             return False
         below = self._below(os.fsencode(folder + "/"))
@@ -92,7 +92,7 @@ class GitTracked:
                 yield path, reason
 
     def has_below(self, folder: str) -> bool:
-        """Whether git tracks a file below this folder, kept or not."""
+        """Whether git tracks a file below this folder, even one that `.svcignore` or `.stignore` excludes."""
         prefix, names = os.fsencode(folder + "/"), self._read.names
         return names.startswith(prefix) or b"\0" + prefix in names  # without a list of all names
 
@@ -124,7 +124,8 @@ class GitTracked:
         return scope
 
     def _load(self, index: Path, now: str) -> _Names:
-        """The names in the index: from the record if that has the names of the same index, else read."""
+        """The names in the index: from the record if that has the names of the same index, else from the
+        index."""
         place = self._record / CACHE
         with suppress(OSError, msgspec.MsgspecError):
             cached = msgspec.msgpack.decode(place.read_bytes(), type=_Names)

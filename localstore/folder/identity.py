@@ -74,8 +74,8 @@ def new_id() -> str:
 
 
 def write_id(folder: Path, new: str) -> None:
-    """Write the id into `.svc`, which is created if missing. If it cannot be written, the folder is
-    identified by its inode alone."""
+    """Write the id into `.svc`, which is created if missing. If this fails, the folder is identified only by
+    its inode."""
     inside = folder / FOLDER
     temporary = inside / f"{ID_FILE}.{os.urandom(4).hex()}"
     with suppress(OSError):
@@ -85,7 +85,7 @@ def write_id(folder: Path, new: str) -> None:
 
 
 def _read_id(inside: Path) -> tuple[str, int]:
-    """The id in this `.svc` and when its file was last changed, in ns; ("", 0) if there is none."""
+    """(id in this `.svc`, time of its file's last change in ns); ("", 0) if there is none."""
     try:
         with (inside / ID_FILE).open("rb") as file:
             id = bytes.fromhex(file.read(2 * BYTES).decode("ascii")).hex()

@@ -46,7 +46,7 @@ class RepoLink(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shown_seal(self) -> str | None:
-        """The seal that the folder shows read-only; None: the folder is on its branch."""
+        """The seal that the folder shows read-only; None if the folder is on its branch."""
         return self.seal if isinstance(self.seal, str) else None
 
 
@@ -66,7 +66,7 @@ class _LastSeal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find(folder: Path) -> Path:
-    """The linked folder that contains `folder`, or is it. Raises NotLinked."""
+    """The linked folder that contains `folder`, or `folder` itself. Raises NotLinked."""
     resolved = folder.resolve()
     for candidate in (resolved, *resolved.parents):
         if (candidate / FOLDER / REPO_FILE).is_file():
@@ -132,7 +132,7 @@ def same_target(first: RepoLink, second: RepoLink) -> bool:
 
 
 def require_same(folder: Path, before: RepoLink) -> RepoLink:
-    """The link of `folder` now. Raises FolderTurned if it leads elsewhere than `before`."""
+    """The current link of `folder`. Raises FolderTurned if it leads elsewhere than `before`."""
     now = read_repo(folder)
     if not same_target(now, before):
         where = f"the seal {now.shown_seal[:12]}" if now.shown_seal else f"branch {now.branch} of {now.repo}"
@@ -151,12 +151,12 @@ def encoded(state: SealedState) -> bytes:
 
 
 def write_encoded(folder: Path, parts: Iterable[bytes | memoryview]) -> None:
-    """Write the bytes of `state.json`, given in parts, whole or not at all."""
+    """Write the bytes of `state.json`, given in parts, completely or not at all."""
     _write(folder, STATE_FILE, parts)
 
 
 def is_unfinished(folder: Path) -> bool:
-    """Whether `folder` holds only what was written of a link before its writer was killed."""
+    """Whether `folder` contains only the part of a link that was written before its writer was killed."""
     if [path.name for path in folder.iterdir()] != [FOLDER] or not (folder / FOLDER).is_dir():
         return False
     names = {path.name for path in (folder / FOLDER).iterdir()}

@@ -76,8 +76,8 @@ def hold_lock(
 
 
 def _open_locked(lock: Path, seconds: float) -> int:
-    """The lock's file, locked. One that was removed while it was waited for locks nothing, so it is opened
-    again. Raises AlreadyLocked."""
+    """A descriptor of the lock's file, locked. A file that was removed while waiting locks nothing, so the
+    file is opened again. Raises AlreadyLocked."""
     end = time.monotonic() + seconds
     while True:
         fd = _open(lock)
@@ -103,9 +103,9 @@ def own_working_copy(
     seconds: float = PATIENCE,
     waiting: Waiting = lambda _: None,
 ) -> Iterator[None]:
-    """Hold the lock of a working copy after waiting for at most `seconds`. `waiting` is called once if that
-    takes longer than a second. Raises CopyBusy, which names the holder, and DiskError if the file system has
-    no locks."""
+    """A context that holds the lock of a working copy, after waiting for at most `seconds`. `waiting` is
+    called once if that takes longer than a second. Raises CopyBusy, which names the holder, and DiskError if
+    the file system has no locks."""
     fd = _open(lock)
     try:
         if wanted(lock) or not _try_lock(fd):
@@ -122,7 +122,7 @@ def wanted(lock: Path) -> bool:
 
 
 def holder(lock: Path) -> Holder:
-    """The holder, as the lock file names it."""
+    """The holder, as written in the lock file."""
     with suppress(OSError):
         fd = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -168,8 +168,8 @@ def how_to_end(lock: Path) -> str:
 
 
 def held_files(folder: Path) -> list[str]:
-    """The names of the files in a folder that living processes hold, sorted. Files of dead ones are
-    removed."""
+    """The names of the files in a folder that living processes have locked, sorted. Files of dead processes
+    are removed."""
     try:
         names = sorted(path.name for path in folder.iterdir())
     except FileNotFoundError:
@@ -233,7 +233,7 @@ def _first(queue: Path) -> str | None:
 
 
 def _is_alive(place: Path) -> bool:
-    """Whether the process of this file still has it locked. The file of a dead one is removed."""
+    """Whether the process of this file still has it locked. The file of a dead process is removed."""
     try:
         fd = os.open(place, os.O_RDWR | os.O_CLOEXEC)
     except (FileNotFoundError, IsADirectoryError):  # a folder is of no svc, and stays

@@ -19,8 +19,8 @@ Place = str | Path | None
 
 
 class Placeholder(bytes):
-    """Stands for the bytes of a file that the dry run does not read: digest, kind and size are known, the
-    bytes are fetched when read."""
+    """A placeholder for the bytes of a file that the dry run does not read: digest, kind and size are known;
+    the bytes are fetched when read."""
 
     digest: bytes
     kind: Kind
@@ -97,7 +97,7 @@ class OverlayFiles(Files):
     # --- changing
 
     def make_executable(self, path: str) -> None:
-        """Does nothing: an overlay has no modes of its own."""
+        """Does nothing, because an overlay has no modes."""
 
     def create(self, path: str, parts: Iterable[bytes], mode: int | None, sync: bool) -> os.stat_result:
         self._require_free(path)
@@ -183,7 +183,7 @@ class OverlayFiles(Files):
         return any(place is not None and placed.startswith(prefix) for placed, place in self._places.items())
 
     def _require_free(self, path: str) -> None:
-        """Raises FileExistsError for a taken name, Blocked for one below a file."""
+        """Raise FileExistsError for a taken name, Blocked for a name below a file."""
         if self.stat(path) is not None:
             raise FileExistsError(errno.EEXIST, "the name is taken", path)
         for above in parents(path):

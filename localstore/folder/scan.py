@@ -71,7 +71,8 @@ class _Listed(NamedTuple):
 
 
 class _Contents(NamedTuple):
-    """The entries of a folder. `linked`: a file has several hard links and may change under another name."""
+    """The entries of a folder. `linked`: a file has several hard links, so it may change under another
+    name."""
 
     folders: list[str]
     files: list[tuple[Any, ...]]
@@ -285,7 +286,7 @@ class _Walker:
 
 
 def _mark(ruled: bytes, files: list[tuple[Any, ...]]) -> bytes:
-    """Digest of these files under these rules; empty if a name is not UTF-8."""
+    """Digest of these files under these rules; b"" if a name is not UTF-8."""
     try:
         return _digest((ruled, files))
     except UnicodeEncodeError:
@@ -301,8 +302,8 @@ _BUILT_IN = _digest(matcher.DEFAULTS)
 
 
 def _split(listed: list[os.DirEntry[str]]) -> _Contents:
-    """The entries of a directory, divided into folders and others; the others are tuples of `_Listed`'s
-    members, which saves time. Entries that vanished meanwhile are in neither."""
+    """The entries of a directory, divided into folders and others. The others are tuples of `_Listed`'s
+    members, which saves time. Entries that vanished meanwhile are left out."""
     folders: list[str] = []
     files: list[tuple[Any, ...]] = []
     linked = False

@@ -51,7 +51,7 @@ class Exclusions(msgspec.Struct, array_like=True):
 
 class ScanChanges(NamedTuple):
     """Differences between a scan and the record. `folders`: path with a trailing slash → folder to record,
-    None to forget. `fresh`: new or changed files. `gone`: paths without a file."""
+    None to forget. `fresh`: new or changed files. `gone`: paths whose file was removed."""
 
     folders: dict[str, RecordedFolder | None]
     fresh: list[Stat]
@@ -89,7 +89,7 @@ class Scan:
         return by_path
 
     def find(self, path: str) -> Stat | None:
-        """The stat of the file at the path, None if there is none. Reads only the folder of the path, where
+        """The stat of the file at the path, None if there is none. Reads only the folder of the path, while
         `files` reads all."""
         if self._single is not None:
             return self._single(path)
@@ -129,8 +129,8 @@ class Scan:
 
 
 class PartialWalk:
-    """The folders that a scan must visit, by path with a trailing slash (the root is empty): `files` alone,
-    or `all` below too."""
+    """The folders that a scan must visit, by path with a trailing slash ("" for the root): only their
+    `files`, or `all` below too."""
 
     def __init__(self, files: Iterable[str], all_below: Iterable[str]) -> None:
         below = set(all_below)
@@ -163,7 +163,7 @@ class WatcherMistaken(Exception):
 def changed_exclusions(
     before: Mapping[str, Exclusions], now: Mapping[str, Exclusions]
 ) -> dict[str, Exclusions | None]:
-    """The differences to store so that the record has `now`; None: delete."""
+    """The differences to store so that the record becomes `now`; None: delete."""
     written: dict[str, Exclusions | None] = {
         path: aside for path, aside in now.items() if before.get(path) != aside
     }

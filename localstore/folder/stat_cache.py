@@ -1,4 +1,4 @@
-"""Stats of files at the time when they were hashed, and when these can be trusted."""
+"""Stats of files at the time when they were hashed, and rules when they can be trusted."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Stat(NamedTuple):
 
 
 class RecordedFolder:
-    """The files of one folder as a scan recorded them. `mark`: digest of its listing and rules, empty if some
-    entry must be examined on each scan. `encoded`: the files, or a function that reads them."""
+    """The files of one folder as a scan recorded them. `mark`: digest of its listing and rules, b"" if some
+    entry must be examined in each scan. `encoded`: the files, or a function that reads them."""
 
     __slots__ = ("_encoded", "mark")
 
@@ -110,13 +110,13 @@ def unchanged(cached: Stat, info: os.stat_result) -> bool:
 
 
 def has_stat(cached: Stat, info: os.stat_result) -> bool:
-    """Whether the file has the stat that it had when it was hashed."""
+    """Whether the file's stat is the same as when it was hashed."""
     recorded = (cached.size, cached.mtime, cached.ctime, cached.inode)
     return recorded == (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
 
 
 def trusted(cached: Stat) -> bool:
-    """Whether the file had not changed for long enough when it was hashed."""
+    """Whether the last change of the file was long enough before hashing for its stat to be reliable."""
     newest = max(cached.mtime, cached.ctime)
     if newest + RACY_COARSE < cached.checked:
         return True
@@ -125,8 +125,8 @@ def trusted(cached: Stat) -> bool:
 
 
 def hash_file(files: Files, path: str, sinks: ScanSinks = NO_SINKS) -> Stat:
-    """Read and hash a file. Its stat is taken first, so that a change during the read shows in the next
-    scan."""
+    """Read and hash a file. Its stat is taken first, so that the next scan detects a change during the
+    read."""
     checked = time.time_ns()
     content = files.known(path)
     if content is not None and (info := files.stat(path)) is not None:

@@ -18,7 +18,7 @@ LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def fault_of(path: str) -> str | None:
-    """Why a repository cannot contain a file of this name; None if it can."""
+    """The reason why a repository cannot contain a file with this name; None if it can."""
     if not is_utf8(path):
         return "not UTF-8"
     try:
@@ -39,7 +39,7 @@ def is_utf8(name: str) -> bool:
 
 def rules_in(folder: int, prefix: str, names: Collection[str]) -> dict[str, str]:
     """Name → text of the ignore files in an open directory that lists `names`. `prefix`: its path with a
-    trailing slash, empty for the root. Raises TooLarge."""
+    trailing slash, "" for the root. Raises TooLarge."""
     texts = {}
     for source in [name for name in SOURCES if name in names]:
         try:

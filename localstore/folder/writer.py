@@ -80,8 +80,8 @@ class Writer:
         self._placed: dict[str, os.stat_result] = {}  # by temporary name
 
     def apply(self, changes: Sequence[Change], supply: Supply, mark: str = "ready") -> list[str]:
-        """Make the changes. Returns the paths where a directory or a link is in the way. `mark`: `ready` for
-        writes of the protocol, `asked` for the user's."""
+        """Make the changes. Returns the paths that could not be written because of a directory or a link.
+        `mark`: `ready` for writes of the protocol, `asked` for the user's."""
         intents = [
             Intent(temp_name(change.path), change.path, None, change.new, "writing") for change in changes
         ]
@@ -148,8 +148,9 @@ class Writer:
             )
 
     def _write_temporary(self, intent: Intent, content: Content, durable: bool, last: bool) -> Intent | None:
-        """Write the temporary file of an intent, and to the disk if `durable`. `last`: no other intent needs
-        this content, so its file may be moved. Returns the intent, ready; None if its directory is gone."""
+        """Write the temporary file of an intent, synced if `durable`. `last`: no other intent needs this
+        content, so its file may be moved. Returns the intent, ready; None if its directory does not exist any
+        more."""
         before = self._files.stat(intent.path)
         mode = before.st_mode if before is not None and stat.S_ISREG(before.st_mode) else None
         try:
@@ -160,8 +161,8 @@ class Writer:
         return intent._replace(inode=placed.st_ino, state="ready")
 
     def _exchange(self, intent: Intent) -> Outcome | None:
-        """Exchange the temporary file with the path. Returns None if the path cannot hold a file, or
-        a program is writing the file there."""
+        """Exchange the temporary file with the path. Returns None if the path cannot have a file, or if a
+        program is writing the file there."""
         for _ in range(TRIES):
             info = self._files.stat(intent.path)
             if info is not None and stat.S_ISDIR(info.st_mode):
@@ -247,8 +248,7 @@ class Writer:
         self._files.forget()
 
     def _put_aside(self, intent: Intent) -> None:
-        """Give a displaced file its own name: the old one if the path was to be removed, else a conflict
-        name."""
+        """Give a displaced file a name: the old one if the path was to be removed, else a conflict name."""
         if self._files.stat(intent.temp) is None:
             return
         if intent.new is not None or not self._move(intent.temp, intent.path):

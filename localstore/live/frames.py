@@ -83,7 +83,7 @@ class Frames:
 
     def lane(self, copy: WorkingCopy, row: Row) -> Remote | None:
         """The lane of a row, built from the record and the received edits. None if edits are missing, or if
-        the text that they make differs from the row's."""
+        the resulting text differs from the row's."""
         edits, entry = self._edits.get(row.path), copy.entries.get(row.path)
         if not edits or entry is None or entry.genesis is None:
             return None
@@ -103,7 +103,7 @@ class Frames:
         return Remote(row, entry.genesis, lane.state())
 
     def _expect(self, copy: WorkingCopy, row: WireRow, edits: list[Signed]) -> None:
-        """Record the edits that lead to a row, if all of them and the state before are known."""
+        """Record the edits that lead to a row, if all of them and the state before them are known."""
         before, entry = copy.db.row(row.path), copy.entries.get(row.path)
         earlier = self._edits.get(row.path, [])
         whole = (

@@ -1,4 +1,4 @@
-"""Detects which written files were read since (IN_ACCESS of Linux; a stat does not count)."""
+"""Detects which written files were read since then (IN_ACCESS of Linux; a stat does not count)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILES = 1000  # watched at most; other files count as read
 
 
 class Reads:
-    """Tells which written files programs have read since. Use it from one thread. Where reads cannot be
+    """Detects which written files programs have read since then. Use it from one thread. If reads cannot be
     detected, every file counts as read."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Reads:
             self._drop(self._coming.popitem()[1])
 
     def look(self) -> None:
-        """Process the reads until now. Call it before svc itself reads."""
+        """Process the reads that happened until now. Call it before svc itself reads."""
         if self._inotify is None:
             return
         for event in self._inotify.events():

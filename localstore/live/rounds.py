@@ -95,7 +95,7 @@ class Rounds:
 
     def begin(self, copy: WorkingCopy, turn: str | None) -> None:
         """Start a round. First the work of a killed process is finished, because the steps of a round rely on
-        the disk being as the record says."""
+        the disk matching the record."""
         is_new = self._copy is not copy
         if is_new:
             if self._copy is None:
@@ -191,7 +191,7 @@ class Rounds:
         return connected
 
     def outgoing(self, copy: WorkingCopy) -> list[LiveUpdate]:
-        """The next updates to send; empty if all are answered. Their bytes are uploaded first."""
+        """The next updates to send; [] if all are answered. Their bytes are uploaded first."""
         for updates in batches(copy):
             if any(update.kind in NEW_FILES for update in updates):
                 upload_bytes(copy, updates)
@@ -199,7 +199,7 @@ class Rounds:
         return []
 
     def answered(self, copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers) -> Sent:
-        """Record the relay's answers. Paths whose update must first be merged are queued for the next
+        """Record the relay's answers. Paths whose update must be merged first are queued for the next
         `bring`."""
         sent = Sent()
         record_answers(copy, updates, answers, sent)
@@ -241,8 +241,8 @@ class Rounds:
         return time.monotonic() < self._leaving.setdefault(path, time.monotonic() + WRITING_SECONDS)
 
     def _followed(self, copy: WorkingCopy, paths: Collection[str]) -> list[str]:
-        """The saved paths, with the files that edits meant for other names have changed. Before that, a save
-        of a file that others renamed is moved into the file with the new name."""
+        """The saved paths, and the files that were changed by edits meant for other names. Before that, a
+        save of a file that others renamed is moved into the file with the new name."""
         for path in self.followed.removed.keys() & paths:
             follow_save(copy, path)
         return list(dict.fromkeys([*paths, *self._edited_elsewhere(copy)]))
@@ -269,7 +269,7 @@ class Rounds:
         return False
 
     def is_ours(self, copy: WorkingCopy, path: str) -> bool:
-        """Whether the file is still the one that svc wrote, by its stat."""
+        """Whether the file is still as svc wrote it, according to its stat."""
         return self._ours(copy, path) is not None
 
     def _ours(self, copy: WorkingCopy, path: str) -> Stat | None:
@@ -372,8 +372,8 @@ def _pending(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
 
 
 def _is_shown(copy: WorkingCopy, entry: PathRecord) -> bool:
-    """Whether the file shows the text, or bytes, of its lane. It is decided by its stat, because hashing
-    would read each file that arrives a second time."""
+    """Whether the file has the text, or bytes, of its lane. This is decided by its stat, because hashing
+    would read each arriving file a second time."""
     info, recorded = copy.files.stat(entry.path), copy.db.scan_record.file(entry.path)
     if info is None or entry.shadow is None:
         return entry.settled and info is None and entry.shadow is None

@@ -63,8 +63,9 @@ class OpenSheet:
             self.news.append(update)
 
     def take(self, copy: WorkingCopy, updates: list[bytes], last: int) -> None:
-        """Make these updates of the app an edit of the lane; empty ones change nothing. Part of the caller's
-        step; the sheet shows the text of the lane. Raises UpdateInvalid; the sheet is unusable then."""
+        """Turn these updates of the app into an edit of the lane; empty updates change nothing. Part of the
+        caller's step; the sheet must have the text of the lane. Raises UpdateInvalid; then the sheet is
+        unusable."""
         entry = self._entry(copy)
         lane = self._lane_of(copy, entry)
         deltas = [delta for update in updates if update for delta in self._lane.follow(update, APP)]

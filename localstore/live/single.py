@@ -60,7 +60,7 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
 
 
 class _Aside:
-    """Entries that svc cannot send, at the paths of one scan and around them."""
+    """Entries that svc cannot send, at and around the paths of one scan."""
 
     def __init__(self, files: Files, scan: Scan) -> None:
         self._files, self._scan = files, scan

@@ -44,7 +44,7 @@ def now_ms() -> int:
 
 
 class Editors(Protocol):
-    """Programs that send what is typed into a text, and may save it too: editor plugins and sheets."""
+    """Programs that send typed changes of a text, and may also save it: editor plugins and sheets."""
 
     def edits(self, path: str) -> bool:
         """Whether a program has this text open."""
@@ -53,11 +53,11 @@ class Editors(Protocol):
         """Whether a program shows this text of the file, by its BLAKE3, or did so a moment ago."""
 
     def plugin_texts(self, path: str) -> list[bytes]:
-        """What each editor plugin showed of this file after the last of its changes that became an edit."""
+        """The text of this file in each editor plugin, after the last of its changes that became an edit."""
 
 
 class NoEditors:
-    """No program sends what is typed."""
+    """No programs that send typed changes."""
 
     def edits(self, path: str) -> bool:
         return False
@@ -103,7 +103,7 @@ class Buffers:
         copy.rebase = lambda entry, name, data: self._saved(copy, entry, name, data)
 
     def forget_reads(self, copy: WorkingCopy) -> None:
-        """Count every text as read, after a time in which reads were not detected, and drop old texts."""
+        """Mark every text as read, after a time in which reads were not detected, and drop old texts."""
         since = self._now() - MEMORY
         with copy.db.step():
             for path, arrivals in copy.db.arrivals.all():
@@ -123,8 +123,8 @@ class Buffers:
         copy.db.arrivals.put(path, Arrivals(versions))
 
     def typed(self, copy: WorkingCopy, path: str) -> None:
-        """Record what editors show of a file, after an edit from them. Part of the transaction that records
-        the edit: if the agent is killed then, an editor is left with this text."""
+        """Record the texts of a file in editors, after an edit from them. Part of the transaction that
+        records the edit: if the agent is killed then, an editor still has this text."""
         entry, texts = copy.entries.get(path), self.editors.plugin_texts(path)
         if not texts or entry is None or entry.shadow is None:
             return
@@ -179,8 +179,8 @@ class Buffers:
         entry.shadow = base.digest
 
     def _was_typed(self, path: str, name: bytes) -> bool:
-        """Whether everything in this save was also sent as it was typed, so that the save is no edit. After a
-        save of another text, or of half of one, the next save counts as an edit."""
+        """Whether everything in this save was also sent as typed changes, so that the save is no edit. After
+        a save of another text, or of half a text, the next save counts as an edit."""
         if not self.editors.shows(path, name):
             self._strange.add(path)
             return False
@@ -199,7 +199,7 @@ class Buffers:
 
 
 def _held(copy: WorkingCopy, arrivals: Arrivals, data: bytes, since: int) -> Version | None:
-    """The text that the save was made from; None for the last one, which is on the disk."""
+    """The text on which the save is based; None if that is the last one, which is on the disk."""
     versions = arrivals.versions
     last = versions[-1]
     held = [
@@ -228,7 +228,7 @@ def _held(copy: WorkingCopy, arrivals: Arrivals, data: bytes, since: int) -> Ver
 
 
 def _texts(copy: WorkingCopy, versions: Iterable[Version]) -> dict[bytes, bytes]:
-    """Digest → text of these versions, in their order; a text that occurs twice is at its last place."""
+    """Digest → text of these versions, in their order; a text that occurs twice has its last position."""
     texts: dict[bytes, bytes] = {}
     for version in versions:
         texts.pop(version.digest, None)
@@ -240,8 +240,8 @@ def _texts(copy: WorkingCopy, versions: Iterable[Version]) -> dict[bytes, bytes]
 
 
 def _cost(old: bytes, new: bytes) -> int:
-    """Bytes of the words that the change from one text to the other deletes and inserts. Words count whole,
-    because letters that two words share do not make one an edit of the other."""
+    """Bytes of the words that the change from one text to the other deletes and inserts. Words count as a
+    whole, because common letters of two words do not make one an edit of the other."""
     cost = reached = 0
     for offset, deleted, inserted in edits(old, new):
         start, end = offset, offset + deleted
@@ -257,5 +257,5 @@ def _cost(old: bytes, new: bytes) -> int:
 
 
 def _is_word(byte: bytes) -> bool:
-    """Whether the byte is part of a word; bytes outside ASCII are."""
+    """Whether the byte is part of a word; bytes outside ASCII always are."""
     return byte.isalnum() or byte == b"_" or byte >= b"\x80"

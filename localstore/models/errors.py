@@ -39,7 +39,7 @@ class NoSuchModel(ClientError):
 
 
 class RegistryFailed(ClientError):
-    """A registry of models did not answer, or answered something else than its protocol says."""
+    """A registry of models did not answer, or its answer broke the protocol."""
 
     code = "registry_failed"
 
@@ -63,7 +63,7 @@ class AppMissing(ClientError):
 
 
 class NoLaunch(ClientError):
-    """The folder does not say how its app is started."""
+    """The folder has no instructions for starting its app."""
 
     code = "no_launch"
 

@@ -1,7 +1,8 @@
-"""Takes a local GGUF file into the cache, without copying it if the file system can.
+"""Adds a local GGUF file to the cache, without copying it if the file system can.
 
-A reflink shares the bytes until one side is written. A hard link is the same file, which somebody may write
-in place: `Models.intact` notices that. On other file systems the file is copied."""
+A reflink shares the bytes until one side is written. A hard link is the same file, which may be changed in
+place: `Models.intact` detects that. On other file systems the file is copied.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +40,8 @@ class Taken(NamedTuple):
 
 
 def take_in(models: Models, file: Path, progress: Progress = silent) -> Taken:
-    """Make the file a blob of the cache. Raises BadModel if it is no model or changes meanwhile, DiskError,
-    OSError if it cannot be read."""
+    """Make the file a blob of the cache. Raises BadModel if it is not a model or changes meanwhile,
+    DiskError, OSError if it cannot be read."""
     name = terminal_safe(str(file))
     try:
         fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -128,7 +129,7 @@ def _digests(fd: int, size: int, progress: Progress) -> tuple[str, str]:
 
 
 def _place(fd: int, file: Path, part: Path, info: os.stat_result) -> str:
-    """Create `part` with the bytes of the file. Returns how it was made: reflink, link or copy."""
+    """Create `part` with the bytes of the file. Returns the method: reflink, link or copy."""
     target = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         try:

@@ -85,7 +85,7 @@ def _report_other(progress: Path, report: Report) -> None:
 
 
 class _Written:
-    """Reports progress, and writes it to a file for processes that wait."""
+    """Reports progress, and writes it to a file for waiting processes."""
 
     def __init__(self, file: Path, report: Report, name: str) -> None:
         self._file, self._report, self._name, self._at = file, report, name, 0.0
@@ -104,7 +104,7 @@ class _Written:
 
 
 def under_way(models: Models) -> list[Download]:
-    """The downloads of all processes of the user that go on now."""
+    """The running downloads of all processes of the user."""
     folder = models.root / "pulls"
     downloads = []
     for lock in sorted(folder.glob("*.lock")) if folder.is_dir() else ():

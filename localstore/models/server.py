@@ -1,4 +1,4 @@
-"""The LLM server of a port, as its folder describes it: which process keeps it, and its kind."""
+"""The LLM server of a port, as described in its folder: its keeper process, and its kind."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def forget(folder: Path) -> None:
 
 
 def running(folder: Path) -> Running | None:
-    """The running server of this folder; None if its keeper has ended. Only the lock tells, since its process
-    id may belong to another program by now."""
+    """The running server of this folder; None if its keeper has ended. Only the lock decides, because its
+    process id may belong to another program now."""
     if living_holder(folder / LOCK) is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Names and blobs of the cache. A blob is a file named by its SHA-256; a name is a record that points at
+"""Names and blobs of the cache. A blob is a file named by its SHA-256; a name is a record that refers to
 blobs. Both are put in place by renaming, under one lock, so that readers need none.
 """
 
@@ -136,7 +136,7 @@ class Models:
         return self.blobs / f"sha256-{digest}.chunks"
 
     def intact(self, digest: str, about: About) -> bool:
-        """Whether the file of a blob is unchanged since it came into the cache."""
+        """Whether the file of a blob is unchanged since it was added to the cache."""
         try:
             info = self.blob(digest).stat()
         except OSError:
@@ -174,7 +174,7 @@ class Models:
 
     def _linked(self, record: Record) -> Path:
         """The path of the first file of a model of several files, in a folder where the engine finds the
-        others by name."""
+        other files by name."""
         folder = self._shards / record.model
         files = [record.model, *record.shards]
         with self.locked():
@@ -187,7 +187,7 @@ class Models:
         return folder / f"model-00001-of-{len(files):05}.gguf"
 
     def put(self, name: ModelName, record: Record) -> Installed:
-        """Store the record under this name. Raises ModelMissing if a blob of it was removed meanwhile."""
+        """Store the record under this name. Raises ModelMissing if one of its blobs was removed meanwhile."""
         with self.locked():
             if any(self.about(digest) is None for digest in record.digests):
                 raise ModelMissing(name.short)
@@ -198,7 +198,7 @@ class Models:
 
     @contextmanager
     def reserve(self, keys: Iterable[str]) -> Iterator[None]:
-        """A context in which `remove` leaves these blobs. `keys`: `sha256-<hex>` or `b3-<hex>`."""
+        """A context in which `remove` keeps these blobs. `keys`: `sha256-<hex>` or `b3-<hex>`."""
         with ExitStack() as stack:
             with self.locked():
                 stack.enter_context(reserve(self._reserved, keys))
@@ -208,8 +208,8 @@ class Models:
         write(self._about(digest), msgspec.json.encode(about))
 
     def remove(self, name: ModelName) -> tuple[Installed, int]:
-        """Remove a name, and its blobs that no other name and no running pull needs. Returns (the removed
-        model, freed bytes). Raises ModelMissing."""
+        """Remove a name, and those of its blobs that no other name and no running pull needs. Returns (the
+        removed model, freed bytes). Raises ModelMissing."""
         with self.locked():
             removed = self.find(name)
             path = self._names / name.path

@@ -33,8 +33,7 @@ class ByteFiles:
         return self._total
 
     def changing(self, rows: Sequence[Row], gone: Iterable[str]) -> None:
-        """Update the sum. Call it before these rows are stored and the rows of the paths `gone` are
-        deleted."""
+        """Reads and writes the table `arrivals`: for each path, the recent texts of its file."""
         if self._total is None:
             return
         after = {row.path: 0 if row.kind == "text" else row.size for row in rows}
@@ -42,6 +41,6 @@ class ByteFiles:
         self._total += sum(after.values()) - sum(before.values())
 
     def forget_total(self) -> None:
-        """Compute the sum again when it is next needed. Called if rows may have been stored that `changing`
-        was not called with."""
+        """Compute the sum again when it is next needed. Call it if rows may have been stored without a call
+        of `changing`."""
         self._total = None

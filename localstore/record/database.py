@@ -246,7 +246,7 @@ class Database:
         self._sql.executemany("INSERT INTO flights VALUES(?,?,?,?)", flights)
 
     def drop_flights(self, numbers: Iterable[int]) -> None:
-        """Delete the updates in flight with these numbers, after the relay answered them."""
+        """Delete the updates in flight with these numbers, which the relay has answered."""
         settled = sorted(set(numbers))
         if settled and settled[-1] - settled[0] == len(settled) - 1:
             self._sql.execute("DELETE FROM flights WHERE n BETWEEN ? AND ?", (settled[0], settled[-1]))
@@ -290,7 +290,7 @@ class Database:
         return {row[0] for row in select_in(self._sql, "SELECT path FROM sealed WHERE path", paths)}
 
     def frontier_since_seal(self) -> dict[str, SealedFile | None]:
-        """Path → file of the frontier where it differs from the last seal; None: no file."""
+        """Path → file of the frontier if it differs from the last seal; None: no file."""
         changes: dict[str, SealedFile | None] = dict.fromkeys(differences.gone_from_branch(self._sql))
         changes.update((row[0], SealedFile(*row[1:])) for row in differences.new_on_branch(self._sql))
         return changes

@@ -53,7 +53,7 @@ def scanned(sql: sqlite3.Connection, fresh: Iterable[tuple[str, bytes]], gone: I
 
 
 def before_sealing(sql: sqlite3.Connection, paths: Iterable[str]) -> None:
-    """Record what the disk has at these paths, before their sealed digests change."""
+    """Record the disk's content at these paths, before their sealed digests change."""
     sql.executemany(
         "INSERT OR IGNORE INTO differs SELECT ?, (SELECT digest FROM sealed WHERE path=?)",
         [(path, path) for path in paths],
@@ -106,7 +106,7 @@ def seen_on_disk(sql: sqlite3.Connection, path: str) -> bytes | None:
 
 
 def unsealed_digests(sql: sqlite3.Connection) -> set[bytes]:
-    """Digests of the files on the disk that are not as they were sealed."""
+    """Digests of the files on the disk that differ from their sealed version."""
     rows = sql.execute("SELECT digest FROM differs WHERE digest IS NOT NULL")
     return {digest for (digest,) in rows}
 
@@ -119,7 +119,7 @@ def may_need_update(sql: sqlite3.Connection) -> list[str]:
 
 
 def _shown_as_sealed(sql: sqlite3.Connection) -> bool:
-    """Whether the entries know exactly the files of the last seal, with the same bytes."""
+    """Whether the entries contain exactly the files of the last seal, with the same bytes."""
     counts = "SELECT (SELECT count(*) FROM entries), (SELECT count(*) FROM sealed)"
     entries, files = sql.execute(counts).fetchone()
     return entries == files and sql.execute(ANY_UNLIKE_SEALED).fetchone() is None

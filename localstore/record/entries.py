@@ -1,4 +1,4 @@
-"""The entries of a working copy, loaded from the database when they are asked for."""
+"""The entries of a working copy, loaded from the database on first access."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ class Entries(MutableMapping[str, PathRecord]):
         return self._all().items()
 
     def begin_round(self) -> None:
-        """Count anew how many paths are looked up by name, so that rounds of few paths never read all."""
+        """Reset the count of paths looked up by name, so that rounds with few paths never read all
+        entries."""
         self._queried = 0
 
     def load(self, paths: Iterable[str]) -> None:

@@ -11,7 +11,7 @@ FOREIGN = 1 << 52  # lane ids from here on stand for unknown lanes
 
 
 def foreign_lane(digest: bytes) -> int:
-    """A lane id for a file whose bytes are known, but whose lane on this branch is not."""
+    """A lane id for a file whose bytes are known, but whose lane on this branch is unknown."""
     return FOREIGN | int.from_bytes(digest[:6], "big")
 
 
@@ -49,7 +49,7 @@ class PathRecord(msgspec.Struct):
 
 
 def known_by_bytes(path: str, kind: Kind, digest: bytes, size: int) -> PathRecord:
-    """The entry of a file whose bytes the branch has or had, and whose lane is unknown."""
+    """The entry of a file whose bytes are or were on the branch, and whose lane is unknown."""
     return PathRecord(
         path=path,
         kind=kind,

@@ -43,11 +43,11 @@ class Objects:
             os.close(self._open.popitem()[1])
 
     def renew(self) -> None:
-        """Forget which texts the index was found to have. Cached texts stay, since they cannot change."""
+        """Forget the cached results of index lookups. Cached texts stay, because they cannot change."""
         self._indexed.clear()
 
     def get(self, digest: bytes) -> bytes | None:
-        """The text with this BLAKE3; None if it is not stored, or damaged."""
+        """The text with this BLAKE3; None if it is not stored, or is damaged."""
         held = self._texts.get(digest)
         if held is not None:
             self._texts.move_to_end(digest)
@@ -107,7 +107,7 @@ class Objects:
         return digest in self._indexed or bool(self._db.objects.places([digest]))
 
     def add_frames(self, frames: Iterable[Frame]) -> None:
-        """Store frames as they are: first durable, then indexed, in the caller's step or one of its own."""
+        """Store frames unchanged: first durable, then indexed, in the caller's step or a new one."""
         self._index(list(self._append(frames)))
 
     def add(self, texts: Iterable[tuple[bytes, bytes]], durable: bool = True) -> None:

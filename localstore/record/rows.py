@@ -35,8 +35,8 @@ class SealedFile(NamedTuple):
 
 
 class SealedTree(msgspec.Struct, frozen=True):
-    """A seal's tree as a change of the tree before: its root, the new directory objects, and the digests of
-    the removed directory objects (None: all of them)."""
+    """A seal's tree as a difference from the previous tree: its root, the new directory objects, and the
+    digests of the removed directory objects (None: all of them)."""
 
     root: bytes
     fresh: dict[bytes, bytes]

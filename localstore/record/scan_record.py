@@ -108,7 +108,7 @@ class ScanRecord:
     # --- what was left out, and the last look
 
     def exclusions(self) -> dict[str, Exclusions]:
-        """Folder → what the last scan left out there."""
+        """Folder → entries that the last scan left out there."""
         rows = self._sql.execute("SELECT folder, encoded FROM asides")
         return {os.fsdecode(folder): _ASIDE(encoded) for folder, encoded in rows}
 
@@ -122,7 +122,7 @@ class ScanRecord:
         self._sql.executemany("INSERT OR REPLACE INTO asides VALUES(?,?)", put)
 
     def last_scan(self) -> LastScan | None:
-        """The last scan, None if no watcher answered it."""
+        """The last scan, None if no watcher answered in it."""
         for (encoded,) in self._sql.execute("SELECT value FROM meta WHERE key=?", (LAST_SCAN,)):
             return decode_last_scan(encoded)
         return None

@@ -22,8 +22,7 @@ def select_in(
 
 
 def value_of(path: Path, key: str) -> str | None:
-    """One text of the table `meta` of the database at `path`, read without its lock; None if it is
-    missing."""
+    """A text of the table `meta` in the database at `path`, read without its lock; None if it is missing."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as sql:
             row = sql.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()

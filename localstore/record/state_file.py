@@ -1,4 +1,6 @@
-"""`state.json` beside the link: recognised by its digest, and rewritten only where a seal changed it."""
+"""`state.json` beside the link: recognised by its digest, and rewritten only in the parts that a seal
+changed.
+"""
 
 from __future__ import annotations
 
@@ -71,8 +73,8 @@ class StateFile:
 
 
 def with_digests(before: bytes, last_seal: str | None, digests: Mapping[str, str]) -> Parts | None:
-    """The bytes `before` of a state file with another last seal and other digests (path → hex). Returns None
-    if a path is not in it."""
+    """The bytes `before` of a state file with a new last seal and new digests (path → hex). None if a path is
+    not in it."""
     head, _, _ = link.encoded(SealedState(last_seal=last_seal, tree={})).partition(_TREE)
     parts: Parts = [head]
     view, done = memoryview(before), before.index(_TREE)

@@ -1,4 +1,4 @@
-"""Records the relay's version of a path as what this folder has."""
+"""Records the relay's version of a path as the folder's version."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ def claim_conflict_name(copy: WorkingCopy, path: str, at: str | None = None) -> 
 
 def claim_name_for(copy: WorkingCopy, path: str, mine: bytes | None) -> str:
     """A free conflict name for the local version of `path`, whose digest is `mine`; added to
-    `WorkingCopy.conflicts` and recorded. A version whose conflict is recorded already gets the name in that
-    record."""
+    `WorkingCopy.conflicts` and recorded. If the conflict of this version is recorded already, the name in
+    that record."""
     same = [clash for clash in copy.db.conflicts.of(path) if clash.mine == mine]
     unused = [clash for clash in same if not copy.is_taken(clash.kept_as)]
     if unused:
@@ -71,7 +71,7 @@ def forget_and_move_aside(
 
 
 def finish_moves(copy: WorkingCopy) -> None:
-    """Finish the moves that a killed process had begun."""
+    """Finish the moves that a killed process had started."""
     for intent in copy.db.intents():
         if intent.state == MOVING:
             _finish_move(copy, intent)
@@ -161,7 +161,7 @@ def _move_folder(copy: WorkingCopy, path: str) -> bool:
 
 
 def renamed_records(records: list[RecordedConflict], old: str, new: str) -> list[RecordedConflict]:
-    """The records of copies in the directory `old`, for when it is called `new`."""
+    """The records of copies in the directory `old`, changed for its new name `new`."""
     return [clash._replace(kept_as=new + clash.kept_as[len(old) :]) for clash in records]
 
 
@@ -171,13 +171,13 @@ def files_below(copy: WorkingCopy, path: str) -> Iterator[str]:
 
 
 def folders_below(copy: WorkingCopy, path: str) -> Iterator[str]:
-    """The directory itself and all that are in it, each before those in it."""
+    """The directory itself and all directories in it, parents first."""
     yield path
     yield from (below for below, is_folder in _walk(copy, path) if is_folder)
 
 
 def _walk(copy: WorkingCopy, path: str) -> Iterator[tuple[str, bool]]:
-    """Everything in a directory: path, and whether it is a directory."""
+    """Everything in a directory: (path, whether it is a directory)."""
     folders = [path]
     while folders:
         folder = folders.pop()

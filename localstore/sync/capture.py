@@ -70,7 +70,7 @@ class _Text(NamedTuple):
 
 class _CapturedEdit(NamedTuple):
     """A lane with the edit applied. `update`: the encoded update, None if the text is unchanged. `want`: the
-    lane's text after it."""
+    resulting text of the lane."""
 
     lane: Lane | FirstEdit
     update: bytes | None
@@ -126,7 +126,7 @@ def _capture(copy: WorkingCopy, batch: _Batch, entry: PathRecord, on_disk: _Text
 
 
 def _capture_settled(copy: WorkingCopy, entry: PathRecord, on_disk: _Text) -> _CapturedEdit | None:
-    """The edit of a settled path: before it, the disk showed the text of the lane. None if it has too many
+    """The edit of a settled path: before it, the disk had the text of the lane. None if it has too many
     parts."""
     if entry.genesis is not None and not entry.touched and not entry.pending:
         name, text = entry.genesis, copy.text(entry.genesis)
@@ -141,8 +141,8 @@ def _capture_settled(copy: WorkingCopy, entry: PathRecord, on_disk: _Text) -> _C
 
 
 def _capture_merged(copy: WorkingCopy, entry: PathRecord, on_disk: _Text) -> _CapturedEdit | None:
-    """An edit of an older text of a lane. Returns None if it cannot be merged with the lane's newer text, or
-    if the relay does not send the texts that this needs."""
+    """An edit of an older text of a lane. None if it cannot be merged with the lane's newer text, or if the
+    relay does not send the texts needed for that."""
     assert entry.shadow is not None  # noqa: S101 - checked by the caller
     before = _base_text(copy, entry.shadow)
     if before is None:
@@ -169,10 +169,10 @@ def _base_text(copy: WorkingCopy, shadow: bytes) -> bytes | None:
 
 
 def capture_late_save(copy: WorkingCopy, entry: PathRecord, before: bytes, data: bytes) -> bool:
-    """Merge a save that happened during a write of the file: `data` was made from `before`, and the lane has
-    changed since.
+    """Merge a save that happened during a write of the file: `data` is based on `before`, and the lane has
+    changed meanwhile.
 
-    Part of the caller's step. Returns False if the texts conflict; the conflict is then recorded.
+    Part of the caller's step. Returns False if the texts conflict; then the conflict is recorded.
     """
     try:
         add_edit(copy, entry, before, data)

@@ -126,7 +126,7 @@ def _is_kept(done: Composed, uncarried: Uncarried, update: _PathUpdate) -> bool:
 
 
 def edited(copy: WorkingCopy, moved: list[str], scan: Scan) -> list[str]:
-    """The paths among `moved` where the file on the disk differs from the shadow (the bytes last known
+    """Those paths of `moved` where the file on the disk differs from the shadow (the bytes last known
     there)."""
     copy.entries.load(moved)
     return [path for path in moved if _differs(copy.entries.get(path), scan.find(path))]
@@ -139,8 +139,7 @@ def _differs(entry: PathRecord | None, stat: Stat | None) -> bool:
 def _members(
     copy: WorkingCopy, entry: PathRecord | None, stat: Stat | None, delete: bool, whole: bool
 ) -> dict[str, Any] | None:
-    """Kind and content of the update that the path needs. Returns None if it needs none, or may not be sent
-    yet."""
+    """Kind and content of the update that the path needs. None if it needs none, or may not be sent yet."""
     if entry is None:
         return _bytes_members(stat) if stat is not None else None
     if not entry.settled:
@@ -213,8 +212,8 @@ def _put_in_flight(copy: WorkingCopy, departing: list[_PathUpdate]) -> None:
 
 
 class MarkerCheck:
-    """Finds texts that still hold conflict markers written by svc. New files are read only while a conflict
-    is unresolved; edits are in memory and always checked."""
+    """Finds texts that still contain conflict markers written by svc. New files are read only while a
+    conflict is unresolved; edits are in memory and always checked."""
 
     def __init__(self, copy: WorkingCopy) -> None:
         self._copy = copy
@@ -244,7 +243,7 @@ class SizeCaps:
 
     @cached_property
     def _sizes(self) -> dict[str, int]:
-        """Path → bytes as a byte file of the branch after this push; for a save, only of the paths that
+        """Path → bytes as a byte file on the branch after this push; for a save, only for the paths that
         differ from the branch."""
         if self._only is not None:
             return self._flying() | dict.fromkeys(filter(self._is_gone, self._only), 0)
@@ -257,7 +256,7 @@ class SizeCaps:
         return sizes
 
     def _flying(self) -> dict[str, int]:
-        """Path → bytes as a byte file of the branch, once the updates in flight are accepted; 0 for no byte
+        """Path → bytes as a byte file on the branch, once the updates in flight are accepted; 0 for no byte
         file. Only paths with an update in flight."""
         updates = [msgspec.json.decode(body, type=LiveUpdate) for _, body in self._copy.db.flights()]
         return {update.path: update.size or 0 if update.kind == "set_blob" else 0 for update in updates}
@@ -280,7 +279,7 @@ class SizeCaps:
         return self._sizes.get(path, 0)
 
     def over(self, path: str, stat: Stat) -> Skipped | None:
-        """Why the file is over a cap. Returns None if it fits; its size is then added to the sum."""
+        """The reason why the file is over a cap. None if it fits; then its size is added to the sum."""
         kind, cap = self._copy.repo_kind, self._copy.file_cap
         if stat.size > cap:
             raisable = kind == "app" and stat.size <= limits.APP_FILE_CLAMP

@@ -78,7 +78,7 @@ def drop_unused(copy: WorkingCopy, path: str, but: bytes | None = None) -> None:
 
 
 def author_of(copy: WorkingCopy, path: str) -> str | None:
-    """Handle of the author of the branch's version of a path. Returns None if unknown, or if several people
-    changed it."""
+    """Handle of the author of the branch's version of a path. None if unknown, or if several people changed
+    it."""
     handles = unsealed_authors(copy).get(path) or copy.sealed_by
     return handles[0] if len(handles) == 1 else None

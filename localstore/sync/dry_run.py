@@ -69,8 +69,8 @@ def dry_run_copy(copy: WorkingCopy) -> Iterator[DryRunCopy]:
 
 @contextmanager
 def scratch_copy(copy: WorkingCopy, prefix: str) -> Iterator[DryRunCopy]:
-    """A working copy whose changes are discarded (`dry_run_copy`), with scratch files in a folder of the
-    record whose name begins with `prefix`. Nobody needs to own the real one."""
+    """A context with a working copy whose changes are discarded (`dry_run_copy`), with scratch files in a
+    folder of the record whose name begins with `prefix`. The real working copy need not be owned."""
     with tempfile.TemporaryDirectory(prefix=prefix, dir=copy.record) as name:
         scratch = Path(name)
         real, duplicate = sqlite3.connect(copy.record / "state.db"), sqlite3.connect(scratch / "state.db")
@@ -170,7 +170,7 @@ class _DryRunTransport(Transport):
         return UpdateAnswers(seq=self._seq, answers=answers)
 
     def _answer(self, update: LiveUpdate) -> UpdateAnswer:
-        """The answer that the relay would give to an update, as far as the rows tell."""
+        """The answer that the relay would give to an update, according to the known rows."""
         row = self._row(update.path)
         if update.kind == "edit_text":
             return self._edited(update, row)

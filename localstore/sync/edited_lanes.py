@@ -1,5 +1,4 @@
-"""A cache of the lanes that this command edited, so that handling the relay's answers need not rebuild
-them."""
+"""A cache of the lanes that this command edited, so that they need not be rebuilt for the relay's answers."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ class EditedLanes:
             self._lanes[entry.path] = _CachedLane(lane, _version(entry), entry.size)
 
     def pop(self, entry: PathRecord) -> Lane | FirstEdit | None:
-        """Remove and return the lane of the path. Returns None if it is not cached, or if the entry changed
+        """Remove and return the lane of the path. None if it is not cached, or if the entry has changed
         since."""
         held = self._forget(entry.path)
         return held.lane if held is not None and held.version == _version(entry) else None

@@ -15,7 +15,7 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 class HeldBack(msgspec.Struct, frozen=True):
-    """A new file, the rule of git that names it, and the line of `.svcignore` that leaves it out."""
+    """A new file, the rule of git that matches it, and the line for `.svcignore` that excludes it."""
 
     path: str
     rule: str
@@ -23,7 +23,7 @@ class HeldBack(msgspec.Struct, frozen=True):
 
 
 def held_back(copy: WorkingCopy, scan: Scan, paths: Iterable[str]) -> list[HeldBack]:
-    """The files at `paths` that are new (scanned, and unknown to the record) and that git ignores for this
+    """Those of `paths` that are new files (scanned, but not in the record) and that git ignores for this
     user."""
     new = [path for path in paths if path not in copy.entries and scan.find(path) is not None]
     if not new:
@@ -62,7 +62,7 @@ def _rule(copy: WorkingCopy, reason: Reason) -> str:
 
 
 def _line(path: str, reason: Reason) -> str:
-    """The line of `.svcignore` for the entry that the rule matched: the file, or a folder above it."""
+    """The line for `.svcignore` for the entry that the rule matched: the file, or a folder above it."""
     folder = "/" if reason.path != path else ""
     return "/" + escaped(reason.path) + folder
 

@@ -23,7 +23,7 @@ CLONING = "cloning"  # the seal that a clone writes, kept until all of it is her
 
 def resume_clone(copy: WorkingCopy) -> None:
     """Turn an interrupted clone into a working copy at the seal that was being cloned; a pull then fetches
-    what is missing. Does nothing for other working copies."""
+    missing files. Does nothing for other working copies."""
     begun = copy.db.text(CLONING)
     if begun is None or copy.last_seal is not None:
         return
@@ -68,7 +68,7 @@ def files_written(copy: WorkingCopy, files: Mapping[str, SealedFile]) -> dict[st
 
 
 def _torn_files(copy: WorkingCopy, files: Mapping[str, SealedFile], scan: Scan) -> list[str]:
-    """Paths of files that hold only a prefix of their sealed bytes."""
+    """Paths of files that contain only a prefix of their sealed bytes."""
     short = {}
     for path, file in files.items():
         stat = scan.find(path)

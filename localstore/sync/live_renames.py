@@ -65,7 +65,7 @@ def moved_there(copy: WorkingCopy, gone: Collection[str], edited: Sequence[str])
 
 
 def _can_follow(copy: WorkingCopy, path: str) -> bool:
-    """Whether the edit of this file can be brought into another one."""
+    """Whether the edit of this file can be moved into another file."""
     entry = copy.entries[path]
     now = copy.digest_on_disk(path)
     if entry.foreign or entry.shadow is None or now is None:
@@ -78,7 +78,7 @@ def _can_follow(copy: WorkingCopy, path: str) -> bool:
 def _came_there(
     copy: WorkingCopy, gone_files: Mapping[str, TreeEntry], rows: Mapping[str, Row]
 ) -> dict[str, TreeEntry]:
-    """The files that others created since the last seal. If one was created with the bytes of one of
+    """The files that others created since the last seal. If a file was created with the bytes of one of
     `gone_files`, it is returned with those bytes."""
     sealed, names = copy.db.sealed(), {file.digest for file in gone_files.values()}
     came = {}
@@ -101,8 +101,8 @@ def _as_made(copy: WorkingCopy, now: TreeEntry, path: str, gen: int, names: Coll
 
 
 def take_along(copy: WorkingCopy, old: str, new: str) -> None:
-    """Bring the edit of the file `old`, which the branch removed, into the file that it became, and remove
-    it. Where it does not fit, the edited file becomes a conflict copy."""
+    """Move the edit of the file `old`, which the branch removed, into the file `new` that replaced it, and
+    remove `old`. If the edit does not fit, the edited file becomes a conflict copy."""
     entry, target = copy.entries.get(old), copy.entries.get(new)
     if entry is None:
         return  # it was moved aside with its folder, where the branch has a file
@@ -215,7 +215,7 @@ def _is_sent(copy: WorkingCopy, path: str) -> bool:
 
 
 def _find_new_path(copy: WorkingCopy, entry: PathRecord) -> str | None:
-    """The file of this folder that the missing one was renamed to. Files that nobody else edited are
+    """The file of this folder to which the missing file was renamed. Files that nobody else edited are
     preferred."""
     assert entry.shadow is not None  # noqa: S101 - asked by `bring_along`
     gone_files = {entry.path: TreeEntry(entry.kind, entry.shadow, entry.size)}
@@ -293,8 +293,8 @@ def _bring_bytes(copy: WorkingCopy, entry: PathRecord, remote: Remote, new: str)
 
 
 def remember_removed(copy: WorkingCopy, gone: Collection[str]) -> None:
-    """Remember the texts of these paths, which the branch removes: an editor may hold one and save it
-    again."""
+    """Remember the texts of these paths, which the branch removes, because an editor may have one open and
+    save it again."""
     now = time.monotonic()
     removed = copy.followed.removed
     for path in [path for path, text in removed.items() if text.until < now]:
@@ -361,7 +361,7 @@ def _find(
     texts: Mapping[bytes, bytes],
     rows: Mapping[str, Row],
 ) -> Ways:
-    """Old path → new path of the `followable` files that were renamed to one of `came`. `gone_files`: all
+    """Old path → new path of those `followable` files that were renamed to one of `came`. `gone_files`: all
     removed files, by path. `texts`: by digest."""
     gone: dict[str, Change] = {path: (file, None) for path, file in gone_files.items()}
     edits: dict[str, Change] = {path: (gone_files[path], gone_files[path]) for path in followable}
@@ -376,7 +376,7 @@ def _find(
 def _texts(
     copy: WorkingCopy, search: Search, held: Mapping[bytes, bytes], rows: Mapping[str, Row]
 ) -> dict[bytes, bytes]:
-    """The texts that the search compares, by digest. Raises what `WorkingCopy.text` raises."""
+    """The texts that the search compares, by digest. Raises the errors of `WorkingCopy.text`."""
     digests = search.digests()
     texts = {name: text for name, text in held.items() if name in digests}
     for path, file in search.came.items():

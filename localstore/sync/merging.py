@@ -47,8 +47,8 @@ def advance(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> None:
 
 
 def _advance_typed(copy: WorkingCopy, entry: PathRecord, remote: Remote, same_epoch: bool) -> bool:
-    """Replace the confirmed lane by the relay's, and merge the pending edits, which were typed, character by
-    character. Returns False, with nothing changed, if they must be merged as texts."""
+    """Replace the confirmed lane by the relay's, and merge the pending typed edits character by character.
+    Returns False, with nothing changed, if they must be merged as texts."""
     lane, pending = _lane(copy, remote), copy.db.pending(entry.path)
     try:
         if same_epoch:

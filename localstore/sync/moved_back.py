@@ -54,8 +54,8 @@ class Before:
         self._sealed: dict[str, SealedFile] = {}
 
     def begin_anew(self, head: str | None) -> None:
-        """Forget the branch, and take the newest seal that relay and folder both have as the folder's last
-        one. Without such a seal, the files are recognised by the branch's seals."""
+        """Forget the branch, and set the newest seal that relay and folder both have as the folder's last
+        seal. Without such a seal, the files are recognised by the branch's seals."""
         copy = self._copy
         common = self._common_seal(head)
         if common is None and head is not None:

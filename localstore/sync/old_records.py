@@ -38,8 +38,8 @@ def rescue(copy: WorkingCopy) -> None:
 
 
 class _OldRecord:
-    """One earlier record. It is only read: its folder may still be in use under another name. Only temporary
-    files in this folder are touched."""
+    """One earlier record. It is only read, because its folder may still be in use under another name. Only
+    temporary files in this folder are changed."""
 
     def __init__(self, copy: WorkingCopy, record: Path) -> None:
         self._copy, self._record = copy, record
@@ -48,7 +48,7 @@ class _OldRecord:
         self._objects = Objects(record / "objects", self._db)
 
     def restore_files(self) -> None:
-        """Restore temporary files of the journal, and edits that were captured and never written."""
+        """Restore temporary files of the journal, and edits that were captured but never written."""
         try:
             for intent in self._db.intents():
                 if intent.state == MOVING:
@@ -90,8 +90,8 @@ class _OldRecord:
         return True
 
     def _restore_edit(self, path: str, shadow: bytes | None, want: bytes) -> None:
-        """Write the text of a captured edit to a conflict copy, if the file still shows the text before
-        it."""
+        """Write the text of a captured edit to a conflict copy, if the file still has the text before the
+        edit."""
         on_disk = self._copy.digest_on_disk(path)
         data = self._objects.get(want)
         if data is None or on_disk is None or on_disk != shadow or blake3(data) == on_disk:

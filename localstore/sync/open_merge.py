@@ -49,9 +49,9 @@ def unresolved(copy: WorkingCopy, merge: OpenMerge) -> list[str]:
 
 
 def sources_to_seal(copy: WorkingCopy) -> list[str]:
-    """The seals that the next seal of this folder names as merged. Raises MergeInterrupted, and
-    MergeUnresolved while a conflict of the merge stands. A merge that the folder's last seal names already is
-    over."""
+    """The seals that the next seal of this folder records as merged. Raises MergeInterrupted, and
+    MergeUnresolved while a conflict of the merge is unresolved. If the folder's last seal already records the
+    merge, the merge is over."""
     merge = open_merge(copy)
     if merge is None:
         return []

@@ -61,10 +61,9 @@ def opened(
     progress: Progress = silent,
     turn: Turn = Turn(),  # noqa: B008 - frozen
 ) -> Iterator[WorkingCopy]:
-    """The working copy linked at `folder`, locked by this process until the end of the block.
+    """A context with the working copy linked at `folder`, locked by this process.
 
-    Raises NotLinked, LinkDamaged, CopyBusy, FolderTurned; DiskError for what the disk refuses inside the
-    block.
+    Raises NotLinked, LinkDamaged, CopyBusy, FolderTurned; DiskError for errors of the disk inside the block.
     """
     before = turn.link or link.read_repo(folder)
     record = _record(folder, home, before)
@@ -101,7 +100,7 @@ def looked_at(
 def _copy_record(
     folder: Path, home: Home, transport: Transport, progress: Progress, before: RepoLink | None
 ) -> Iterator[WorkingCopy]:
-    """A working copy that works on a temporary copy of the record, without the lock. Changes to that copy are
+    """A context with a working copy on a temporary copy of the record, without the lock. Its changes are
     discarded."""
     from localstore.sync.dry_run import scratch_copy  # few commands need it
 
@@ -143,8 +142,7 @@ class Rounds:
 
     @contextmanager
     def round(self) -> Iterator[WorkingCopy]:
-        """Hold the folder's lock until the end of the block. Raises what `opened` raises, except
-        FolderTurned."""
+        """A context that holds the folder's lock. Raises the errors of `opened`, except FolderTurned."""
         while True:
             repo = link.read_repo(self.folder)
             if self._bound is None or not link.same_target(self._bound[0], repo):
@@ -178,7 +176,7 @@ class Rounds:
         return _record(self.folder, self._home, repo)
 
     def _ready(self, record: Path, repo: RepoLink, bound: Bound) -> WorkingCopy:
-        """The working copy as it is now."""
+        """The working copy in its current state."""
         if self._copy is None or self._copy.record != record:
             self.close()
             self._identity = identify(self.folder)

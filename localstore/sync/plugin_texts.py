@@ -31,6 +31,6 @@ def rebase_on_plugin_text(copy: WorkingCopy, entry: PathRecord, data: bytes) -> 
 
 
 def has_what_was_typed(old: bytes, typed: bytes, data: bytes) -> bool:
-    """Whether text was inserted between `old` and `typed`, and the save `data` contains all of it. If so, it
-    is no save of `old`."""
+    """Whether text was inserted between `old` and `typed`, and the save `data` contains all of it. If so, the
+    save is not based on `old`."""
     return any(edit.inserted for edit in edits(old, typed)) and keeps(old, typed, data)

@@ -1,4 +1,4 @@
-"""Finds the seal that the files of a folder without a record come from (docs/design/007)."""
+"""Finds the seal on which the files of a folder without a record are based (docs/design/007)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def recognise(copy: WorkingCopy) -> Recognised:
 
 
 def adopt_state_file(copy: WorkingCopy) -> None:
-    """Use the seal in `state.json` as base if the record is new: the folder was copied with its link. The
+    """If the record is new, use the seal in `state.json` as base: the folder was copied with its link. The
     seal is verified first. Does nothing if the repository does not have it."""
     named = _unrecorded(copy)
     if named is None:
@@ -84,7 +84,7 @@ def changes_since_last_seal(
     copy: WorkingCopy, scan: Scan
 ) -> tuple[str | None, list[str], list[str], list[str]]:
     """(last seal of the folder, changed paths, new paths, removed paths), each list sorted. Uses the record,
-    or `state.json` if the record is new. `scan`: a scan just made."""
+    or `state.json` if the record is new. `scan`: a scan that was just made."""
     if _unrecorded(copy) is None:
         return copy.last_seal, *copy.db.changes_since_seal()
     state, files = link.read_state(copy.folder), scan.files

@@ -36,7 +36,7 @@ Here = Callable[[Row], Remote | None]
 
 
 def reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
-    """Write the frontier into the folder. Call it once every edit is captured and nothing is in flight.
+    """Write the frontier into the folder. Call it after every edit is captured, with nothing in flight.
 
     Returns the changed paths, removals first. Raises ServerMisbehaved, after all other paths were written, if
     the relay sent lanes that cannot be loaded.
@@ -51,7 +51,7 @@ def reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
 
 
 def reconcile_paths(copy: WorkingCopy, scan: Scan, paths: Collection[str], local: Here) -> list[str]:
-    """Write the frontier at these paths into the folder, as `reconcile` does for all. `local`: states of
+    """Write the frontier at these paths into the folder, like `reconcile` for all paths. `local`: states of
     lanes that need not be requested. Returns the changed paths. Lanes that cannot be loaded are added to
     `WorkingCopy.unreadable`."""
     if _folds_case(copy):  # which file of two stays depends on all of them
@@ -112,7 +112,7 @@ def _reconcile_rows(
 
 
 def _replaced_texts(copy: WorkingCopy, rows: list[Row]) -> list[str]:
-    """The texts of a live folder that were edited here, and that the branch replaced by other files."""
+    """The texts of a live folder that were edited here and that the branch replaced by other files."""
     if not copy.live:
         return []
     replaced = []
@@ -180,7 +180,7 @@ def follow_epochs(copy: WorkingCopy, rows: list[Row]) -> list[Row]:
 
 
 def _same_text(entry: PathRecord, row: Row) -> bool:
-    """Whether entry and row differ in the epoch only: no pending edits, no live edits, the same text."""
+    """Whether entry and row differ only in the epoch: no pending edits, no live edits, the same text."""
     return (
         entry.gen == row.gen
         and entry.kind == row.kind == "text"
@@ -314,8 +314,8 @@ def _reconcile_path(copy: WorkingCopy, remote: Remote) -> bool:
 
 
 def _same_lane(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
-    """Update the record of a path whose lane (`gen`) is unchanged on the branch, merging the edits made here.
-    Returns whether the file must be written."""
+    """Update the record of a path whose lane (`gen`) on the branch is unchanged, merging local edits. Returns
+    whether the file must be written."""
     if entry.kind != "text":
         return True
     capture(copy, [entry.path])
@@ -365,8 +365,8 @@ def _take_theirs(copy: WorkingCopy, remote: Remote) -> None:
 
 
 def _other_lane(copy: WorkingCopy, remote: Remote) -> bool:
-    """Update the record of a path whose file is new on the branch, or was replaced there. Another file that
-    is here becomes a conflict copy. Returns whether the file must be written: always."""
+    """Update the record of a path whose file is new on the branch, or was replaced there. A different local
+    file becomes a conflict copy. Returns whether the file must be written: always."""
     path = remote.row.path
     entry = copy.entries.get(path)
     now = copy.digest_on_disk(path)

@@ -30,8 +30,7 @@ from localstore.sync.working_copy import REUSED, WorkingCopy
 
 
 class Remote(msgspec.Struct):
-    """One path of the frontier. `state`: the lane's CRDT state, None if the lane is unchanged since
-    `genesis`."""
+    """One path of the frontier. `state`: the lane's CRDT state, None if the lane still equals `genesis`."""
 
     row: Row
     genesis: bytes
@@ -40,8 +39,8 @@ class Remote(msgspec.Struct):
 
 class Connected(msgspec.Struct, frozen=True):
     """The result of `connect`. `head`: last seal of the branch. `rows`: rows that are new since the last
-    call. `gone`: paths that were removed since. `moved_back`: the branch is older than before, and the record
-    was started over."""
+    call. `gone`: paths removed since then. `moved_back`: the branch is older than before, and the record was
+    started over."""
 
     head: str | None
     rows: list[Row]
@@ -146,7 +145,7 @@ def store_rows(copy: WorkingCopy, rows: Iterable[WireRow], whole: bool) -> tuple
 
 
 def unsealed_authors(copy: WorkingCopy) -> dict[str, list[str]]:
-    """Path → handles of the authors of its unsealed edits, as the relay says; escaped for a terminal."""
+    """Path → handles of the authors of its unsealed edits, according to the relay; escaped for a terminal."""
     encoded = copy.db.get("live_by")
     authors = msgspec.json.decode(encoded, type=dict[str, list[str]]) if isinstance(encoded, bytes) else {}
     return {path: [terminal_safe(handle) for handle in handles] for path, handles in authors.items()}

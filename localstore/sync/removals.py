@@ -1,4 +1,4 @@
-"""Counts what a push or a live folder would remove from the branch."""
+"""Counts the files that a push or a live folder would remove from the branch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def missing_files(copy: WorkingCopy, scan: Scan, paths: Iterable[str]) -> list[str]:
-    """The paths among `paths` whose file the branch has accepted and the folder has shown, and that are no
+    """Those of `paths` whose file was accepted by the branch and written in the folder, and that are no
     longer on the disk."""
     missing = []
     for path in paths:

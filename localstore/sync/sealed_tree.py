@@ -1,5 +1,6 @@
 """The tree of the folder's last seal as stored directory objects. The digest of the next tree is computed
-from the changes alone."""
+from the changes only.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def tree_after(
 
 
 def _update_tree(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
-    """Compute the tree from the stored directories. Returns None if they are missing or damaged."""
+    """The tree computed from the stored directories. None if they are missing or damaged."""
     root = copy.db.sealed_root()
     if root is None:
         return None

@@ -96,7 +96,7 @@ def seal(copy: WorkingCopy, message: str, author: str | None = None, merged: Seq
 
 
 def _has_sealed_text(copy: WorkingCopy, path: str, sealed: SealedFile | None) -> bool:
-    """Whether the folder shows this path as it was sealed, by the record."""
+    """Whether the folder has the sealed version of this path, according to the record."""
     entry = copy.entries.get(path)
     if entry is None or sealed is None:
         return entry is None and sealed is None
@@ -108,13 +108,13 @@ def _origin(request: PrepareRequest) -> MergeOrigin | None:
 
 
 def _settled(copy: WorkingCopy) -> int:
-    """The update number up to which all answers were received."""
+    """The update number up to which all answers have arrived."""
     lowest = copy.db.lowest_flight()
     return copy.db.number("n") if lowest is None else lowest - 1
 
 
 def adopt_unconfirmed_seal(copy: WorkingCopy, head: str | None) -> None:
-    """Record the head as the folder's last seal if it is the seal whose answer was lost."""
+    """If the head is the seal whose answer was lost, record it as the folder's last seal."""
     encoded = copy.db.get("prepared")
     if head is None or head == copy.last_seal or not isinstance(encoded, bytes):
         return
@@ -191,7 +191,7 @@ def _check_content(
 
 
 def _check_shared(copy: WorkingCopy, prepared: Prepared, changes: dict[str, SealedFile | None]) -> None:
-    """Check that each lane that others edited, too, still contains the updates sent from here. Raises
+    """Check that each lane that others also edited still contains the updates sent from here. Raises
     ServerMisbehaved."""
     mine = {
         path: entry

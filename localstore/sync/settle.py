@@ -52,7 +52,7 @@ def writer(copy: WorkingCopy, trashed: Collection[bytes] = ()) -> Writer:
 
 
 def recover(copy: WorkingCopy) -> None:
-    """Finish what a killed process began (device rule 5), also under an earlier record of this folder."""
+    """Finish the work of a killed process (device rule 5), also under an earlier record of this folder."""
     writer(copy, _in_trash(copy)).recover()
     finish_moves(copy)
     rescue(copy)
@@ -78,8 +78,8 @@ def write_hidden_edits(copy: WorkingCopy) -> list[str]:
 def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: Path | None) -> Path | None:
     """Write `content`, whose BLAKE3 is `new`, at `path` as an edit of the user.
 
-    The file that is there is first copied to `trash`, or to a new trash folder if `trash` is None. Returns
-    the trash folder, or `trash` if there was no file. Raises Conflict if a directory or a link is at `path`.
+    An existing file is first copied to `trash`, or to a new trash folder if `trash` is None. Returns the
+    trash folder, or `trash` if there was no file. Raises Conflict if a directory or a link is at `path`.
     """
     copied = copy_to_trash(copy, path, trash)
     if copied is not None:
@@ -111,8 +111,8 @@ def _in_trash(copy: WorkingCopy) -> list[bytes]:
 
 
 def _replaced(copy: WorkingCopy, outcome: Outcome, trashed: Collection[bytes]) -> str:
-    """The journal state of a file that the user asked to replace: `aside` if its bytes are saved nowhere
-    else."""
+    """The journal state of a file that the user asked to replace: `aside` if its bytes are not stored
+    anywhere else."""
     entry = copy.entries.get(outcome.path)
     saved = {*trashed, outcome.new, entry.shadow if entry else None}
     unknown = outcome.not_a_file or (outcome.displaced is not None and outcome.displaced.digest not in saved)
@@ -120,8 +120,8 @@ def _replaced(copy: WorkingCopy, outcome: Outcome, trashed: Collection[bytes]) -
 
 
 def settle(copy: WorkingCopy, targets: Iterable[str]) -> None:
-    """Write the lanes' texts to these paths. Files in the way move to conflict names; saves made meanwhile
-    are captured."""
+    """Write the lanes' texts to these paths. Files that prevent this move to conflict names; saves made
+    meanwhile are captured."""
     todo = list(targets)
     for _ in range(ROUNDS):
         capture(copy, todo)
@@ -176,7 +176,7 @@ def _change_of(copy: WorkingCopy, path: str, awaited: Callable[[], bool]) -> lis
 
 def _move_aside(copy: WorkingCopy, entry: PathRecord) -> None:
     """Move a file that cannot be merged into the lane to a conflict name. The shadow is cleared first, so
-    that a crash in between does not look like a delete."""
+    that a crash in between does not look like a deletion."""
     clash, mine = _conflict_on_disk(copy, entry), copy.digest_on_disk(entry.path)
     entry.shadow = None
     with copy.db.step():
@@ -294,7 +294,7 @@ def _apply(copy: WorkingCopy, batch: list[Change]) -> None:
 
 
 def _finish(copy: WorkingCopy, outcomes: Sequence[Outcome]) -> dict[str, str]:
-    """Record what each write displaced. Returns the journal state of each temporary file."""
+    """Record the files that each write displaced. Returns the journal state of each temporary file."""
     states = {}
     fresh, gone = [], []
     for outcome in outcomes:
@@ -310,8 +310,8 @@ def _finish(copy: WorkingCopy, outcomes: Sequence[Outcome]) -> dict[str, str]:
 
 
 def _stat_of_placed(copy: WorkingCopy, outcome: Outcome) -> Stat | None:
-    """Stat and digest of the file that was written. An unchanged text is not read, because reading it would
-    count as a program's read (`localstore.live.reads`)."""
+    """Stat and digest of the written file. An unchanged text is not read, because that would count as a read
+    by a program (`localstore.live.reads`)."""
     info, placed, entry = copy.files.stat(outcome.path), outcome.placed, copy.entries.get(outcome.path)
     if info is None or placed is None or entry is None or entry.kind != "text":
         return read_stat(copy.files, outcome.path)
@@ -353,7 +353,8 @@ def _finished(copy: WorkingCopy, outcome: Outcome) -> str:
 
 
 def _late_save(copy: WorkingCopy, entry: PathRecord, outcome: Outcome) -> bytes | None:
-    """The text of a save that happened during the write; None if it is not text."""
+    """The text of a save that happened while svc wrote the file, from the file that the write displaced; None
+    if there was none, or if it is not text."""
     if entry.kind != "text" or outcome.displaced is None or outcome.displaced.kind != "text":
         return None
     data = copy.files.read(outcome.temp)

@@ -18,7 +18,8 @@ from localstore.sync.working_copy import WorkingCopy
 
 def move_to_trash(copy: WorkingCopy, paths: list[str], trash: Path | None = None) -> Path | None:
     """Move files and directories to `trash`, or to a new trash folder. Returns the folder, None if nothing
-    exists. Raises Conflict, with nothing moved of it, if a directory has something that cannot be copied."""
+    exists. Raises Conflict if a directory contains something that cannot be copied; then nothing of that
+    directory is moved."""
     present = [path for path in paths if copy.exists(path)]
     if not present:
         return None
@@ -36,7 +37,7 @@ def move_to_trash(copy: WorkingCopy, paths: list[str], trash: Path | None = None
 
 
 def _mode(copy: WorkingCopy, path: str) -> int:
-    """Kind and rights of what is at the path; 0 if nothing is."""
+    """Kind and rights of the entry at the path; 0 if there is none."""
     info = copy.files.stat(path)
     return info.st_mode if info is not None else 0
 

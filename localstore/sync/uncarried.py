@@ -22,7 +22,7 @@ OverCap = Callable[[str, Stat], Skipped | None]
 
 
 class Uncarried:
-    """Finds what replaced a missing file, if it is something that svc cannot send."""
+    """Finds the entry that replaced a missing file, if svc cannot send that entry."""
 
     def __init__(self, copy: WorkingCopy, scan: Scan, over: OverCap) -> None:
         self._copy, self._scan, self._over = copy, scan, over

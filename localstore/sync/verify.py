@@ -84,7 +84,7 @@ def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> li
     """The verified seals from `head` back to `last`, exclusive, newest first, along first parents.
 
     Without `last` only the head. If the branch was reset or comes from elsewhere, the list ends at the root
-    and does not lead to `last`.
+    without reaching `last`.
     """
     verified: list[Seal] = []
     seal_id: str | None = head
@@ -99,7 +99,7 @@ def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> li
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """The files of a seal that this account sees, and the entry digests of hidden ones."""
+    """The files of a seal that this account sees, and the entry digests of hidden files."""
 
     files: dict[str, SealedFile]
     opaque: Hidden

@@ -147,7 +147,7 @@ def _had_arrived(update: LiveUpdate, answer: UpdateAnswer) -> bool:
 
 
 def _undo(copy: WorkingCopy, path: str) -> None:
-    """Record the path as the relay confirmed it. Part of the caller's transaction."""
+    """Reset the record of the path to the relay's confirmed version. Part of the caller's transaction."""
     entry = copy.entries.get(path)
     if entry is None:
         return

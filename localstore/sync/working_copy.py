@@ -59,8 +59,8 @@ def utc_now() -> datetime:
 
 
 class WorkingCopy:
-    """An opened working copy; use `localstore.sync.owning`. `transport` is None for offline commands, `key`
-    is None for commands that sign nothing."""
+    """An opened working copy; use `localstore.sync.owning`. `transport`: None for offline commands. `key`:
+    None for commands that sign nothing."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class WorkingCopy:
         self.files.forget()
 
     def rename(self, repo: str, class_: str) -> None:
-        """Store the repository's name and class as the server says them now."""
+        """Store the repository's name and class as the server reports them now."""
         self.repo = link.refresh(self.folder, self.repo, repo, class_)
 
     # --- who we are
@@ -157,7 +157,7 @@ class WorkingCopy:
 
     @property
     def repo_kind(self) -> str:
-        """The repository's kind, as the relay last said."""
+        """The repository's kind, as last reported by the relay."""
         return self.db.text("repo_kind") or ""
 
     @property
@@ -201,7 +201,7 @@ class WorkingCopy:
                 self.db.put_lane_state(path, state)
 
     def confirmed_lane(self, entry: PathRecord) -> Lane:
-        """The lane as the relay confirmed it, editable by this replica."""
+        """The lane as confirmed by the relay, editable by this replica."""
         state = self.confirmed_state(entry)
         if state is not None:
             return Lane.load(state, self.replica)
@@ -209,7 +209,7 @@ class WorkingCopy:
         return self.genesis(entry.gen, entry.epoch, self.text(entry.genesis))
 
     def confirmed_state(self, entry: PathRecord) -> bytes | None:
-        """The lane's CRDT state as the relay confirmed it; None if it equals its genesis."""
+        """The lane's CRDT state as confirmed by the relay; None if it equals its genesis."""
         stored = self.db.lane_state(entry.path) if entry.touched else None
         if stored is None or entry.genesis is None:
             return None
@@ -258,7 +258,7 @@ class WorkingCopy:
                     break
 
     def placeholder_for(self, digest: bytes, size: int) -> Fetched | None:
-        """A placeholder for a large file that need not be fetched; None if it must be fetched."""
+        """A placeholder for a large file that need not be fetched; None if the file must be fetched."""
         return None
 
     # --- the folder
@@ -292,7 +292,7 @@ class WorkingCopy:
         return self.exists(name) or name in self.entries
 
     def digest_on_disk(self, path: str) -> bytes | None:
-        """Digest of the regular file at the path now; None if there is none."""
+        """Digest of the current regular file at the path; None if there is none."""
         stat = self.stat_on_disk(path)
         return stat.digest if stat else None
 
@@ -359,8 +359,8 @@ class WorkingCopy:
         self._replace_records(records)
 
     def fall_back_to_last_seal(self) -> None:
-        """Forget the branch, which was deleted, and everything that is not in the last seal. Differences
-        between the disk and that seal are then edits."""
+        """Forget the branch, which was deleted, and everything that is not in the last seal. Differences of
+        the disk from that seal are then edits."""
         sealed = self.db.sealed()
         self._replace_records(
             [known_by_bytes(path, *sealed[path]) for path in self.entries if path in sealed]

@@ -32,8 +32,8 @@ _LIMITS = Path("/proc/sys/fs/inotify")
 
 
 class Event(NamedTuple):
-    """One event. `watch` −1: the queue overflowed. `name` is empty if the event is about the watched
-    directory itself."""
+    """One event. `watch` −1: the queue overflowed. `name`: "" if the event is about the watched directory
+    itself."""
 
     watch: int
     mask: int
@@ -77,7 +77,7 @@ class Inotify:
         raise _refused(code, "max_user_watches")
 
     def remove(self, watch: int) -> None:
-        """End a watch; does nothing if the kernel ended it."""
+        """End a watch; does nothing if the kernel has already ended it."""
         self._libc.inotify_rm_watch(self.fd, watch)
 
     def events(self) -> Iterator[Event]:

@@ -24,7 +24,7 @@ CONTROL_SECONDS = 5.0  # for commands that start, end or list watchers
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):
-    """A moment: `serial` is the number of changes that the watcher `watcher` had counted."""
+    """A moment: `serial` is the number of changes that the watcher `watcher` had counted by then."""
 
     watcher: bytes
     serial: int
@@ -103,8 +103,8 @@ def socket_path(record: Path) -> Iterator[str]:
 
 
 def read_all(peer: socket.socket, most: int, until: float) -> bytes | None:
-    """The bytes that the peer sends up to its end; None for more than `most`. Raises TimeoutError after
-    `until`, seconds of the monotonic clock."""
+    """All bytes that the peer sends; None for more than `most`. Raises TimeoutError after `until`, seconds of
+    the monotonic clock."""
     received = bytearray()
     while len(received) <= most:
         seconds = until - time.monotonic()

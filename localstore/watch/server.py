@@ -59,9 +59,9 @@ class Live(NamedTuple):
 def watch(
     folder: Path, record: Path, ready: Callable[[WatcherInfo], None], say: Log, live: Live | None = None
 ) -> str:
-    """Watch the canonical `folder` until the watcher ends. Returns the reason. `ready` is called once
-    questions are answered. `live`: the agent runs this. Raises NotWatchable, also if another process watches
-    the folder."""
+    """Watch the canonical `folder` until the watcher ends. Returns the reason. `ready`: called when questions
+    can be answered. `live`: the agent runs this. Raises NotWatchable, also if another process watches the
+    folder."""
     try:
         with (
             hold_lock(record / LOCK_NAME, COMMAND, LOOKED_SECONDS),
@@ -209,7 +209,7 @@ def _send(peer: socket.socket, answer: Changes | WatcherInfo) -> None:
 
 
 def _listen(record: Path) -> socket.socket:
-    """The listening socket of a record; replaces one that a killed watcher left."""
+    """The listening socket of a record; replaces a socket left by a killed watcher."""
     (record / SOCKET_NAME).unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX)
     with socket_path(record) as path:  # the record's folder is its owner's alone

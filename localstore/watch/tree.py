@@ -42,10 +42,10 @@ class Hears(Protocol):
     """Receives saves, by path."""
 
     def file(self, path: str, mask: int) -> None:
-        """A file entry of a watched folder changed; `mask` as in inotify."""
+        """A file entry of a watched folder changed; `mask`: of inotify."""
 
     def below(self, prefix: str) -> None:
-        """Anything below this folder may have changed; its path has a trailing slash, the root is empty."""
+        """Anything below this folder may have changed; its path has a trailing slash, "" for the root."""
 
 
 class EventsLost(Exception):
@@ -53,7 +53,7 @@ class EventsLost(Exception):
 
 
 class WatcherEnded(Exception):
-    """The watcher must end; the message is the reason, for people."""
+    """The watcher must end; the message is the reason."""
 
 
 class _Node:
@@ -106,8 +106,8 @@ class Tree:
                 self._reload(prefix)
 
     def since(self, serial: int) -> tuple[list[str], list[str]] | None:
-        """Folders changed after `serial`, as paths with a trailing slash: (those with changes to their own
-        files, those to be scanned with everything below). None if `serial` is outside the recorded range."""
+        """Folders changed after `serial`, as paths with a trailing slash: (those whose own files changed,
+        those to be scanned with everything below). None if `serial` is outside the recorded range."""
         if not self._floor <= serial <= self.serial:
             return None
         return list(self._files.since(serial)), list(self._all.since(serial))
@@ -176,7 +176,7 @@ class Tree:
         return top
 
     def _reload(self, prefix: str) -> None:
-        """Watch a folder anew, because its ignore rules changed, or because it became or ceased to be a
+        """Watch a folder again, because its ignore rules changed, or because it became or ceased to be a
         nested repository."""
         if not prefix:
             self._drop(self._top)
@@ -191,8 +191,8 @@ class Tree:
             self._rewatch(above, last)
 
     def _rewatch(self, above: _Node, name: str) -> None:
-        """Watch a folder that appeared, vanished or changed its rules, and note that anything below may have
-        changed."""
+        """Watch a folder that appeared, vanished or changed its rules, and record that anything below may
+        have changed."""
         removed = above.below.pop(name, None)
         if removed is not None:
             self._drop(removed)
@@ -215,7 +215,7 @@ class Tree:
         self._descend(node, opened)
 
     def _descend(self, node: _Node, opened: int) -> None:
-        """Watch the folders below one that is watched already, so that none can appear unnoticed."""
+        """Watch the folders below a folder that is watched already, so that none can appear unnoticed."""
         try:
             with os.scandir(opened) as listed:
                 entries = list(listed)

@@ -23,7 +23,7 @@ class File(msgspec.Struct, frozen=True):
 
 
 class Pack(msgspec.Struct, frozen=True):
-    """A pack: its name, the length that the database refers to, and the BLAKE3 of that much."""
+    """A pack: its name, the length up to which the database refers to it, and the BLAKE3 of these bytes."""
 
     name: str
     size: int
@@ -37,7 +37,8 @@ class Pack(msgspec.Struct, frozen=True):
 
 
 class BackupManifest(msgspec.Struct, frozen=True):
-    """The manifest of a backup. `revision`: of the database's schema; `database`: a file in folder `id`."""
+    """The manifest of a backup. `revision`: revision of the database's schema; `database`: a file in folder
+    `id`."""
 
     v: int
     id: str
@@ -55,7 +56,7 @@ class BackupManifest(msgspec.Struct, frozen=True):
 
 
 def read(backup: Path) -> BackupManifest:
-    """The manifest in this folder. Raises Invalid if there is none, or one of another version."""
+    """The manifest in this folder. Raises Invalid if there is none, or if it has another version."""
     try:
         raw = (backup / MANIFEST).read_bytes()
         version = msgspec.json.decode(raw, type=_Versioned).v

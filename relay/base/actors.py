@@ -10,5 +10,5 @@ _KINDS: dict[str, Literal["guest", "org"]] = {"guest": "guest", "org": "org"}
 
 
 def actor(id: str, handle: str | None, kind: str) -> Actor:
-    """The account of a row as answers show it: id, handle if it has one, and kind."""
+    """The account of a row for answers: id, handle if it has one, and kind."""
     return Actor(id=id, handle=handle, kind=_KINDS.get(kind, "user"))

@@ -39,7 +39,7 @@ def sqlite_path(url: str) -> Path:
 
 
 def role(url: str) -> str | None:
-    """The role that a PostgreSQL URL signs in as, where it names one."""
+    """The role with which a PostgreSQL URL signs in; None if it names none."""
     name = urlsplit(url).username
     return unquote(name) if name else None
 

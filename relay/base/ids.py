@@ -1,4 +1,4 @@
-"""Identifiers: opaque to everybody else, ordered by time where that helps the database."""
+"""Identifiers: opaque to clients, ordered by time where that helps the database."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def new_branch_id() -> str:
 
 
 def new_account_id() -> str:
-    """A UUIDv4 with dashes; its 16 bytes stand in the capability token."""
+    """A UUIDv4 with dashes; the capability token contains its 16 bytes."""
     return str(uuid.UUID(bytes=secrets.token_bytes(16), version=4))

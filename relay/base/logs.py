@@ -31,7 +31,7 @@ _LIBRARIES = (
 
 
 def configure(level: str) -> None:
-    """Set up once, at start. `level` is a name of the standard library's logging."""
+    """Set up logging once, at start. `level`: a name of a level in the standard library's logging."""
     number = getattr(logging, level.upper())
     structlog.configure(
         processors=[

@@ -86,7 +86,7 @@ class Metrics:
             yield CounterMetricFamily(name, words, count.value, created=count.created)
 
     def render(self, gauges: Mapping[str, float]) -> bytes:
-        """The exposition text; `gauges` are current values by name, without the prefix `relay_`."""
+        """The exposition text. `gauges`: current values by name, without the prefix `relay_`."""
         for name, value in gauges.items():
             if name not in self._gauges:
                 self._gauges[name] = Gauge(f"relay_{name}", name.replace("_", " "), registry=self.registry)

@@ -14,7 +14,7 @@ _WORD = re.compile(f"[{_IDEOGRAPHS}]|[^\\W_{_IDEOGRAPHS}]+")
 
 
 def words(*texts: str, many: int = MANY) -> list[str]:
-    """The first `many` distinct words of the texts, in order and in lower case. `read_me` counts as two."""
+    """The first `many` distinct words of the texts, in order and in lower case. `read_me` is two words."""
     distinct: dict[str, None] = {}
     for text in texts:
         for match in _WORD.finditer(unicodedata.normalize("NFKC", text).casefold()):

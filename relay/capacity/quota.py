@@ -27,8 +27,8 @@ WHATS: tuple[What, ...] = ("bytes", "objects", "repositories")
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """Limits of this node for each account. `accounts`: new accounts of one address in a day; `creations`:
-    see `relay.capacity.creation`."""
+    """Limits of this node for each account. `accounts`: the most new accounts from one address in a day;
+    `creations`: see `relay.capacity.creation`."""
 
     bytes: int
     objects: int

@@ -24,8 +24,8 @@ class Space:
 
 
 class Reserve:
-    """Watches the file systems of `folder` and of `others`: data, packs, a SQLite database. Database and
-    bucket servers have limits of their own."""
+    """Watches the file systems of `folder` and of `others`: data, packs, a SQLite database. Database servers
+    and bucket servers have separate limits."""
 
     def __init__(self, folder: Path, space: Space, others: Iterable[Path] = ()) -> None:
         self._folder, self._space, self._others = folder, space, tuple(others)

@@ -1,5 +1,6 @@
-"""SQL statements on jobs, which are leased: jobs of a worker that dies become free when their lease ends. The
-holder of a job knows its lease, which changes with each renewal."""
+"""SQL statements on jobs, which are leased: the jobs of a worker that dies become free when their lease ends.
+The holder of a job identifies itself by the lease, which changes with each renewal.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def page_size(limit: int | None) -> int:
 
 
 async def page(tx: Tx, rows: Keyset, query: PageQuery, to_wire: Callable[[Row], T], **params: Any) -> Page[T]:
-    """The page that `query` asks for of a keyset whose other parameters are `params`."""
+    """The requested page (`query`) of a keyset. `params`: the other parameters of the keyset."""
     size = page_size(query.limit)
     if query.cursor is None:
         page_rows = await tx.all(rows.first, **params, limit=size + 1)

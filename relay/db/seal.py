@@ -1,4 +1,4 @@
-"""SQL statements on seals, their parents and changes, and on what is prepared for sealing."""
+"""SQL statements on seals, their parents and changes, and on seals that are prepared."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ async def resolve(tx: Tx, repo_id: str, text: str) -> str | None:
 
 
 async def root_of(tx: Tx, repo_id: str, seal_id: str) -> bytes | None:
-    """The root of the tree of a seal of this repository; None without such a seal."""
+    """The root of the tree of a seal of this repository; None if there is no such seal."""
     heads = await tx.all(HEADS, repo_id=repo_id, ids=[seal_id])
     return bytes(heads[0][2]) if heads else None
 

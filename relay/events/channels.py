@@ -50,8 +50,8 @@ class Channels:
         channel.peer.channels[channel.number] = channel
 
     def settle(self, channel: Channel, seq: int) -> list[Frame]:
-        """Open the channel, whose listener has the frontier at number `seq`, and deliver the collected frames
-        after that."""
+        """Open the channel and deliver the collected frames after number `seq`, up to which its listener has
+        the frontier."""
         channel.seq, waiting, channel.waiting = seq, channel.waiting or [], None
         return [frame for frame in waiting if frame.seq > seq]
 
@@ -87,7 +87,7 @@ class Channels:
         return {channel.peer for channel in self._of_repo.get(repo_id, ())}
 
     def allow(self, peer: Peer, repo_id: str, level: int) -> None:
-        """Set the level of what the peer may see of the repository (0: nothing)."""
+        """Set the level that the peer may see in the repository (0: nothing)."""
         if level < LIVE:
             for channel in [
                 open_channel for open_channel in self._of_repo.get(repo_id, ()) if open_channel.peer is peer
@@ -111,7 +111,7 @@ class Channels:
                 self._fresh.popitem(last=False)
 
     async def hand_out(self, branch_id: str, seq: int) -> None:
-        """Deliver the frame that leads to `seq` to the channels of the branch."""
+        """Deliver the frame that ends at `seq` to the channels of the branch."""
         frame = self._fresh.pop((branch_id, seq), None)
         if all(channel.waiting is None and channel.seq >= seq for channel in self._listening(branch_id)):
             return
@@ -123,7 +123,7 @@ class Channels:
             channel.offer(frame)
 
     async def since(self, tx: Tx, branch_id: str, since: int, seq: int) -> list[Frame] | None:
-        """The frames from `since` to `seq`, the current number; None if some are deleted or they are too
+        """The frames from `since` to `seq`, the current number; None if some were deleted or if there are too
         many."""
         if since == seq:
             return []

@@ -93,7 +93,7 @@ class Followers:
 
     async def _begin(self, follower: Follower) -> None:
         """Check the cursor before anything is written: a restored database may have fewer events than were
-        handled, and assigns their numbers again."""
+        already handled, and assigns their numbers again."""
         async with self._db.write(f"follow {follower.name}") as tx:
             end = await self._last_settled(tx)
             await tx.many(rows.CURSOR_FIRST, [{"name": follower.name, "at": end}])

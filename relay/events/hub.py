@@ -45,8 +45,8 @@ Rights = Callable[[Collection[str], Collection[str]], Awaitable[Seen]]
 
 
 class Hub:
-    """The hub of one process. `rights` reads what accounts may see of repositories; from the database if
-    None."""
+    """The hub of one process. `rights`: reads the levels at which accounts may see repositories; None: from
+    the database."""
 
     def __init__(self, db: Database, rights: Rights | None = None) -> None:
         self._db = db
@@ -142,7 +142,7 @@ class Hub:
         return outcome
 
     async def rouse(self, peer: Peer, repo_ids: Collection[str]) -> None:
-        """Set the peer's `ready` at events of these repositories that it may see, from now on."""
+        """From now on, set the peer's `ready` at events of these repositories that it may see."""
         for repo_id, audience in (await self.heard_by(peer.account_id, repo_ids)).items():
             peer.sees(repo_id, audience)
             self._listen(peer, repo_id, self._position)
@@ -208,7 +208,7 @@ class Hub:
     # --- rights
 
     async def may_hear(self, peer: Peer, repo_id: str) -> int:
-        """The level of the peer in the repository now; 0 if it cannot see it."""
+        """The current level of the peer in the repository; 0 if it cannot see it."""
         audience = await self._may_see(peer, repo_id)
         return peer.level(audience) if audience else 0
 

@@ -103,9 +103,9 @@ class Jobs:
         run_at: int | None = None,
         lane: str | None = None,
     ) -> None:
-        """Queue work in the caller's transaction, to be run at `run_at` in ms or at once. With a `key` that
-        exists already nothing is added. Work with a later `run_at` is found by a poll every `POLL`. A kind
-        whose pace has `each` needs a `lane`."""
+        """Queue work in the caller's transaction, to run at `run_at` in ms, or at once. If the `key` exists
+        already, nothing is added. Work with a later `run_at` is found by a poll every `POLL`. A kind whose
+        pace has `each` needs a `lane`."""
         await tx.many(
             rows.INSERT,
             [
@@ -134,7 +134,7 @@ class Jobs:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def run_due(self) -> int:
-        """Run the jobs that are due and have a slot; returns how many were tried."""
+        """Run the jobs that are due and have a slot. Returns the number of jobs that were started."""
         await self._add_periodic()
         begun = await self._begin()
         await asyncio.gather(*begun)
@@ -244,8 +244,8 @@ class Jobs:
             work.cancel()
 
     async def _watch(self, work: asyncio.Future[None], held: _Held, deadline: int) -> None:
-        """Wait for the work, renewing its lease. Raises what it raises, TimeoutError at the deadline, and
-        LeaseLost when another worker has the job."""
+        """Wait for the work, renewing its lease. Raises the errors of the work, TimeoutError at the deadline,
+        and LeaseLost if another worker has the job."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + deadline / SECOND
         while True:
@@ -261,8 +261,8 @@ class Jobs:
                 raise LeaseLost
 
     async def _renew_lease(self, held: _Held) -> bool:
-        """Whether the lease is still ours. While the database cannot be reached it counts as ours until it
-        ends."""
+        """Renew the lease. Returns whether it is still ours. If the database cannot be reached, it counts as
+        ours until it ends."""
         until = max(now_ms() + LEASE, held.lease + 1)
         try:
             async with self._db.write() as tx:
@@ -274,7 +274,7 @@ class Jobs:
         return bool(ours)
 
     async def _record_failure(self, held: _Held, pace: Pace, attempts: int, error: str) -> None:
-        """Schedule another attempt, or give up: the row stays with its error until it is swept."""
+        """Schedule another attempt, or give up: then the row stays with its error until it is swept."""
         now, mine = now_ms(), {"job_id": held.job_id, "lease": held.lease}
         async with self._db.write() as tx:
             if attempts >= pace.attempts:

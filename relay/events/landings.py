@@ -35,7 +35,7 @@ class Landings:
             await function(tx, view, branch_id, head)
 
     async def landed(self, tx: Tx, view: Any, prepared_for: str | None, head: str) -> None:
-        """Call the functions of `on_landed`: the seals of a prepare have landed, the last of them `head`.
+        """Call the functions of `on_landed`: the seals of a prepare have landed; `head` is the last of them.
         Does nothing without `prepared_for`."""
         if prepared_for is not None:
             for function in self._landed:

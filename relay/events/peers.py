@@ -133,7 +133,7 @@ class Channel:
         self.peer.ready.set()
 
     def meet(self, message: Shared, people: Mapping[str, Person | None]) -> None:
-        """Queue news of people. If something is queued already, the news is merged into what is sent next."""
+        """Queue news of people. If something is queued already, the news is merged into the next message."""
         if self.peer.queue or self.news:
             self.news.update(people)
             self.peer.meeting[self] = None
@@ -232,8 +232,8 @@ class Peer:
         return self.at_once((text,))
 
     def sees(self, repo_id: str, audience: Audience | None) -> None:
-        """Set what the peer may see of a repository from now on. None: nothing, and queued events of it are
-        dropped."""
+        """Set the level at which the peer sees a repository from now on. None: nothing; queued events of it
+        are dropped."""
         if audience is not None:
             self.levels[repo_id] = self.level(audience)
             return
@@ -265,8 +265,8 @@ class Peer:
         self.queued = sum(len(queued.text) for queued in self.queue)
 
     def drain(self) -> list[bytes]:
-        """The waiting messages as JSON texts, at most AT_ONCE: repositories hidden by now, events and frames
-        in order, then losses. `ready` stays set if there are more."""
+        """The waiting messages as JSON texts, at most AT_ONCE: repositories that became hidden, events and
+        frames in order, then losses. `ready` stays set if there are more."""
         texts = [_encode(end) for end in self.ended]
         texts += [_encode(Hidden(repo_id=repo_id)) for repo_id in self.hidden]
         self.ended, self.hidden = [], []
@@ -303,7 +303,7 @@ class Peer:
 
 
 def _take_news(channel: Channel) -> People:
-    """Remove and return the news of people that the channel was not sent yet."""
+    """Remove and return the news of people that the channel has not received yet."""
     news, channel.news = channel.news, {}
     present = [person for person in news.values() if person is not None]
     return People(

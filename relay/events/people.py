@@ -68,7 +68,7 @@ class _Room:
 
 @dataclass(slots=True)
 class _Pace:
-    """The time of a channel's last message, and the newest message that came too soon after it."""
+    """The time of a channel's last message, and the newest message that came too soon after that."""
 
     at: float = 0.0
     place: Place | None = None
@@ -81,7 +81,7 @@ def conn_of(branch_id: str, replica: int) -> str:
 
 
 class People:
-    """The people of one process. `listeners` returns the open channels of a branch; `tell` sends to other
+    """The people of one process. `listeners`: returns the open channels of a branch; `tell`: sends to other
     processes."""
 
     def __init__(self, listeners: Callable[[str], Iterable[Channel]], tell: Callable[[str], None]) -> None:

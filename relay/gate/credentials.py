@@ -38,7 +38,8 @@ USED_AGAIN = 10 * 60 * 1000  # milliseconds; precision of `last_used_at`, so tha
 
 
 class Credentials:
-    """Identifies the callers of one route. What depends only on the route and the node is computed once."""
+    """Identifies the callers of one route. Values that depend only on the route and the node are computed
+    once."""
 
     def __init__(self, node: Node, route: Route) -> None:
         self._node = node
@@ -153,7 +154,8 @@ class Credentials:
         return verdict
 
     async def _authorize_seeing(self, caller: Caller, text: str, params: dict[str, str]) -> Verdict:
-        """The verdict on a token that verifies. A repository that the token is not for counts as missing."""
+        """The verdict on a token that verifies. A repository outside the token's restriction counts as
+        missing."""
         verdict = await self._node.sign_in.tokens.inspect(text, self._node.signer.public_keys)
         row = await named.row_at(
             self._node.db, params["owner"], params["name"].removesuffix(".git"), verdict.account_id
@@ -170,8 +172,8 @@ class Credentials:
     async def _sign_in(
         self, caller: Caller, verdict: Verdict, via: Literal["cookie", "bearer"], params: dict[str, str]
     ) -> None:
-        """Set the principal, and the repository's row where the route is about one; both are read from the
-        database in one statement."""
+        """Set the principal and, if the route is about a repository, its row; both are read from the database
+        in one statement."""
         db, capability, now = self._node.db, verdict.token.capability, now_ms()
         session_id, account = verdict.session_id, verdict.account_id
         if self._reads_repository:
@@ -221,8 +223,8 @@ class Credentials:
         parsed: ParsedSignature,
         public: bytes,
     ) -> None:
-        """Raise NotBound unless `public` signed this request. The digest of a body that is still to come is
-        compared when it has arrived."""
+        """Raise NotBound unless `public` signed this request. The digest of a body that has not arrived yet
+        is compared later."""
         try:
             request_signature.verify(
                 parsed,
@@ -261,7 +263,7 @@ def _repo(repo_id: str) -> bytes | None:
 
 @lru_cache(2)
 def _moment(second: int) -> datetime:
-    """The time rounded to the second in which a token ends, so that requests within one second share a cached
+    """The time, rounded to the second at which tokens end, so that requests within one second share a cached
     check."""
     return datetime.fromtimestamp(second, UTC)
 

@@ -1,7 +1,7 @@
 """The gate that every request to a route passes: rate limit, credential, signature, visibility, rights, shape
 of the body.
 
-A handler runs only behind it. Services receive a Caller or a View and never see the HTTP request.
+Handlers run only after it. Services receive a Caller or a View and never see the HTTP request.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ async def _run_handler(route: Route, request: Request, caller: Caller, filled: d
 
 
 async def _retry_aborted(attempt: Callable[[], Awaitable[T]], pauses: Sequence[float] = RETRY_PAUSES) -> T:
-    """Retry an attempt whose transaction the database aborted. Without retries where the body streams,
-    because it can be read only once."""
+    """Retry an attempt whose transaction the database aborted. `pauses` is empty if the body streams, because
+    it can be read only once."""
     for pause in (*pauses, None):
         try:
             return await attempt()
@@ -197,7 +197,7 @@ async def _converse(route: Route, request: Request, caller: Caller, filled: dict
 
 
 def _to_store(answer: Answer) -> Said | None:
-    """The answer in the form that is stored; None for a stream."""
+    """The answer in its stored form; None for a stream."""
     response = answer.response
     if response is None or answer.stream is not None:
         return None
@@ -244,8 +244,8 @@ def admit(operation: Operation, caller: Caller) -> Caller:
 
 async def view_of(operation: Operation, caller: Caller, repo_id: str) -> View:
     """The repository and the caller's role, read in one query that applies the visibility rule: hidden and
-    missing repositories give the same answer at the same cost. With a session this is the query of the
-    session."""
+    missing repositories give the same answer at the same cost. With a session this is the session's own
+    query."""
     if caller.principal is None and not operation.anonymous:
         raise Unauthorized("sign in first; run: svc login")
     row = (caller.sight or await _read_sight(caller, repo_id)).row
@@ -253,8 +253,9 @@ async def view_of(operation: Operation, caller: Caller, repo_id: str) -> View:
 
 
 async def view_at(operation: Operation, caller: Caller, owner: str, name: str) -> View:
-    """The repository at OWNER/NAME, now or before a rename, for one operation on it, as `view_of`. Raises
-    NotFound where it is missing or hidden. `caller.sight`, if the gate had one, is of these names."""
+    """The repository at OWNER/NAME, which may be a name before a rename, for one operation on it, as for
+    `view_of`. Raises NotFound if it is missing or hidden. `caller.sight`, if set by the gate, must be of
+    these names."""
     if caller.sight is not None:
         return await _make_view(operation, caller, caller.sight.row)
     account = caller.principal.account_id if caller.principal else ""
@@ -307,7 +308,7 @@ def _content_coding(request: Request) -> str:
 
 
 def _segment(raw: str) -> str:
-    """Percent-decode one path parameter (Sanic does not) and refuse what is not UTF-8."""
+    """Percent-decode one path parameter (Sanic does not) and refuse it if it is not UTF-8."""
     if "%" not in raw:
         return raw  # printable ASCII, as all of a request line
     try:

@@ -21,8 +21,7 @@ def client_address(request: Request, proxy_hops: int) -> str:
 
 @lru_cache(maxsize=4096)
 def network(address: str) -> str:
-    """The key by which limits are counted: an IPv4 address, or the /64 network (address range) of an IPv6
-    address."""
+    """The key for counting limits: an IPv4 address, or the /64 network (address range) of an IPv6 address."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -39,7 +38,7 @@ def is_handed(request: Request) -> bool:
 
 
 def is_loopback(request: Request) -> bool:
-    """Whether the request comes from this machine and through no proxy."""
+    """Whether the request comes from this machine, not through a proxy."""
     if is_handed(request) or request.headers.get("x-forwarded-for") or request.headers.get("forwarded"):
         return False
     address = _address(request.ip or "")

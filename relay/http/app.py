@@ -1,7 +1,7 @@
 """The HTTP server: one entry for every request, which finds the route, answers, and turns every error into an
 answer.
 
-Sanic provides the protocol; paths, methods, errors, headers and log lines are decided here.
+Sanic provides the protocol; paths, methods, errors, headers and log lines are handled here.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def build(node: Node) -> Sanic[Any, Any]:
 
 
 class _App(Sanic[Any, Any]):
-    """Sanic's connections without its routes, middleware and signals: every request goes to one entry."""
+    """Sanic's connections without its routes, middleware and signals: every request is passed to a single
+    entry."""
 
     def finalize(self) -> None:
         """Nothing to do: there are no Sanic routes."""
@@ -188,8 +189,8 @@ class _Entry:
                 await answer.stream.aclose()
 
     def below_the_table(self, request: Request, error: Exception) -> HTTPResponse:
-        """Handle a request that Sanic could not read, or a connection that failed while the answer was
-        sent."""
+        """The answer for a request that Sanic could not read, or a connection that failed while the answer
+        was sent."""
         ctx = request.ctx
         ctx.request_id = ctx.request_id or _request_id()
         if isinstance(error, SanicException):
@@ -230,7 +231,7 @@ class _WrongMethod(Exception):
 
 
 def _wants_page(request: Request) -> bool:
-    """Whether a refusal is shown to a person: at the address of a page, or where a browser asks for one."""
+    """Whether a person sees the refusal: at the address of a page, or if a browser requests HTML."""
     first, _, rest = request.path[1:].partition("/")
     if first in PREFIXES and rest.count("/") >= 1:
         return True

@@ -155,7 +155,7 @@ class Incoming:
 
 
 def skip_arrived(request: Request) -> bool:
-    """Drop an unread body that has arrived completely. Returns whether nothing of it is left to read."""
+    """Drop an unread body that has arrived completely. Returns whether nothing is left to read."""
     stream: Any = request.stream
     if stream is None or not stream.request_body:
         return True
@@ -169,8 +169,8 @@ def skip_arrived(request: Request) -> bool:
 
 
 async def drain(request: Request) -> None:
-    """Read and drop the rest of a refused body, within bounds, so that the client reads the answer instead of
-    a reset connection. Past the bounds the connection closes anyway."""
+    """Read and drop the rest of a refused body, within limits, so that the client reads the answer instead of
+    a reset connection. Beyond the limits the connection closes."""
     stream: Any = request.stream
     budget = DRAIN_BYTES
     with contextlib.suppress(TimeoutError, SanicException):

@@ -37,8 +37,8 @@ class Buffers:
         self._sum += size
 
     async def wait(self, address: str, size: int, patience: float = PATIENCE) -> int:
-        """Reserve bytes for an answer, waiting until enough are released. Returns how many were reserved: at
-        most what one address may have. Raises Unavailable after `patience` seconds."""
+        """Reserve bytes for an answer, waiting until enough are released. Returns the number of reserved
+        bytes, at most the limit of one address. Raises Unavailable after `patience` seconds."""
         size = min(size, self.each)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(patience):
@@ -103,7 +103,7 @@ class Lease:
         return taken
 
     def give_back(self, size: int) -> None:
-        """Release a part of the reservation; nothing happens after `release`."""
+        """Release part of the reservation; does nothing after `release`."""
         size = min(size, self.size)
         self.buffers.give_back(self.address, size)
         self.size -= size

@@ -23,7 +23,7 @@ _END = b"\r\n"
 
 
 class Malformed(ValueError):
-    """The bytes are not valid chunks, or are too many small ones."""
+    """The bytes are not valid chunks, or too many small ones."""
 
 
 class ChunkedBody:

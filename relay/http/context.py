@@ -1,4 +1,4 @@
-"""Notes about a request while it is handled, for its log line, the counters and the release of its memory."""
+"""Data about a request while it is handled, for its log line, the counters and the release of its memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LEFT = 499  # in log and counters only: the client hung up before the end of its
 
 
 class Context:
-    """Notes about one request. `began`: seconds on the clock of `perf_counter`; `sent`: bytes of a streamed
+    """Data about one request. `began`: seconds on the clock of `perf_counter`; `sent`: bytes of a streamed
     answer; `upgraded`: the connection became a WebSocket. Class attributes are the defaults."""
 
     began: float

@@ -1,7 +1,7 @@
 """The cookies of a browser session, and checks that a request comes from our own pages.
 
-`__Host-session` and `__Secure-refresh` where people reach the node by TLS; `tr_session` and `tr_refresh` on a
-development node over plain HTTP.
+`__Host-session` and `__Secure-refresh` if the node is reached by TLS; `tr_session` and `tr_refresh` on a
+development node with plain HTTP.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def require_own_page(config: Config, request: Request) -> None:
 
 
 def own_navigation(config: Config, request: Request) -> bool:
-    """Whether a person or a page of ours opened this page. Browsers with Fetch Metadata say so. Other
-    browsers send the refresh cookie, which is SameSite=Strict, only then."""
+    """Whether a person or one of our pages opened this page. Browsers with Fetch Metadata report it. Other
+    browsers send the refresh cookie, which is SameSite=Strict, only in this case."""
     sites = set(request.headers.getall("sec-fetch-site", []))
     origins = request.headers.getall("origin", [])
     return sites <= {"same-origin", "none"} and _own_origins(config).issuperset(origins)

@@ -92,7 +92,7 @@ class Limiter:
         return bucket
 
     def debt(self, key: str, rate: Rate, cost: float) -> float:
-        """Take `cost` tokens, also more than there are. Returns the seconds until the bucket is back at zero,
+        """Take `cost` tokens, even more than there are. Returns the seconds until the bucket is back at zero,
         for callers that can be made to wait."""
         if not self.enabled:
             return 0.0
@@ -106,14 +106,14 @@ class Limiter:
         return max(mine, self.debt(f"sockets {address}", SOCKETS, count))
 
     def give_back(self, key: str, cost: float = 1) -> None:
-        """Return the tokens of an attempt that succeeded: only failed ones count."""
+        """Return the tokens of an attempt that succeeded, because only failures count."""
         bucket = self._buckets.get(key)
         if bucket is not None:
             bucket.tokens += cost
 
 
 class Attempts:
-    """A limit for guesses: `count` attempts at once, refilled within `seconds`."""
+    """A limit for guesses: at most `count` attempts at once, refilled within `seconds`."""
 
     def __init__(self, name: str, count: int, seconds: int) -> None:
         self._name = name

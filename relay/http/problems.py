@@ -50,8 +50,8 @@ def response(error: SvcError) -> HTTPResponse:
 
 
 def to_git(error: Unauthorized | NotFound) -> HTTPResponse:
-    """The answer for an error to git, which shows text to the user, and asks for a password only after a 401
-    with this challenge."""
+    """The answer for an error to git, which shows its text to the user. git asks for a password only after a
+    401 with this challenge."""
     if isinstance(error, NotFound):
         return HTTPResponse(NOT_FOR_GIT, 404, headers=dict(NO_STORE), content_type=TEXT)
     headers = {**NO_STORE, "www-authenticate": 'Basic realm="svc", charset="UTF-8"'}
@@ -60,7 +60,7 @@ def to_git(error: Unauthorized | NotFound) -> HTTPResponse:
 
 def rate_headers(error: SvcError) -> dict[str, str]:
     """The headers of a 429: Retry-After, RateLimit and RateLimit-Policy of the current draft, and the three
-    names of the draft before it. {} for other errors."""
+    names of the previous draft. {} for other errors."""
     if not isinstance(error, RateLimited):
         return {}
     wait, limit = str(error.extra["retry_after"]), error.extra.get("limit", 1)
@@ -88,7 +88,7 @@ def plain(status: int, title: str, detail: str) -> HTTPResponse:
 
 
 def internal(request_id: str) -> HTTPResponse:
-    """The answer for a bug. Details are in the log under this request id, never in the answer."""
+    """The answer for a bug. The details are only in the log, under this request id."""
     body = {
         "type": "about:blank",
         "title": "Internal Server Error",

@@ -33,7 +33,7 @@ class Answer:
 
 async def encode(request: Request, route: Route, result: Any) -> Answer:
     """The answer for a handler's result: a struct becomes JSON with the route's status, None becomes 204, a
-    Reply is sent as it is."""
+    Reply is sent unchanged."""
     if isinstance(result, Reply):
         return await _encode_reply(request, route, result)
     if result is None:
@@ -96,7 +96,7 @@ async def _section(reply: Reply, stream: AsyncIterator[bytes], part: tuple[int, 
 
 
 def in_pieces(request: Request, answer: Answer) -> Answer:
-    """Send a large body as a stream, so that a slow client keeps only a piece of it in the connection's
+    """A stream instead of a large body, so that a slow client keeps only a piece of it in the connection's
     buffer. HEAD sends no body."""
     response = answer.response
     if (
@@ -156,7 +156,7 @@ async def _close(stream: AsyncIterator[bytes] | None) -> None:
 
 
 def _next_link(request: Request, cursor: str) -> str:
-    """`Link: <…>; rel="next"` (RFC 8288) of a page: the same request with another cursor."""
+    """The header `Link: <…>; rel="next"` (RFC 8288) of a page: the same request with another cursor."""
     query = [(k, v) for k, v in request.get_query_args(keep_blank_values=True) if k != "cursor"]
     target = urllib.parse.urlencode([*query, ("cursor", cursor)])
     return f'<{request.path}?{target}>; rel="next"'

@@ -40,7 +40,8 @@ class Router(Generic[T]):
         self._root: _Place[T] = _Place()
 
     def add(self, method: str, path: str, leaf: T) -> None:
-        """Add a leaf at `path` as a route declares it. Two leaves for one method and shape are an error."""
+        """Add a leaf at the declared `path` of a route. Two leaves with the same method and shape are an
+        error."""
         place = self._root
         methods = None
         for segment in path.split("/")[1:]:

@@ -41,8 +41,8 @@ from relay.http.router import parameters
 
 @dataclass(slots=True)
 class Reply:
-    """Any answer but JSON 200: another status, raw bytes, or a stream of known length (bytes). `section`
-    opens the bytes [start, end) of a stream that can begin anywhere."""
+    """Any answer except JSON with 200: another status, raw bytes, or a stream of known length (bytes).
+    `section`: opens the bytes [start, end) of a stream that can begin anywhere."""
 
     body: Any = None
     status: int = 200
@@ -67,7 +67,7 @@ class Upload(typing.Protocol):
 
     def chunks(self) -> AsyncIterator[bytes]: ...
     async def whole(self) -> bytes:
-        """The whole body, for routes whose cap fits in memory."""
+        """The whole body, for routes whose limit fits in memory."""
 
     def promise(self, toc: bytes) -> None:
         """Declare that the signed digest covers `toc` (a pack's table of contents), not the whole body."""
@@ -117,8 +117,8 @@ class Route:
 
     @property
     def keyed(self) -> bool:
-        """Whether the route honours an Idempotency-Key. Streamed bytes are stored by digest, so a repeat is
-        harmless; without an account a key would belong to nobody."""
+        """Whether the route supports an Idempotency-Key. Streamed bytes are stored by digest, so a repeat is
+        harmless; without an account there is no owner for a key."""
         return self.changes and not self.stream and self.operation.about != "node"
 
     @property
@@ -158,7 +158,7 @@ def serves(endpoint: Endpoint[Any], **settings: Any) -> Callable[[Handler], Hand
 
 
 def behind(flag: str) -> Callable[..., Callable[[Handler], Handler]]:
-    """`serves` with this feature flag as default, for the table of a subject whose routes have one."""
+    """`serves` with this feature flag as default, for a subject whose routes have a flag."""
     return functools.partial(serves, flag=flag)
 
 
@@ -259,6 +259,6 @@ def _sources_of(handler: Handler, path: str) -> dict[str, str]:
 
 
 def _noun(module: str) -> str:
-    """The noun of a module's routes: its own name, or that of its folder in `relay.domain`."""
+    """The noun of a module's routes: the name of the module, or of its folder in `relay.domain`."""
     folder, _, name = module.rpartition(".")
     return folder.rpartition(".")[2] if name in ("routes", "pages") else name

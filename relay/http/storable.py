@@ -1,4 +1,4 @@
-"""Refuses what no database column can hold: NUL in text, and integers beyond 64 bits."""
+"""Refuses values that no database column can store: NUL in text, and integers beyond 64 bits."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _DATA = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
 
 @lru_cache(maxsize=16)
 def _frame_of(text: bytes) -> bytes:
-    """A message as a frame; cached, because one message may go to hundreds of sockets."""
+    """A message as a frame; cached, because one message may be sent to hundreds of sockets."""
     return Frame(Opcode.TEXT, text).serialize(mask=False)
 
 
@@ -83,7 +83,7 @@ class Socket:
         self._beat = self.loop.call_later(PING_SECONDS, self._ping)
 
     async def receive(self) -> str | bytes | None:
-        """The next message; None when the socket has closed. One task at a time may wait for it."""
+        """The next message; None if the socket has closed. Only one task at a time may wait for it."""
         while True:
             while self._frames:
                 message = self._assemble(self._frames.popleft())
@@ -106,8 +106,8 @@ class Socket:
         await self._flush()
 
     def send_at_once(self, texts: Sequence[bytes]) -> bool:
-        """Send messages if the client has read everything before them. Returns False, without sending
-        anything, if it has not or the socket is closed."""
+        """Send messages if the client has read everything before. Returns False, without sending, if it has
+        not or if the socket is closed."""
         if (
             self.ws_proto.state is not OPEN
             or self._transport.is_closing()
@@ -221,7 +221,7 @@ class Socket:
         self._wake()
 
     def _last_received(self, data: bytes) -> None:
-        """Read, within bounds, what still arrives after our close frame, looking for the client's."""
+        """Read, within limits, the bytes after our close frame until the client's close frame."""
         self._left -= len(data)
         if self._left < 0:
             self._transport.abort()

@@ -82,8 +82,8 @@ class Head(msgspec.Struct, frozen=True):
 
 
 def read_head(head: bytes) -> Head | None:
-    """Parse everything before the empty line. None if it is not well formed, if two readers could derive two
-    lengths of its body from it, or if it has an unknown Expect."""
+    """Parse everything before the empty line. None if it is malformed, if two readers could derive different
+    lengths of its body, or if it has an unknown Expect."""
     text = head.decode(errors="surrogateescape")
     line = _LINE.match(text)
     if line is None:
@@ -131,7 +131,7 @@ class _StrictHttp(Http):
         self._early = self._answered and len(self.recv_buffer) > 0
 
     async def http1_request_header(self) -> None:
-        """Wait for a head and begin its request. A pipelined request waits for its turn
+        """Wait for a head and start its request. A pipelined request waits for its turn
         (`relay.http.turns`)."""
         if self._early:
             protocol: Any = self.protocol
@@ -244,7 +244,7 @@ class _StrictHttp(Http):
         self.stage = Stage.IDLE
 
     async def error_response(self, exception: Exception) -> None:
-        """Do nothing when the client has disconnected: Sanic would try to answer, fail and log it."""
+        """Do nothing if the client has disconnected: Sanic would try to answer, fail and log it."""
         transport = self.protocol.transport
         if transport is None or transport.is_closing():
             self.keep_alive, self.request_body = False, None

@@ -1,4 +1,4 @@
-"""Caches of comparisons: the changed files of two trees, and the pages that were made of them."""
+"""Caches of comparisons: the changed files of two trees, and the pages made from them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ class Pair:
 
 @dataclass(slots=True, frozen=True)
 class Files:
-    """A page of a comparison. `after`: the index of the first file of the next page; None on the last one."""
+    """A page of a comparison. `after`: the index of the first file of the next page; None on the last
+    page."""
 
     files: list[ChangedFile]
     after: int | None

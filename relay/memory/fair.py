@@ -32,7 +32,7 @@ LONG = 0.05  # seconds: a slice of less needs no rest
 
 
 class Turn:
-    """A turn that somebody has: `release` gives it away, `take_again` waits for the next one."""
+    """A turn that somebody holds: `release` gives it away, `take_again` waits for the next one."""
 
     def __init__(self, turns: Turns, who: str) -> None:
         self._turns, self._who, self.held = turns, who, True
@@ -87,7 +87,7 @@ class Turns:
             raise
 
     def _leave(self, who: str, called: asyncio.Future[None]) -> None:
-        """Take somebody who does not wait any more out of the queue."""
+        """Remove somebody who no longer waits from the queue."""
         queue = self._waiting.get(who, deque())
         with contextlib.suppress(ValueError):
             queue.remove(called)
@@ -108,7 +108,7 @@ class Turns:
 
 
 class Share:
-    """Runs work on texts beside the event loop and outside of any transaction."""
+    """Runs work on texts off the event loop and outside of any transaction."""
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter
@@ -148,8 +148,8 @@ class Share:
         return result, self.spent(who, seconds)
 
     async def finish(self, who: str, work: Callable[[float], bool]) -> None:
-        """Run a whole job in slices. `work` receives the seconds that a slice may take and returns whether it
-        is complete. Raises RateLimited when the account's budget does not suffice."""
+        """Run a whole job in slices. `work`: receives the seconds that a slice may take and returns whether
+        it is complete. Raises RateLimited if the account's budget does not suffice."""
         self.require(who)
         patience = PATIENCE
         while True:

@@ -37,7 +37,7 @@ class LaneKey(NamedTuple):
 
 
 class Source(NamedTuple):
-    """What a lane is rebuilt from: its genesis text and the operations since, in order."""
+    """The sources of a lane: its genesis text and the later operations, in order."""
 
     genesis: bytes
     operations: list[bytes]
@@ -62,7 +62,7 @@ class Desk:
 
 
 class Verdicts:
-    """Digests of objects that are known to be text; the oldest are dropped."""
+    """Digests of objects known to be text; the oldest are dropped."""
 
     def __init__(self, most: int = VERDICTS) -> None:
         self._most = most
@@ -89,15 +89,16 @@ class Lanes:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lanes")
 
     def turn(self, branch_id: str) -> AbstractAsyncContextManager[None]:
-        """A lock for one branch, so that its writers do not repeat work that another writer made obsolete."""
+        """A lock for one branch, so that its writers do not compute results that another writer makes
+        obsolete."""
         return self._turns.of(branch_id)
 
     async def run(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run `work` beside the event loop, for a transaction that waits for it."""
+        """Run `work` off the event loop, for a transaction that waits for it."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: work(*args, **kwargs))
 
     def peek(self, key: LaneKey, stand: Stand) -> Lane | None:
-        """The lane at this position, to be read without leaving the event loop; None if it is not cached."""
+        """The lane at this position, only for reading at once on the event loop; None if it is not cached."""
         cached = self._lanes.get(key)
         return cached[1] if cached is not None and cached[0] == stand else None
 
@@ -110,7 +111,7 @@ class Lanes:
         return lane
 
     def give_back(self, key: LaneKey, stand: Stand, lane: Lane, size: int) -> None:
-        """Return a borrowed lane that was not changed, unless another one was kept meanwhile."""
+        """Return an unchanged borrowed lane to the cache, unless another one was put there meanwhile."""
         if key not in self._lanes:
             self.keep(key, stand, lane, size)
 

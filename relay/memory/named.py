@@ -56,7 +56,7 @@ class Named:
 
 
 class NamedTrees(Recent[Key, Named]):
-    """A cache: the `Named` of the most recently used trees, at most `most` bytes of them."""
+    """A cache of the `Named` of the most recently used trees, with at most `most` bytes."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
         super().__init__(most, attrgetter("size"))

@@ -1,5 +1,6 @@
-"""Caches of merges: a trial's result is reused when the merge is prepared, and texts that were merged for one
-tree are reused for the next."""
+"""Caches of merges: the result of a trial is reused when the merge is prepared, and texts merged for one tree
+are reused for the next.
+"""
 
 from __future__ import annotations
 

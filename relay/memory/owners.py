@@ -1,5 +1,6 @@
-"""A cache of the owners of lines that filtered views of a repository see. The database keeps the owners that
-whole views see."""
+"""A cache of the line owners that filtered views of a repository see. Owners for whole views are stored in
+the database.
+"""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ RETRY_AFTER = 10
 
 
 class Readers:
-    """Places for `most` readers, at most `each` for one address. `waiting`: how many may wait for a place.
-    `patience`: seconds that each may wait."""
+    """Places for `most` readers, at most `each` for one address. `waiting`: the most that may wait for a
+    place. `patience`: seconds that each may wait."""
 
     def __init__(self, most: int, each: int, waiting: int, patience: float) -> None:
         self._most, self._each, self._waiting, self._patience = most, each, waiting, patience

@@ -27,7 +27,7 @@ class Step:
         self.seconds = 0.0
 
     def count(self, files: int, size: int = 0) -> None:
-        """Count files that were visited and bytes that were read."""
+        """Count visited files and read bytes."""
         self.seconds += files * FILE + size * BYTE
 
 

@@ -55,7 +55,7 @@ def end(written: int) -> bytes:
 
 
 def packed(parts: Sequence[Part], seconds: int, before: Packed) -> Packed:
-    """The compressed members of these parts. `before`: what the previous call returned."""
+    """The compressed members of these parts. `before`: the result of the previous call."""
     pieces: list[bytes] = []
     for path, size, data, last in parts:
         if path is not None:

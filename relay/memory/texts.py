@@ -40,7 +40,7 @@ def patch(sides: Sides) -> Patch:
 
 
 def patches(files: Sequence[Sides], characters: int) -> list[Patch]:
-    """The patches of the first files, at least one, until they have `characters` characters together."""
+    """The patches of the first files: at least one, and together up to `characters` characters."""
     patch_list: list[Patch] = []
     for sides in files:
         patch_list.append(patch(sides))
@@ -71,7 +71,7 @@ def moves(candidates: Candidates, texts: Mapping[bytes, bytes]) -> list[Rename]:
 
 
 def followed(before: bytes, after: bytes, spans: Sequence[Span]) -> list[Span]:
-    """Where each span of `before` is in `after`: at its place, or where its lines stand instead."""
+    """The position in `after` of each span of `before`: at its place, or where its lines moved."""
     return [
         anchors.elsewhere(before, after, span, before[old.start : old.end]) or span
         for old, span in zip(spans, anchors.follow(before, after, spans), strict=True)
@@ -79,8 +79,8 @@ def followed(before: bytes, after: bytes, spans: Sequence[Span]) -> list[Span]:
 
 
 def carried(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]]) -> tuple[Owners, int]:
-    """(owners of the lines of the last text, number of lines of all texts in `ways`). Two texts are held as
-    lines at a time: large ones need much time and memory."""
+    """(owners of the lines of the last text, number of lines of all texts in `ways`). Only two texts are
+    split into lines at a time: large texts need much time and memory."""
     old, gone_through = lines(text), 0
     for seal_id, following in ways:
         new = lines(following)

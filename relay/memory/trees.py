@@ -34,7 +34,7 @@ def _entries(directory: tree.Directory) -> int:
 
 
 class Files:
-    """A cache of the numbers of files below directories, by digest; least recently used ones are dropped."""
+    """A cache of the numbers of files below directories, by digest; the least recently used are dropped."""
 
     def __init__(self, most: int = COUNTED) -> None:
         self._most = most
@@ -62,7 +62,8 @@ class Files:
 
 
 class Directories(Recent[bytes, tree.Directory]):
-    """A cache of decoded directories by digest. `most`: their children and hidden entries."""
+    """A cache of decoded directories by digest. `most`: limit for the number of their children and hidden
+    entries."""
 
     def __init__(self, most: int = CHILDREN) -> None:
         super().__init__(most, _entries)
@@ -164,8 +165,8 @@ def stored(objects: ObjectStore, tx: Tx) -> Load:
 
 
 def _step(steps: Steps[T], sent: Objects | None) -> tuple[list[bytes] | None, list[T]]:
-    """(digests that the generator asks for next, []), or (None, [its result]) at its end: StopIteration does
-    not cross threads."""
+    """(digests that the generator requests next, []), or (None, [its result]) at its end, because
+    StopIteration cannot cross threads."""
     began = time.thread_time()
     try:
         return (next(steps) if sent is None else steps.send(sent)), []

@@ -19,7 +19,7 @@ HEAD = _REVISIONS[-1]  # the revision this build runs on
 
 
 def current(url: str) -> str | None:
-    """The revision of a database, None for one that does not exist or was never migrated. Blocks."""
+    """The revision of a database; None if it does not exist or was never migrated. Blocks."""
     if urls.is_postgres(url):
         from relay.migrations import postgres
 
@@ -40,7 +40,7 @@ def current(url: str) -> str | None:
 
 
 def check(url: str) -> None:
-    """Refuse to serve on a schema that is not this build's."""
+    """Refuse to serve if the schema is not this build's."""
     revision = current(url)
     if revision is None:
         raise StartRefused("the database is not migrated; run: relay migrate")

@@ -1,6 +1,6 @@
-"""Alembic's environment: one transaction for all revisions, so that a failed migration leaves no half.
+"""Alembic's environment: one transaction for all revisions, so that a failed migration changes nothing.
 
-`relay.migrations` hands over a URL (SQLite) or a connection whose transaction has begun (PostgreSQL).
+`relay.migrations` passes a URL (SQLite) or a connection whose transaction has begun (PostgreSQL).
 """
 
 from __future__ import annotations

@@ -32,13 +32,13 @@ async def _nothing(_: Any) -> None:
 
 
 def run(url: str, work: Work, then: Callable[[Any], Awaitable[None]] = _nothing) -> None:
-    """`work`, and `then` on the driver's connection, in one transaction that holds the lock."""
+    """Run `work`, then `then` on the driver's connection, in one transaction that holds the lock."""
     _with(url, lambda connection: _run(connection, work, then), keep=True)
 
 
 def grant(url: str, role: str | None) -> None:
-    """Allow the role that serves to read and write, and nothing else. Does nothing for None and for the
-    migrating role, which may do so already."""
+    """Allow the role `role` only to read and write. Does nothing for None and for the migrating role, which
+    already may."""
     if role is not None:
         _with(url, lambda connection: _grant(connection, role))
 
@@ -64,7 +64,7 @@ def _with(url: str, work: Callable[[Any], Awaitable[T]], keep: bool = False) -> 
 
 
 def _require_version(connection: Any) -> None:
-    """Raise StartRefused for an old server, with which some statement would fail later."""
+    """Raise StartRefused for an old server, on which some statements would fail later."""
     version = connection.get_server_version()
     if version.major < OLDEST:
         raise StartRefused(

@@ -66,8 +66,8 @@ class Packs(Protocol):
     async def read_with(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], run: Run
     ) -> R:
-        """The result of `use` for the stored frames at (offset, length), which it may read in part. `run`
-        decides where `use` runs. Raises PackGone."""
+        """The result of `use` for the stored frames at (offset, length), which may be read only in part.
+        `run`: decides where `use` runs. Raises PackGone."""
 
     async def show(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]

@@ -50,7 +50,7 @@ class _Object:
 
 @dataclass(slots=True)
 class Freed:
-    """The space that was freed, in bytes as stored in packs. `emptied`: packs whose rows were deleted."""
+    """The freed space, in bytes as stored in packs. `emptied`: packs whose rows were deleted."""
 
     frames: int = 0
     rewritten: int = 0
@@ -147,7 +147,7 @@ def _frame_objects(lot: list[_Old], stored: list[bytes], held: dict[int, list[_O
 
 
 async def _point_objects(tx: Tx, old_pack: int, placed: list[FrameAt], where: dict[bytes, _Object]) -> None:
-    """Point objects at their new frames; objects deleted meanwhile stay deleted."""
+    """Update the places of objects to their new frames; objects deleted meanwhile stay deleted."""
     now = now_ms()
     for name in dict.fromkeys(frame.place.pack for frame in placed):
         mine = [frame for frame in placed if frame.place.pack == name]
@@ -198,7 +198,7 @@ def _frame_row(pack_id: int, frame: FrameAt) -> dict[str, int]:
 
 
 async def _delete_unknown(db: Database, store: ObjectStore, before: int, freed: Freed) -> None:
-    """Delete packs that no row refers to: emptied packs, torn packs, and packs of uploads that failed."""
+    """Delete packs that no row refers to: emptied packs, torn packs, and packs of failed uploads."""
     stay = freed.emptied if db.shared else frozenset[str]()
     old = [info async for info in store.packs.stored() if info.changed_at < before and info.name not in stay]
     for start in range(0, len(old), _NAMES):

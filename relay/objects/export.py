@@ -33,7 +33,7 @@ _ROW, _STREAM = 256, 2 * MIB  # bytes in memory of the place of a frame, and of 
 
 @dataclass(slots=True)
 class Export:
-    """A pack to send. `length`: its bytes. `left`: how many of the requested objects did not fit."""
+    """A pack to send. `length`: its bytes. `left`: number of requested objects that did not fit."""
 
     length: int
     left: int
@@ -128,7 +128,7 @@ def _row(group: list[Located]) -> FrameRow:
 
 
 async def _reframe(store: ObjectStore, groups: list[list[Located]]) -> list[Frame]:
-    """Extract objects and put them into new frames, a portion in memory at a time."""
+    """Extract objects and put them into new frames, with one portion in memory at a time."""
     writer = PackWriter()
     frames: list[Frame] = []
     for part in batches(groups, PORTION, _size):

@@ -168,7 +168,8 @@ class PackFiles:
             self._drain = None
 
     def _carry_out(self, batch: list[_Request]) -> list[list[Place] | Unavailable]:
-        """Write all, then sync once. When a file fails, all requests of the batch that wrote to it fail."""
+        """Write everything, then sync once. If a file fails, all requests of the batch that wrote to it
+        fail."""
         written: list[list[Place] | Unavailable] = []
         for request in batch:
             try:
@@ -235,7 +236,7 @@ def read_ranges(folder: Path, name: str, ranges: Sequence[tuple[int, int]]) -> l
 def _use_ranges(
     folder: Path, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R]
 ) -> R:
-    """Apply `use` after a check that all ranges exist, since it may read only a part of them."""
+    """Check that all ranges exist, because `use` may read only a part of them, then apply `use`."""
     fd = os.open(folder / (name + SUFFIX), os.O_RDONLY)
     try:
         size = os.fstat(fd).st_size
@@ -248,7 +249,7 @@ def _use_ranges(
 
 
 class _Local(threading.local):
-    """A buffer for each thread: allocating memory for every piece costs more than hashing it."""
+    """One buffer per thread: allocating memory for every piece costs more than hashing it."""
 
     def __init__(self) -> None:
         self.buffer = memoryview(bytearray(_SHOWN))

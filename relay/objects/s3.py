@@ -42,7 +42,7 @@ _AT_START = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}  # one lo
 
 
 class _Part:
-    """Frames that become one object. `done` completes when it is stored or has failed."""
+    """Frames that become one object. `done`: completes when the object is stored or has failed."""
 
     def __init__(self) -> None:
         self.name = new_id()
@@ -197,8 +197,8 @@ class S3Packs:
             raise _unavailable(error) from None
 
     async def _require_ours(self, name: str, size: int) -> None:
-        """Accept that a random name exists already if it holds our bytes: our request was repeated after a
-        lost answer. Raises Unavailable otherwise."""
+        """Accept an existing object with this random name if it has our bytes: then our request was repeated
+        after a lost answer. Raises Unavailable otherwise."""
         try:
             stat = await obstore.head_async(self._store, PREFIX + name)
         except (BaseError, OSError) as error:
@@ -263,7 +263,7 @@ def _connect(where: S3, retries: dict[str, Any]) -> S3Store:
 
 
 def _parts(pieces: Sequence[bytes]) -> Iterator[list[bytes]]:
-    """Pieces in lots of at most PART_BYTES, unless one alone is larger."""
+    """Pieces in groups of at most PART_BYTES, unless a single piece is larger."""
     lot: list[bytes] = []
     size = 0
     for piece in pieces:
@@ -277,7 +277,7 @@ def _parts(pieces: Sequence[bytes]) -> Iterator[list[bytes]]:
 
 
 def _consume_error(task: asyncio.Task[None]) -> None:
-    """Consume the error of a part that nobody waits for; whoever waits for a part gets its error."""
+    """Consume the error of a part that nobody waits for; waiting tasks get the error themselves."""
     if not task.cancelled():
         task.exception()
 

@@ -54,9 +54,9 @@ class FrameAt:
 
 
 class ObjectStore:
-    """Packs and their index. `packs`: their store; by default files of the data folder, each closed at
-    `pack_file_bytes`. `verify`: compare every object read with its digest. `quota`: limits of repositories'
-    owners; None: no limit."""
+    """Packs and their index. `packs`: where they are stored; by default files of the data folder, each closed
+    at `pack_file_bytes`. `verify`: compare every object with its digest when it is read. `quota`: limits of
+    repositories' owners; None: no limit."""
 
     def __init__(
         self,
@@ -83,8 +83,8 @@ class ObjectStore:
     # --- writing
 
     async def append(self, frames: Sequence[Frame], sync: bool = True) -> list[FrameAt]:
-        """Write verified frames. Durable on return if `sync`, else after `sync`; unreachable until `index`.
-        Raises Unavailable when the disk refuses."""
+        """Write verified frames. They are durable on return if `sync`, else after `sync`; unreachable until
+        `index`. Raises Unavailable if the disk refuses."""
         places = await self.packs.append([frame.stored for frame in frames], sync)
         return [FrameAt(frame.row, place) for frame, place in zip(frames, places, strict=True)]
 
@@ -135,8 +135,8 @@ class ObjectStore:
         await tx.many(rows.PACK_GROW, [{"pack_id": pack_id, "end": end}])
 
     async def link(self, tx: Tx, repo_id: str, digests: Iterable[bytes]) -> None:
-        """Make stored objects reachable from a repository, and count them. The caller has checked that this
-        is allowed. Raises QuotaExceeded."""
+        """Make stored objects reachable from a repository, and count them. The caller must have checked that
+        this is allowed. Raises QuotaExceeded."""
         unique = sorted(set(digests))
         fresh = await tx.all(usage.FRESH, of_repo=repo_id, digests=unique) if unique else []
         if objects := sum(row[0] for row in fresh):
@@ -205,9 +205,9 @@ class ObjectStore:
         digests: Sequence[bytes],
         directories: bool = False,
     ) -> None:
-        """Make `digests` reachable from a repository: the objects in `placed`, which are durable, and the
-        objects that were stored when `place` looked. Raises Unavailable when the collector deleted one of
-        them in between."""
+        """Make `digests` reachable from a repository: the durable objects in `placed`, and objects that were
+        already stored at the call of `place`. Raises Unavailable if the collector has deleted one of these
+        meanwhile."""
         fresh = await self.index(tx, placed, None, directories)
         older = sorted(set(digests) - fresh)
         seen = await tx.all(rows.SEEN, digests=older)
@@ -221,8 +221,8 @@ class ObjectStore:
     # --- asking
 
     async def known(self, tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
-        """The objects among `digests` that are stored at all. Never use it in answers to clients, because it
-        would reveal what other repositories have."""
+        """The objects among `digests` that are stored for any repository. Never use it in answers to clients,
+        because it would reveal what other repositories have."""
         return {row[0] for row in await tx.all(rows.KNOWN, digests=digests)}
 
     async def missing(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> set[bytes]:
@@ -238,7 +238,7 @@ class ObjectStore:
         return last_seen < now_ms() - STALE_TOUCH
 
     async def touch(self, tx: Tx, digests: Sequence[bytes]) -> None:
-        """Protect these objects from the collector for another day: something refers to them, or will
+        """Protect these objects from the collector for another day, because something refers to them, or will
         soon."""
         now = now_ms()
         await tx.run(rows.TOUCH, digests=digests, now=now, stale=now - STALE_TOUCH)
@@ -273,8 +273,8 @@ class ObjectStore:
         cache: bool = True,
         heavy: bool = False,
     ) -> dict[bytes, bytes]:
-        """The bytes of all; each frame is read and decompressed once. Raises NotFound unless all exist. See
-        `read_located`."""
+        """The bytes of all these objects; each frame is read and decompressed once. Raises NotFound unless
+        all exist. See `read_located`."""
         located = await self.locate(digests, repo_id, tx)
         if len(located) < len(set(digests)):
             raise NotFound
@@ -307,8 +307,8 @@ class ObjectStore:
         return objects | await self._load(unread, self._cache.largest if cache else 0, heavy)
 
     async def _load(self, groups: Sequence[list[Located]], keep: int, heavy: bool) -> dict[bytes, bytes]:
-        """Objects, grouped by frame, from their packs, one portion of a pack at a time: tiny objects may be
-        in large frames. Frames of at most `keep` bytes are cached."""
+        """Objects, grouped by frame, from their packs, one portion of a pack at a time, because tiny objects
+        may be in large frames. Frames of at most `keep` bytes are cached."""
         by_pack: dict[str, list[list[Located]]] = {}
         for group in groups:
             by_pack.setdefault(group[0].pack, []).append(group)
@@ -335,8 +335,8 @@ class ObjectStore:
         return objects
 
     async def show(self, located: Sequence[Located], use: Callable[[memoryview], object]) -> None:
-        """Call `use` with the bytes of these objects, in order, off the event loop; a piece is valid during
-        its call only. Uncompressed neighbours come in large pieces without a copy."""
+        """Call `use` with the bytes of these objects, in order, off the event loop; a piece is valid only
+        during its call. Uncompressed neighbours are passed in large pieces without a copy."""
         for lot in lots(located):
             if not self._verify and is_plain(lot[0]):
                 [(name, merged)] = runs([(each.frame, each.stored_len) for each in lot], sys.maxsize)
@@ -363,14 +363,15 @@ class ObjectStore:
 
 
 def _weight(group: list[Located], keep: int) -> int:
-    """Bytes in memory while these objects of one frame are extracted: decompressed and stored ones."""
+    """Bytes in memory while these objects of one frame are extracted, decompressed and stored bytes
+    together."""
     return reach(group, keep) + group[0].stored_len
 
 
 def _objects(
     frame: FrameAt, indexed: set[bytes], pack_id: int, directories: bool, now: int
 ) -> list[dict[str, object]]:
-    """Index rows for the objects of a frame that are not in `indexed`, which they are added to."""
+    """Index rows for the objects of a frame that are not in `indexed`; they are added to it."""
     fresh: list[dict[str, object]] = []
     offset = 0
     for entry in frame.row.objects:

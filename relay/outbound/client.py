@@ -34,7 +34,8 @@ SLACK = 64 * KIB  # that may have arrived beyond what is kept
 
 
 class OutboundFailed(Exception):
-    """The request has no whole answer; the message is one sentence for whoever chose the address."""
+    """The request has no complete answer; the message is one sentence for the person who chose the
+    address."""
 
 
 class OutboundForbidden(OutboundFailed):
@@ -43,8 +44,8 @@ class OutboundForbidden(OutboundFailed):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer. `headers`: by lower-case name, the last value of each; `whole` False: `body` is its
-    beginning only."""
+    """An answer. `headers`: by lower-case name, the last value of each. `whole` False: `body` is only its
+    beginning."""
 
     status: int
     headers: dict[str, str]
@@ -64,8 +65,8 @@ class Outbound:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def require_reachable(self, host: str) -> None:
-        """Raise OutboundForbidden for a host that is an address, or a name of this machine, that may not be
-        reached. Other names are resolved when a request is sent."""
+        """Raise OutboundForbidden if the host is a forbidden address, or a name of this machine. Other names
+        are resolved when a request is sent."""
         name = host.rstrip(".").lower()
         if name == "localhost" or name.endswith(".localhost"):
             name = "127.0.0.1"
@@ -98,7 +99,7 @@ class Outbound:
     async def open(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
     ) -> AsyncIterator[httpcore.Response]:
-        """Opens the answer without reading its body; the caller limits its time and bytes."""
+        """A context with the answer, without reading its body; the caller must limit its time and bytes."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise OutboundForbidden("only http and https addresses are asked")
@@ -151,7 +152,7 @@ class Outbound:
 
 
 class _Guarded(httpcore.AsyncNetworkBackend):
-    """Connects to checked addresses only, for one request whose answer has at most `most` bytes."""
+    """Connects only to checked addresses, for one request whose answer has at most `most` bytes."""
 
     def __init__(self, outbound: Outbound, most: int) -> None:
         self._outbound, self._most = outbound, most

@@ -176,7 +176,7 @@ class Providers:
         return Person(provider.issuer, str(user.id), user.login)
 
     async def _verify(self, provider: Provider, metadata: _Metadata, token: str, nonce: str) -> Person:
-        """The person of an ID token. Raises Unauthorized for one that does not hold."""
+        """The person of an ID token. Raises Unauthorized for an invalid token."""
         from joserfc import errors, jwt  # takes 130 ms to import, on nodes with a provider only
 
         if not token or len(token) > TOKEN_CHARS:

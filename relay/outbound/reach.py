@@ -54,14 +54,14 @@ _LOOPBACK: tuple[Network, ...] = (ipaddress.IPv4Network("127.0.0.0/8"), ipaddres
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Which addresses the relay's own requests may reach. `allowed`: networks (address ranges) that may be
-    reached beside the public internet."""
+    """The addresses that the relay's own requests may reach. `allowed`: networks (address ranges) that may be
+    reached besides the public internet."""
 
     allowed: tuple[Network, ...] = ()
 
     @classmethod
     def of(cls, allowed: Iterable[Network], *, dev: bool) -> Reach:
-        """The reach of these networks. `dev`: this machine too."""
+        """The reach for these networks. `dev`: also this machine."""
         return cls((*allowed, *(_LOOPBACK if dev else ())))
 
     def may(self, address: Address) -> bool:
@@ -79,8 +79,8 @@ def public(address: Address) -> bool:
 
 
 def literal(host: str) -> Address | None:
-    """The address that a host is itself, in any spelling that resolvers accept (`127.1`, `0x7f000001`); None
-    for a name."""
+    """The address if the host is an address, in any spelling that resolvers accept (`127.1`, `0x7f000001`);
+    None for a name."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:

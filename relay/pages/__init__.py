@@ -1,5 +1,6 @@
-"""The pages the relay serves: repositories, signing in, letting a terminal in, tokens. No scripts, one
-stylesheet."""
+"""The pages of the relay: repositories, sign-in, approval of a terminal, tokens. No scripts, one
+stylesheet.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def page(
 
 
 def show(caller: Caller, template: str, **values: Any) -> Reply:
-    """A page of a repository. Its ETag covers the whole page, also the keys of its forms. Caches must
+    """A page of a repository. Its ETag covers the whole page, including the keys of its forms. Caches must
     revalidate before each use; if somebody is signed in, only the browser may cache it."""
     reply = page(caller, template, **values)
     html = str(reply.body).encode()

@@ -22,7 +22,7 @@ SENT_TOO_LATE = "Your sign-in had run out, so nothing was changed yet. Check the
 
 
 def in_browser(caller: Caller) -> bool:
-    """Whether the session came with a cookie. Pages accept no others."""
+    """Whether the session came with a cookie; pages accept only those."""
     return caller.principal is not None and caller.principal.via == "cookie"
 
 
@@ -42,7 +42,7 @@ def detour(request: Request) -> Reply:
 
 
 def with_query(path: str, request: Request) -> str:
-    """The path with the query of the request behind it, if there is one."""
+    """The path with the query of the request, if there is one."""
     return f"{path}?{request.query_string}" if request.query_string else path
 
 
@@ -67,7 +67,7 @@ def onward(caller: Caller, return_to: str, seconds: int) -> Reply:
 
 
 def local_path(path: str) -> str:
-    """The path to go to after signing in. Raises BadRequest for anything that a browser could read as another
+    """The path to open after sign-in. Raises BadRequest for anything that a browser could read as another
     site."""
     if len(path) > PATH_CHARS:
         raise BadRequest(f"return_to is longer than {PATH_CHARS} characters")
@@ -77,5 +77,5 @@ def local_path(path: str) -> str:
 
 
 def renewal(return_to: str) -> str:
-    """The address that renews the session, or asks to sign in, and goes to `return_to`."""
+    """The address that renews the session, or asks to sign in, and then redirects to `return_to`."""
     return f"{cookies.REFRESH_PATH}?return_to={quote(return_to, safe='')}"

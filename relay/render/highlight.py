@@ -72,7 +72,7 @@ def _marked(piece: str, name: str, markup: str) -> str:
 
 
 def _parts(text: str, lexer: Lexer) -> Iterator[tuple[str, str]]:
-    """Pieces of the text with their class; neighbours of one class are one piece."""
+    """Pieces of the text with their class; neighbours of the same class are joined."""
     last = ""
     pieces: list[str] = []
     for kind, value in lex(text.replace("\r\n", "\n").replace("\r", "\n"), lexer):

@@ -26,7 +26,7 @@ class MarkdownJob(msgspec.Struct, frozen=True, tag="markdown"):
 
 
 class SourceJob(msgspec.Struct, frozen=True, tag="source"):
-    """A source file to be coloured. `name`: of the file, which tells the language."""
+    """A source file to colour. `name`: name of the file, from which the language is derived."""
 
     text: str
     name: str

@@ -60,7 +60,7 @@ _SLUG = re.compile(r"[^\w\- ]")
 
 
 def to_html(text: str, links: Links) -> str:
-    """The text as HTML that may stand in a page."""
+    """The text as HTML that is safe in a page."""
     parser = _parser()
     environment: dict[str, Any] = {}
     tokens = parser.parse(text, environment)
@@ -80,7 +80,7 @@ def to_html(text: str, links: Links) -> str:
 
 
 def _attribute(links: Links, tag: str, name: str, value: str) -> str | None:
-    """The value that an attribute gets; None leaves it out."""
+    """The new value of an attribute; None leaves it out."""
     if (tag, name) == ("a", "href"):
         return link(value, links)
     if (tag, name) == ("img", "src"):
@@ -198,7 +198,7 @@ def link(target: str, links: Links) -> str | None:
 
 
 def image(source: str, links: Links) -> str | None:
-    """The address of an image in the repository; None for images of other sites, and if images are not
+    """The address of an image in the repository; None for images of other sites, or if images are not
     shown."""
     if not links.raw or _SCHEME.match(source) or source.startswith("//"):
         return None

@@ -1,4 +1,4 @@
-"""Source text without colours, for texts that no lexer knows or may read."""
+"""Source text without colours, for texts that no lexer knows or that are too long for one."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ async def carry_out(maintenance: Maintenance, request: Request, say: Callable[[s
 
 
 class Admin:
-    """The socket of a serving relay; not opened if another process already answers on it."""
+    """The socket of a serving relay; not opened if another process answers on it."""
 
     def __init__(self, data: Path, maintenance: Maintenance) -> None:
         self._path, self._maintenance = data / SOCKET_NAME, maintenance
@@ -135,8 +135,8 @@ class Admin:
 
 
 async def ask(data: Path, request: Request, say: Callable[[str], None]) -> int | None:
-    """Send the request to the running relay. Returns the exit code, or None when no relay serves this folder.
-    Raises Unavailable when it refuses or stops."""
+    """Send the request to the running relay. Returns the exit code, or None if no relay serves this folder.
+    Raises Unavailable if the relay refuses or stops."""
     try:
         reader, writer = await asyncio.open_unix_connection(data / SOCKET_NAME)
     except OSError:

@@ -1,5 +1,6 @@
-"""Maintenance of a node: the collector, the audit, backups. One of them runs at a time, beside normal
-work."""
+"""Maintenance of a node: the collector, the audit, backups. Only one of them runs at a time; normal work
+continues.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ class Maintenance:
         return 0
 
     async def audit(self, say: Say, repair: bool = False) -> int:
-        """Compare everything that is stored (`relay.domain.upkeep.verification`). `repair`: first correct the
+        """Verify everything that is stored (`relay.domain.upkeep.verification`). `repair`: first correct the
         recorded usage of accounts and repositories."""
         findings = 0
         async with self._locked(say):

@@ -20,7 +20,7 @@ LENGTH: Final = struct.Struct(">I")
 
 
 class Mint(msgspec.Struct, tag="mint", frozen=True):
-    """The request to mint a token. `expires` in whole seconds of Unix time; ids have 16 bytes, `bound_key`
+    """The request to mint a token. `expires`: whole seconds of Unix time; ids have 16 bytes, `bound_key`
     32."""
 
     user: bytes
@@ -55,7 +55,7 @@ _decoder: msgspec.msgpack.Decoder[Minted | PublicKeys | Refused] = msgspec.msgpa
 
 
 class Signer:
-    """A connection to the signer of a data folder, opened when needed, and again after it was lost."""
+    """A connection to the signer of a data folder, opened when needed and reopened after it was lost."""
 
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / SOCKET_NAME

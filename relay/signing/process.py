@@ -59,7 +59,7 @@ class RootKeys:
 
     @classmethod
     def load(cls, data_dir: Path) -> RootKeys:
-        """The keys in `signer.keys`; the first one is made when there is no such file."""
+        """The keys in `signer.keys`; if the file does not exist, a first key is made."""
         path = data_dir / KEYS_NAME
         if not path.exists():
             rotate(data_dir)
@@ -179,7 +179,7 @@ class Child:
 
     @classmethod
     async def start(cls, data_dir: Path) -> Child:
-        """Start the signer and wait until it listens. Raises Unavailable when it exits instead."""
+        """Start the signer and wait until it listens. Raises Unavailable if it exits instead."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", __name__, str(data_dir), stdin=asyncio.subprocess.PIPE
         )

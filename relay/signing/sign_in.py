@@ -28,7 +28,7 @@ RootKeys = Callable[[], Awaitable[dict[int, bytes]]]
 
 @dataclass(slots=True, frozen=True)
 class Verdict:
-    """A token that verified, with its content in the form of the database. `ends`: milliseconds."""
+    """A token that verified, with its content in the database's form. `ends`: milliseconds."""
 
     token: Token
     session_id: str
@@ -49,7 +49,7 @@ class Verdict:
 
 
 class Tokens:
-    """Cache of verified tokens by the digest of their text. Bounded; least recently used ones are dropped."""
+    """Cache of verified tokens by the digest of their text. Bounded; the least recently used are dropped."""
 
     def __init__(self, size: int = _VERDICTS) -> None:
         self._size = size
@@ -107,8 +107,8 @@ class Passwords:
             return await apart(self._hasher.hash, password)
 
     async def matches(self, stored: str | None, password: str) -> bool:
-        """Whether `password` is the stored one. Without a stored one, a decoy is hashed, so that the answer
-        takes as long."""
+        """Whether `password` is the stored password. Without a stored one, a decoy is hashed, so that the
+        answer takes as long."""
         if self._decoy is None:
             self._decoy = await self.hash("a password nobody has")
         async with self._turn:

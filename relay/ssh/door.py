@@ -34,7 +34,8 @@ class _Handed(StrictProtocol):
 
 
 class Door:
-    """The entry of the relay for connections from sessions. `connections`: all connections of its server."""
+    """Accepts connections from processes of SSH sessions as connections to the relay. `connections`: all
+    connections of its server."""
 
     def __init__(self, app: Any, connections: set[Any]) -> None:
         self._app, self._connections = app, connections

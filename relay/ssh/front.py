@@ -52,7 +52,7 @@ class Front:
         return asyncio.get_running_loop().time()
 
     async def start(self) -> str:
-        """Listen. Returns a line about it for the operator. Raises StartRefused."""
+        """Start listening. Returns a line about it for the operator. Raises StartRefused."""
         data, settings = self.node.config.data, self.settings
         key = host_key.load(data)
         await self.processes.require_confinement(data)
@@ -141,7 +141,7 @@ class Front:
             self._of_address[guest.network] -= 1
 
     def seat(self, person: Person) -> str:
-        """Count a session. Returns why it may not begin, "" if it may."""
+        """Count a session. Returns the reason why it may not begin, "" if it may."""
         if self.sessions >= self.settings.sessions:
             return "too many people are here over SSH; try again later"
         if self.node.config.rate_limits and self._of_account[person.account_id] >= OF_ACCOUNT:

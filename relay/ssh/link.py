@@ -21,7 +21,7 @@ AT_ONCE = 16  # requests that are read without looking at anything else
 
 
 class Link:
-    """The relay's end of a link. `theirs` is inherited by the process and then closed here. `sign`: signs
+    """The relay's end of a link. `theirs`: inherited by the process and then closed here. `sign`: signs
     bytes, or raises Refused."""
 
     def __init__(self, door: Door, address: str, sign: Callable[[bytes], Awaitable[bytes]]) -> None:
@@ -34,7 +34,7 @@ class Link:
         self._tokens, self._at = BURST, self._loop.time()
 
     def begin(self, welcome: Told) -> None:
-        """Send the first message and begin to listen."""
+        """Send the first message and start listening."""
         message = msgspec.json.encode(welcome)
         if len(message) > TOLD_BYTES:
             raise ValueError("a command line is too long")
@@ -42,7 +42,7 @@ class Link:
         self._loop.add_reader(self._ours.fileno(), self._read)
 
     def close(self) -> None:
-        """Close the link and the connections that came over it."""
+        """Close the link and the connections that it opened."""
         if self._ours.fileno() >= 0:
             self._loop.remove_reader(self._ours.fileno())
         self._ours.close()

@@ -24,8 +24,8 @@ SUSPENDED = "this account is suspended; ask who runs this relay"
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """The holder of a registered key. `public`: its public half. `refusal`: why they get no session, "" if
-    they do."""
+    """The holder of a registered key. `public`: its public half. `refusal`: the reason why they get no
+    session, "" if they do."""
 
     account_id: str
     handle: str | None
@@ -64,7 +64,7 @@ class Visit:
 
 
 async def find(node: Node, public: bytes) -> Person | None:
-    """The holder of a key; None if no account has it, or if the key only works together with a script
+    """The holder of a key; None if no account has it, or if the key works only together with a script
     token."""
     row = await node.db.lookup(rows.KEY, id=key_id(public))
     if row is None:

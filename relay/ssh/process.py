@@ -1,5 +1,6 @@
-"""Confined processes, which run `python -m svc.remote`: each has a folder, and a user id of its own if the
-relay is root."""
+"""Confined processes, which run `python -m svc.remote`: each has a separate folder, and a separate user id if
+the relay is root.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +114,8 @@ class Processes:
         shutil.rmtree(confined.folder, ignore_errors=True)
 
     async def require_confinement(self, data: Path) -> None:
-        """Test the confinement with a process. Raises StartRefused with the process's message if it fails."""
+        """Test the confinement with a process. Raises StartRefused, with the process's message, if it
+        fails."""
         await asyncio.to_thread(self._try_confinement, data)
 
     def _claim(self) -> None:

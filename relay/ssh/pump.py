@@ -1,4 +1,4 @@
-"""Copies bytes between a channel and the descriptors of a process, as fast as the slower side takes them."""
+"""Copies bytes between a channel and the descriptors of a process, at the speed of the slower side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WAITING_BYTES = 128 * 1024  # of input; then the client has to wait
 
 
 class Output:
-    """Passes the output of `fd`, which it owns, to `write`; `pause` stops it for a while. `closed` is set at
+    """Passes the output of `fd`, which it owns, to `write`; `pause` stops it temporarily. `closed`: set at
     the end."""
 
     def __init__(self, fd: int, write: Callable[[bytes], None]) -> None:
@@ -50,8 +50,8 @@ class Output:
 
 
 class Input:
-    """Writes the client's input to `fd`, which it owns. `full` is called when the client must wait, `empty`
-    when it may continue."""
+    """Writes the client's input to `fd`, which it owns. `full`: called when the client must wait; `empty`:
+    called when it may continue."""
 
     def __init__(self, fd: int, full: Callable[[], None], empty: Callable[[], None]) -> None:
         self._fd, self._full, self._empty = fd, full, empty

@@ -63,7 +63,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
 
     @property
     def begun(self) -> bool:
-        """Whether the client has requested what to run."""
+        """Whether the client has requested a program or a shell."""
         return self._work is not None
 
     # --- what the client asks
@@ -200,7 +200,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
         return signature
 
     def _open_files(self) -> tuple[int, int, int]:
-        """Open the standard files of the process and begin to pump ours. Returns the process's
+        """Open the standard files of the process and start to copy our ends. Returns the process's
         descriptors."""
         if self._term is not None:
             self._terminal, theirs = terminal.open_terminal(*self._size)

@@ -48,7 +48,7 @@ def _is_within(ecosystem: str, version: str, events: Sequence[Event]) -> bool | 
 
 
 def _order(ecosystem: str, text: str) -> Any:
-    """The sort key of a version; None if the text is no version of the ecosystem."""
+    """The sort key of a version; None if the text is not a version of the ecosystem."""
     if ecosystem == "PyPI":
         try:
             return Version(text)

@@ -60,7 +60,7 @@ def read(path: str, data: bytes) -> list[Declared]:
 
 
 def key(ecosystem: str, name: str) -> str:
-    """The name in the form in which its ecosystem compares names."""
+    """The name in the form that its ecosystem uses for comparing names."""
     if ecosystem == "PyPI":
         return canonicalize_name(name)
     return name.lower() if ecosystem in ("svc", "npm") else name

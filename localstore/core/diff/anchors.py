@@ -23,7 +23,7 @@ ALIKE = 0.5  # share of words of a line that replaces another one, to be taken f
 
 
 class Span(NamedTuple):
-    """Bytes `start` to `end` (exclusive) of a text. Empty: the text that stood there was deleted."""
+    """Bytes `start` to `end` (exclusive) of a text. An empty span: the text at this place was deleted."""
 
     start: int
     end: int
@@ -40,7 +40,8 @@ def of_lines(text: bytes, first: int, last: int) -> Span | None:
 
 
 def lines_of(text: bytes, span: Span) -> tuple[int, int]:
-    """(first, last) line, counted from 1, that the bytes are on; an empty span is on one line."""
+    """The numbers of the first and last line, counted from 1, that the bytes are in; an empty span is in one
+    line."""
     starts = _starts(text) or [0]
     first = bisect_right(starts, span.start)
     last = bisect_right(starts, max(span.start, span.end - 1))
@@ -93,8 +94,8 @@ def elsewhere(old: bytes, new: bytes, span: Span, lost: bytes) -> Span | None:
 
 
 def _by_lines(old: bytes, edits: Sequence[Edit]) -> list[Edit]:
-    """The same edits, but one that only inserts or only deletes whole lines begins at a line start. A
-    comparison of characters may begin it in the line before."""
+    """The same edits, except that an edit which only inserts or only deletes whole lines is moved to a line
+    start. A comparison by characters may have started it in the line before."""
     line_edits: list[Edit] = []
     for offset, deleted, inserted in edits:
         edit = Edit(offset, deleted, inserted)

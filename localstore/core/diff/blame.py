@@ -15,7 +15,7 @@ Owner = TypeVar("Owner", str, int)
 
 
 class Range(NamedTuple):
-    """Lines `start` to `end` − 1 (from 0) came with seal `seal`."""
+    """Lines `start` to `end` − 1 (from 0) come from seal `seal`."""
 
     start: int
     end: int

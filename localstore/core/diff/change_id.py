@@ -30,7 +30,7 @@ class FileChange(NamedTuple):
 
 
 def change_id(files: Iterable[bytes]) -> str:
-    """The id of a change of several files: 64 hex digits. `file_id`s may come in any order."""
+    """The id of a change of several files: 64 hex digits. The `file_id`s may be in any order."""
     return _digest(b"change", sorted(files))
 
 

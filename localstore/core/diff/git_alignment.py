@@ -99,8 +99,8 @@ def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]
 def _select_compared(
     side: Sequence[int], other: Sequence[int], start: int, end: int, effort: _Effort
 ) -> tuple[list[int], bytearray]:
-    """(indices of the compared lines, flags of all lines); the flags of the ignored lines are set, as for
-    changed lines."""
+    """(indices of the lines to compare, flags of all lines). The flags of ignored lines are set, like those
+    of changed lines."""
     counts = Counter(other)
     many = min(_rough_root(len(side)), FREQUENT)
     matches = bytearray(len(side))
@@ -128,7 +128,7 @@ def _rough_root(number: int) -> int:
 
 
 def _is_left_out(matches: bytearray, at: int, start: int, end: int) -> bool:
-    """Whether a frequent line is among lines without a match, so that git ignores it."""
+    """Whether a frequent line is surrounded by lines without a match, so that git ignores it."""
     before = matches[max(start, at - WINDOW) : at]
     before = before[before.rfind(SOME) + 1 :]
     none_before = before.count(NONE)
@@ -188,7 +188,7 @@ class _Search:
 
 class _Walk:
     """Edit paths from both corners of a box; each step adds one edit. A diagonal is i − j; `forward` and
-    `backward` hold the furthest i on each."""
+    `backward` contain the furthest i on each diagonal."""
 
     def __init__(self, search: _Search, box: _Box) -> None:
         self.search, self.box = search, box

@@ -43,8 +43,8 @@ class _Effort:
 
 
 class _Found(NamedTuple):
-    """A common run of lines (ends exclusive), and how often its rarest line occurs. `rare` False: there are
-    common lines, and all are frequent."""
+    """A common run of lines (ends exclusive), and the number of occurrences of its rarest line. `rare` False:
+    all common lines are frequent."""
 
     run: _Box | None
     rare: bool

@@ -26,8 +26,8 @@ def opcodes(
 ) -> list[Hunk]:
     """The changed runs of lines, ascending, with an equal line between any two.
 
-    Placed as git places them. `by_indent=False` disables the indentation heuristic, as git's merge does.
-    `space=False`: lines that differ in white space alone are equal.
+    Runs are placed as in git. `by_indent=False` disables the indentation heuristic, as in git's merge.
+    `space=False`: lines that differ only in white space are equal.
     """
     texts = (old, new) if by_indent else None
     if not space:
@@ -44,7 +44,7 @@ def is_binary(data: bytes) -> bool:
 
 
 def stat(old: bytes | None, new: bytes | None, space: bool = True) -> tuple[int, int]:
-    """(lines added, lines deleted); (0, 0) if either side is binary. None stands for a missing file."""
+    """(lines added, lines deleted); (0, 0) if either side is binary. None: a missing file."""
     before, after = old or b"", new or b""
     if is_binary(before) or is_binary(after):
         return 0, 0
@@ -123,7 +123,7 @@ def _header(
 
 
 def _name(prefix: str, path: str | None) -> str:
-    """A path as git writes it: quoted where it holds control characters, quotes or backslashes."""
+    """A path as git writes it: quoted if it contains control characters, quotes or backslashes."""
     if path is None:
         return "/dev/null"
     if not any(ord(char) < 0x20 or char in '"\\\x7f' for char in path):

@@ -1,7 +1,7 @@
 """Three-way merge of texts by lines, with the outcome of `git merge`: the same text, or a conflict.
 
-A proposal is merged by this rule, because people judge the result by what git would do. Captured edits have
-`text_merge`, which looks at words too.
+Proposals are merged by this rule, because people compare the result with git's. Captured edits are merged by
+`text_merge`, which also compares words.
 """
 
 from __future__ import annotations

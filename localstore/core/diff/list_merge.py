@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class _Kind(NamedTuple):
-    """What the items of one list share: indentation, and the first mark or word."""
+    """The common properties of a list's items: indentation, and the first mark or word."""
 
     indent: bytes
     lead: bytes

@@ -32,7 +32,7 @@ class File(NamedTuple):
 
 
 class Rename(NamedTuple):
-    """`similarity` in percent; 100: equal bytes."""
+    """A moved file. `similarity`: in percent; 100: equal bytes."""
 
     old: str
     new: str
@@ -40,8 +40,8 @@ class Rename(NamedTuple):
 
 
 def exact(removed: Mapping[str, File], added: Mapping[str, File]) -> list[Rename]:
-    """Renames of files with equal bytes; empty files are ignored. Among several, files of the same name
-    match, then the others in the order of their paths."""
+    """Renames of files with equal bytes; empty files are ignored. If several match, files of the same name
+    are paired first, then the others in the order of their paths."""
     by_bytes: dict[bytes, list[str]] = {}
     for path, file in removed.items():
         if file.size:
@@ -145,7 +145,7 @@ def _within_bounds(
 def _count_shared_lines(
     old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
 ) -> Counter[tuple[str, str]]:
-    """Pair of files → number of lines that both have and that few other files have."""
+    """Pair of files → number of lines that both have and few other files have."""
     having: dict[bytes, list[str]] = {}
     for path, counts in new.items():
         for piece in counts:

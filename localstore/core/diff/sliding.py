@@ -88,7 +88,7 @@ def slid(
     hunks: list[Hunk],
     texts: tuple[Sequence[bytes], Sequence[bytes]] | None,
 ) -> list[Hunk]:
-    """`hunks` between two sequences of lines (or numbers for lines), moved.
+    """`hunks` between two sequences of lines (or of numbers that stand for lines), moved to git's positions.
 
     `texts`: the lines, for their indentation; None disables that heuristic.
     """

@@ -1,4 +1,4 @@
-"""Where the changes of two sides of one text meet."""
+"""Finds the places where the changes of two sides of one text meet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from localstore.core.diff.alignment import Hunk
 
 
 class Stretch(NamedTuple):
-    """base[start:end] and the changes of each side in it; at least one side has some."""
+    """base[start:end] and the changes of each side in it; at least one side has a change."""
 
     start: int
     end: int

@@ -1,5 +1,6 @@
-"""Applies suggested lines to a text, and makes the message of the seal with them. Relay and device compute
-the same, so the device signs what it computed itself."""
+"""Applies suggested lines to a text, and makes the message of the resulting seal. Relay and device compute
+the same result, so the device signs only a seal that it has computed itself.
+"""
 
 from __future__ import annotations
 

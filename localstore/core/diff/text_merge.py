@@ -45,7 +45,7 @@ class Merged(NamedTuple):
 
 class _Resolved(NamedTuple):
     """The merged text as `pieces` with conflicts in between. `sides`: lines of theirs and mine, with line
-    feeds, which `ending` replaces in the result. `unended`: the last line has no line ending."""
+    feeds, which are replaced by `ending` in the result. `unended`: the last line has no line ending."""
 
     pieces: list[bytes | Conflict]
     sides: tuple[list[bytes], list[bytes]]
@@ -95,7 +95,8 @@ def marked(base: bytes, theirs: bytes, mine: bytes, their_label: str, my_label: 
 
 
 def has_markers(text: bytes) -> bool:
-    """Whether a line begins with a marker of `marked`. Markers of other tools do not count."""
+    """Whether a line begins with a conflict marker as written by the function `marked`. Markers of other
+    tools do not count."""
     if OPENING not in text and CLOSING not in text:
         return False
     return re.search(MARKER, text, re.MULTILINE) is not None

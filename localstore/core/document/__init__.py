@@ -1,1 +1,1 @@
-"""Documents of users: JSON content held as a Yjs document, and the operations that change it."""
+"""Documents of users: JSON content stored as a Yjs document, and the operations that change it."""

@@ -26,7 +26,8 @@ encode = msgspec.json.Encoder(order="sorted").encode
 
 
 def checked(content: Any) -> Any:
-    """The content in its one spelling. Raises TooLarge beyond a bound, Invalid for what Yjs cannot hold."""
+    """The content in its canonical form. Raises TooLarge above a limit, Invalid for values that Yjs cannot
+    store."""
     return spelled(content)[0]
 
 
@@ -57,8 +58,8 @@ def normalized(value: Any) -> Any:
 
 
 def is_text(value: str) -> bool:
-    """Whether a string is edited by characters. One without white space is a word, which changes as a whole:
-    two people who set a state to `open` and `done` want one of the two."""
+    """Whether a string is edited by characters. A string without white space is a word, which changes as a
+    whole: if two people set a state to `open` and `done`, the result must be one of the two."""
     return any(character.isspace() for character in value)
 
 

@@ -55,7 +55,7 @@ class Document:
             self._document.apply_update(opened, update)
 
     def content(self) -> Any:
-        """The content in its one spelling; None before the first write."""
+        """The content in its canonical form; None before the first write."""
         with _translated(), self._transaction() as opened:
             held: str = self._root.to_json(opened)
         return normalized(msgspec.json.decode(held).get(CONTENT))
@@ -66,7 +66,7 @@ class Document:
             return bytes(self._document.get_update(opened, _NOTHING_SEEN))
 
     def write(self, content: Any) -> bytes:
-        """Change the content to `content`, which `content.checked` returned. Returns the update; EMPTY if
+        """Change the content to `content`, a result of `content.checked`. Returns the update; EMPTY if
         nothing differs."""
         old = self.content()
         updates: list[bytes] = []
@@ -92,7 +92,8 @@ class Document:
 
 class _Writer:
     """Writes differences into the shared types of one transaction. The library walks through a list for each
-    access; `_steps` is how many of its items may still be walked over before runs are replaced whole."""
+    access; `_steps` is the number of items that it may still walk over before runs are replaced
+    completely."""
 
     def __init__(self, document: Any, opened: Any) -> None:
         self._document, self._opened = document, opened
@@ -110,8 +111,7 @@ class _Writer:
                 self._insert(shared, key, value)
 
     def _change(self, held: Any, old: Any, new: Any) -> bool:
-        """Change a shared value in place. Returns False if its kind differs, so that it must be
-        replaced."""
+        """Change a shared value in place. Returns False if its kind differs, so that it must be replaced."""
         kinds = core()
         if isinstance(held, kinds.Map) and isinstance(new, dict):
             self.change_map(held, old, new)
@@ -194,7 +194,7 @@ class _Writer:
 
 
 def _fewer(changed: list[Hunk], most: int) -> list[Hunk]:
-    """The same change in at most `most` runs; the nearest runs are joined."""
+    """The same change as at most `most` runs; the nearest runs are joined."""
     if len(changed) <= most:
         return changed
     gaps = [after.old_start - before.old_end for before, after in pairwise(changed)]
@@ -211,7 +211,7 @@ def _fewer(changed: list[Hunk], most: int) -> list[Hunk]:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """A context in which the library's errors and panics are DocumentDamaged."""
+    """A context that raises the library's errors and panics as DocumentDamaged."""
     try:
         yield
     except BaseException as error:

@@ -1,4 +1,4 @@
-"""Edits of a document that is kept as numbered updates: planned, and worked out without any I/O."""
+"""Edits of a document that is stored as numbered updates: planned and computed without any I/O."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Edit(NamedTuple):
 
 
 class Edited(NamedTuple):
-    """`operations`: the update. `content`: JSON of the document after it. `snapshot`: the joined operations,
-    None if none were to be joined."""
+    """A computed edit. `operations`: the update. `content`: JSON of the document after it. `snapshot`: the
+    joined operations, None if none were joined."""
 
     operations: bytes
     content: bytes
@@ -62,8 +62,8 @@ def plan(content: Any, stored: Sequence[Kept], base: int, number: int) -> Edit:
 
 
 def work_out(edit: Edit) -> Edited:
-    """Turn the content of an edit into operations on its base, and merge them with those that came later.
-    Raises TooLarge if both together exceed a bound, DocumentDamaged."""
+    """Turn the content of an edit into operations on its base, and merge them with the later operations.
+    Raises TooLarge if the result exceeds a limit, DocumentDamaged."""
     # Each client counts its items. The one of the newest versions can go on only where it stopped; an edit of
     # an earlier version gets a client of its own.
     writer = HEAD_WRITER + edit.number if edit.later else HEAD_WRITER

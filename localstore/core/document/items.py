@@ -67,7 +67,7 @@ class _Items:
                 self._add_shared(_MEMBER, place, value)
 
     def add_elements(self, parent: bytes | None, values: list[Any], before: Id | None = None) -> None:
-        """`parent`: for the first element, which has nothing before it."""
+        """Add elements of a list. `parent`: for the first element, which has no element before it."""
         at = 0
         while at < len(values):
             end = at
@@ -85,7 +85,7 @@ class _Items:
                 at += 1
 
     def _add_shared(self, flags: int, place: bytes, value: Any) -> None:
-        """A value that others may edit: a map, list or text, and then what is in it."""
+        """Add a value that others may edit (a map, list or text), and then its content."""
         mine = (self._writer, self._clock)
         kind = _MAP if isinstance(value, dict) else _ARRAY if isinstance(value, list) else _TEXT
         self._add(_TYPE | flags, place, bytes([kind]), 1)

@@ -29,7 +29,7 @@ def pairs(old: Sequence[Any], new: Sequence[Any]) -> list[tuple[int, int]]:
 
 
 def _kind(item: Any) -> type | None:
-    """The kind of an item that can be edited; None for numbers and the like."""
+    """The kind of an item that can be edited; None for numbers and other plain values."""
     return type(item) if isinstance(item, (dict, list, str)) else None
 
 

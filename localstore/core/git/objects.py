@@ -18,7 +18,7 @@ _TIME = re.compile(r" ?(0|[1-9][0-9]{0,17}) ([+-][0-9]{4})")
 
 
 def header(kind: Kind, size: int) -> bytes:
-    """The bytes that git puts before the content of an object (`size` bytes) when it computes the id."""
+    """The bytes that git puts before the content (`size` bytes) of an object to compute its id."""
     return b"%s %d\0" % (kind.encode(), size)
 
 
@@ -28,8 +28,8 @@ def object_id(kind: Kind, data: bytes) -> bytes:
 
 
 def person(name: str, email: str) -> str:
-    """`NAME <EMAIL>` as commits have it, without characters that git does not allow there. A name without
-    other characters becomes `unknown`."""
+    """`NAME <EMAIL>` as in commits, without characters that git does not allow there. A name of only such
+    characters becomes `unknown`."""
     clean_name = _NOT_IN_PERSON.sub(" ", name).strip(_TRIMMED) or "unknown"
     return f"{clean_name} <{_NOT_IN_PERSON.sub('', email).replace(' ', '')}>"
 
@@ -41,7 +41,7 @@ def signed(who: str, seconds: int) -> str:
 
 def author(text: str, seconds: int) -> str:
     """The `author` of a commit, from text that a user wrote: `NAME`, `NAME <EMAIL>` or a whole author line
-    with time and zone. `seconds`: the time if the text has none."""
+    with time and zone. `seconds`: the time to use if the text has none."""
     matched = _WITH_EMAIL.fullmatch(text)
     if matched is None:
         return signed(person(text, ""), seconds)
@@ -51,8 +51,8 @@ def author(text: str, seconds: int) -> str:
 
 
 def commit(tree: bytes, parents: Sequence[bytes], author: str, committer: str, message: str) -> bytes:
-    """The bytes of a commit. `tree` and `parents` are ids of 20 bytes; `author` and `committer` lines as
-    `signed` makes them. The message ends with a line break."""
+    """The bytes of a commit. `tree` and `parents`: ids of 20 bytes; `author` and `committer`: lines as made
+    by `signed`. The message ends with a line break."""
     lines = [f"tree {tree.hex()}", *(f"parent {parent.hex()}" for parent in parents)]
     lines += [f"author {author}", f"committer {committer}", "", message.replace("\0", " ")]
     raw = "\n".join(lines).encode("utf-8", "replace")

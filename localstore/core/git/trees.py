@@ -26,7 +26,7 @@ Tree = dict[bytes, Entry]
 
 
 def encode(tree: Mapping[bytes, Entry]) -> bytes:
-    """The bytes of a tree: its children in the order of git, which compares a directory as if its name ended
+    """The bytes of a tree: its children in git's order, in which a directory is compared as if its name ended
     with a slash."""
     ordered = sorted((name + b"/" if entry.directory else name, name, entry) for name, entry in tree.items())
     return b"".join(

@@ -297,7 +297,7 @@ def _inspect(biscuit: Biscuit) -> Token:
 
 
 def _ends_of(source: str) -> list[str]:
-    """The ends that an appended block sets. Raises Unauthorized if it contains anything but harmless
+    """The ends that an appended block sets. Raises Unauthorized if it contains anything except harmless
     checks."""
     statements = source.removesuffix(";\n").split(";\n") if source else []
     if len(statements) > TOKEN_STATEMENTS_MAX:

@@ -38,8 +38,8 @@ _FINGERPRINT_BYTES = 15
 
 
 class Purpose(Enum):
-    """The purpose of a proof. Its label begins the signed bytes, so that one proof cannot be used as the
-    other."""
+    """The purpose of a proof. The signed bytes begin with its label, so that a proof for one purpose cannot
+    be used for the other."""
 
     REGISTER = b"svc-device-key-v1\0"
     LOGIN = b"svc-device-login-v1\0"
@@ -95,7 +95,7 @@ def fingerprint(x25519: bytes, ed25519: bytes) -> str:
 
 
 def new_user_code(random: Callable[[int], int] = secrets.randbelow) -> str:
-    """A code for a person to type, such as `BCDF-GHJK`; `random(n)` gives a number below n."""
+    """A code for a person to type, such as `BCDF-GHJK`. `random(n)`: returns a number below n."""
     return _new_code(USER_CODE_CHARS, random)
 
 
@@ -132,7 +132,7 @@ class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 def device_code_hash(device_code: bytes) -> str:
-    """SHA-256 of a device code, base64url; stored by the node and repeated in the grant."""
+    """SHA-256 of a device code, base64url; stored by the node and included in the grant."""
     return b64u(hashlib.sha256(device_code).digest())
 
 

@@ -60,8 +60,8 @@ def check_x25519(public: bytes) -> None:
 
 
 def transport_of(ed25519: bytes) -> bytes:
-    """The X25519 key that belongs to an Ed25519 public key, for devices that have no transport key of their
-    own. Raises Invalid for a key that `check_ed25519` refuses."""
+    """The X25519 key derived from an Ed25519 public key, for devices that have no separate transport key.
+    Raises Invalid for a key that `check_ed25519` refuses."""
     check_ed25519(ed25519)
     return crypto_sign_ed25519_pk_to_curve25519(ed25519)
 
@@ -97,7 +97,7 @@ class DeviceKey(msgspec.Struct, frozen=True):
 
     @classmethod
     def generate(cls, seed: bytes | None = None) -> DeviceKey:
-        """The key of `seed` (32 bytes), or a new one. Raises Invalid for another length."""
+        """The key of `seed` (32 bytes), or a new key. Raises Invalid for another length."""
         chosen = randombytes(KEY_BYTES) if seed is None else seed
         if len(chosen) != KEY_BYTES:
             raise Invalid(f"a device key seed has {KEY_BYTES} bytes, got {len(chosen)}")
@@ -116,14 +116,14 @@ class DeviceKey(msgspec.Struct, frozen=True):
 
 
 class TransportKey(msgspec.Struct, frozen=True):
-    """The X25519 key that secrets are sealed to. `secret`: 32 bytes, never printed."""
+    """The X25519 key for which secrets are sealed. `secret`: 32 bytes, never printed."""
 
     secret: bytes
     public: bytes
 
     @classmethod
     def generate(cls, secret: bytes | None = None) -> TransportKey:
-        """The key of `secret` (32 bytes), or a new one. Raises Invalid for another length."""
+        """The key of `secret` (32 bytes), or a new key. Raises Invalid for another length."""
         chosen = randombytes(KEY_BYTES) if secret is None else secret
         if len(chosen) != KEY_BYTES:
             raise Invalid(f"a transport key has {KEY_BYTES} bytes, got {len(chosen)}")

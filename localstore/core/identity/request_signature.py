@@ -90,7 +90,7 @@ class ContentDigest(msgspec.Struct, frozen=True):
 
     @property
     def header(self) -> tuple[str, str]:
-        """(name, value) of the header that carries it."""
+        """(name, value) of the header that contains the digest."""
         prefix = "sha-256=" if self.algorithm == "sha-256" else ""
         return _DIGEST_HEADER[self.algorithm], f"{prefix}:{_b64(self.value)}:"
 
@@ -215,12 +215,12 @@ def verify(
     public_key: bytes,
     now: int,
 ) -> None:
-    """Raises NotBound unless `public_key` signed this request within the window.
+    """Raise NotBound unless `public_key` signed this request within the window.
 
-    `public_key`: the trusted key for `parsed.key_id`: the token's bound key, or a registered device key. The
-    caller compares the body with `parsed.body` afterwards. NotBound carries `reason` (stale, future,
-    components, key, signature) and `server_time` (Unix seconds), so that a client can correct its clock and
-    try again.
+    `public_key`: the trusted key for `parsed.key_id`, which is the token's bound key or a registered device
+    key. The caller must compare the body with `parsed.body` afterwards. NotBound has a `reason` (stale,
+    future, components, key, signature) and `server_time` (Unix seconds), so that a client can correct its
+    clock and try again.
     """
 
     def refuse(reason: str, detail: str) -> NotBound:
@@ -324,7 +324,7 @@ def _body(fields: dict[str, str]) -> ContentDigest | None:
 
 
 def _match(pattern: str, text: str, header: str) -> bytes:
-    """The decoded base64 group of `pattern`; only its canonical spelling matches."""
+    """The decoded base64 group of `pattern`; only the canonical encoding matches."""
     match = re.fullmatch(pattern, text)
     if match is None:
         raise _malformed(header)

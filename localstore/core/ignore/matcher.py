@@ -67,8 +67,8 @@ DEFAULTS = (
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """Why an entry is ignored or included: the deciding line, and the entry that it matched (itself or a
-    parent)."""
+    """The reason why an entry is ignored or included: the deciding line, and the entry that it matched (the
+    entry itself or a parent)."""
 
     ignored: bool
     source: str  # a file name of SOURCES, BUILT_IN or ALWAYS
@@ -95,7 +95,7 @@ _Verdicts = tuple[_Verdict | None, ...]  # for each source what it says of the f
 
 
 class Scope:
-    """The rules that apply inside one folder; `path` is the folder, `""` the root."""
+    """The rules that apply inside one folder. `path`: the folder, `""` for the root."""
 
     __slots__ = ("_closed", "_deeper", "_inherited", "_layers", "_screen", "_silent", "_verdicts", "path")
 
@@ -189,7 +189,7 @@ class Scope:
         )
 
     def _rule(self, at: int, inherited: _Verdict | None, name: str, is_dir: bool) -> Rule | None:
-        """The line of one source that applies to an entry: from the nearest file that matches, or
+        """The line of one source that applies to an entry: from the nearest file with a match, or
         inherited."""
         if inherited is not None and not inherited.rule.negated:
             return inherited.rule

@@ -53,7 +53,7 @@ class Rule:
 
 
 class PathRule:
-    """A rule with a slash: its literal leading folders and its depth tell where it can match."""
+    """A rule with a slash: its literal leading folders and its depth determine where it can match."""
 
     __slots__ = ("depth", "folders", "position", "rule")
 

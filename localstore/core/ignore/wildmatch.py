@@ -161,7 +161,7 @@ def _named_class(pattern: str, at: int) -> tuple[frozenset[int], int] | None:
 
 
 def _join_jumps(tokens: list[_Token]) -> str:
-    """Join the runs between `**/`; all but the last match at the earliest directory."""
+    """Join the runs between `**/`; all except the last match at the earliest directory."""
     parts: list[str] = []
     jump, run = "", list[_Token]()
     for token in tokens:

@@ -25,7 +25,7 @@ _NOTHING_SEEN = b"\x00"  # the state vector of an empty document
 
 
 def core() -> Any:
-    """The library's compiled core, imported on first use without the package around it."""
+    """The library's compiled core, imported on first use without its Python package."""
     if _CORE not in sys.modules:
         package = find_spec("pycrdt")
         spec = PathFinder.find_spec(_CORE, package.submodule_search_locations if package else None)
@@ -48,7 +48,7 @@ class Document:
             self._text = self._document.get_or_insert_text(opened, ROOT)
 
     def transaction(self) -> _Transaction:
-        """A context whose writes are one update. A nested one is part of the outer one."""
+        """A context whose writes are one update. A nested context is part of the outer one."""
         return _Transaction(self)
 
     def apply_all(self, updates: Sequence[bytes], reading: bool) -> tuple[bytes, str | None]:

@@ -65,8 +65,8 @@ class EditorText:
         return name == self._name() or any(name == former for _, former in self._former)
 
     def see(self, number: int) -> None:
-        """Record that the plugin has made the agent's change `number`. Raises Invalid unless that change was
-        sent."""
+        """Record that the plugin has applied the agent's change `number`. Raises Invalid unless that change
+        was sent."""
         if number == self._seen + 1 and self._flying:
             self._lane.replay(self._flying)
             self._flying, self._seen = [], number
@@ -75,8 +75,8 @@ class EditorText:
             raise Invalid(f"the change {number} is not on its way; the last one seen is {self._seen}")
 
     def change(self, number: int, splices: Sequence[Splice]) -> bytes:
-        """Apply the plugin's change `number` to the text that it shows. Returns the update for the agent's
-        sheet, b"" if the text is unchanged. Raises Invalid; nothing is changed then."""
+        """Apply the plugin's change `number` to its text. Returns the update for the agent's sheet, b"" if
+        the text is unchanged. Raises Invalid; then nothing is changed."""
         if number != self.made + 1:
             raise Invalid(f"the next change is number {self.made + 1}, not {number}")
         if len(splices) > SPLICES:
@@ -102,7 +102,7 @@ class EditorText:
         self._waiting.append(update)
 
     def next(self) -> Change | None:
-        """The change to send now; None while one is not confirmed yet, or if nothing waits."""
+        """The change to send now; None while another change is not confirmed yet, or if there is none."""
         if self._flying or not self._waiting:
             return None
         if self._ahead is None:
@@ -124,7 +124,7 @@ class EditorText:
         return self._digest
 
     def _forget(self) -> None:
-        """Drop former texts that it has not shown for SHOWN_SECONDS."""
+        """Drop former texts that the plugin has not shown for SHOWN_SECONDS."""
         since = self._now() - SHOWN_SECONDS
         while self._former and self._former[0][0] < since:
             self._former.popleft()
@@ -153,7 +153,7 @@ class EditorText:
         return delta, text[:start] + new + text[end:]
 
     def _to_splices(self, deltas: Sequence[Delta]) -> tuple[list[Splice], bytes]:
-        """(the deltas as splices of the text that the plugin shows, text after them)."""
+        """(the deltas as splices of the plugin's text, text after them)."""
         text, splices = self._text, list[Splice]()
         for delta in deltas:
             at = 0
@@ -172,7 +172,7 @@ class EditorText:
 
 
 def _bytes_to(text: bytes, unit: Unit, offset: int) -> int:
-    """The byte offset of a text offset in this unit. Raises Invalid if it is beyond the end or inside a
+    """The byte offset of a text offset in `unit`. Raises Invalid if it is beyond the end or inside a
     character."""
     if unit == "bytes" or text.isascii():
         if offset == len(text) or (offset < len(text) and text[offset] & 0xC0 != 0x80):

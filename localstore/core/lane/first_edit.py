@@ -65,7 +65,7 @@ def _few_and_apart(changes: list[text_edits.Edit]) -> bool:
 
 
 class _Places:
-    """Positions of the characters of a genesis, whose pieces were written in reverse order."""
+    """The positions of the characters of a genesis, whose pieces were written in reverse order."""
 
     def __init__(self, base: Genesis, text: bytes) -> None:
         self.writer, self._text, self._ascii = base.writer, text, text.isascii()

@@ -57,8 +57,8 @@ def genesis(branch_id: str, gen: int, epoch: int, text: bytes, name: bytes | Non
 
 
 def genesis_id(branch_id: str, gen: int, epoch: int, name: bytes) -> int:
-    """Client id that writes the text with the BLAKE3 `name`: 53 bits, the highest one set (replica ids have
-    it clear)."""
+    """The client id that writes the text with the BLAKE3 `name`: 53 bits, the highest bit set (in replica ids
+    it is clear)."""
     preimage = length_prefixed(
         GENESIS_CONTEXT, branch_id.encode(), str(gen).encode(), str(epoch).encode(), name
     )

@@ -50,8 +50,8 @@ class Lane:
 
     @classmethod
     def genesis(cls, branch_id: str, gen: int, epoch: int, text: bytes, replica: int = READER) -> Lane:
-        """The first state of epoch `epoch` of lane `gen`, with the same bytes on every machine; ready to be
-        edited by `replica`.
+        """The first state of epoch `epoch` of lane `gen`, with the same bytes on every machine; `replica` can
+        edit it.
 
         Raises NotText unless `text` is UTF-8, TooLarge above TEXT_FILE.
         """
@@ -71,7 +71,7 @@ class Lane:
 
     @classmethod
     def load(cls, state: bytes, replica: int = READER) -> Lane:
-        """The lane with this state, as `state()` returned it. Raises UpdateInvalid."""
+        """The lane with this state, a result of `state()`. Raises UpdateInvalid."""
         lane = cls(replica)
         lane.merge(state)
         return lane
@@ -174,7 +174,7 @@ class Lane:
             return self._document.deltas(lambda: self.apply(update, replica))
 
     def repeat(self, replica: int, deltas: Sequence[Delta]) -> bytes | None:
-        """Make these text changes as `replica`, one after the other. Returns the update, None if they change
+        """Apply these text changes as `replica`, in order. Returns the update, None if they change
         nothing."""
         require_replica(replica)
         return self._write(replica, lambda: self._replay(deltas)) if any(deltas) else None
@@ -294,8 +294,8 @@ class Lane:
             self._document.delete(offset, size)
 
     def _insert(self, offset: int, cut: list[str]) -> None:
-        """Insert a text that `pieces` has cut, its last piece first: otherwise the library joins the pieces
-        into one slow block."""
+        """Insert a text that was cut by `pieces`, its last piece first: otherwise the library joins the
+        pieces into one slow block."""
         for piece in reversed(cut):
             self._document.insert(offset, piece)
 
@@ -355,7 +355,7 @@ class Lane:
         self._halves = update_format.second_halves(update)
 
     def _affordable(self, changes: list[text_edits.Edit]) -> list[text_edits.Edit]:
-        """The edits, joined if they are too many for one update. Raises TooLarge."""
+        """The edits, joined if there are too many for one update. Raises TooLarge."""
         if len(changes) > update_format.most_structs(self._items) // 2:
             self._recount()
         most = update_format.most_structs(self._items)
@@ -395,6 +395,6 @@ def _count_added(update: update_format.Update) -> int:
 
 
 def require_replica(replica: int) -> None:
-    """Raises Invalid unless `replica` is a valid id of a working copy: 1 … 2**52 − 1."""
+    """Raise Invalid unless `replica` is a valid id of a working copy: 1 … 2**52 − 1."""
     if not 0 < replica < GENESIS_BIT:
         raise Invalid("a replica id is a whole number from 1 to 2**52 - 1")

@@ -37,8 +37,8 @@ class Load(msgspec.Struct, frozen=True):
     longest: int = 0
 
     def after(self, updates: Sequence[Update], items: int) -> Load:
-        """Upper bounds once these updates are applied to a lane of `items` items. Assumes the worst: each new
-        or split item is compared with all others, and all new text joins the longest item."""
+        """Upper bounds after these updates are applied to a lane of `items` items. Assumes the worst case:
+        each new or split item is compared with all others, and all new text is joined to the longest item."""
         structs, changes, longest = 0, 0, self.longest
         for update in updates:
             structs += len(update.structs)
@@ -50,10 +50,9 @@ class Load(msgspec.Struct, frozen=True):
 
 
 def load_of(first: Update, *more: Update) -> Load:
-    """An upper bound for loading these updates into an empty lane, one after the other; known items are
-    skipped.
+    """An upper bound for loading these updates into an empty lane, in order; known items are skipped.
 
-    The updates are validated (`update_format.validate_state` or `check`). Raises UpdateInvalid above
+    The updates must be validated (`update_format.validate_state` or `check`). Raises UpdateInvalid above
     LANE_WORK, and if items wait for each other.
     """
     bound = _bound((first, *more))
@@ -70,12 +69,12 @@ def woven(*updates: Update) -> Load:
 
 
 def exact_cost(items: int, steps: int) -> int:
-    """The steps to compute the exact cost of a lane of `items` items that loads in `steps`."""
+    """The number of steps for computing the exact cost of a lane of `items` items that loads in `steps`."""
     return READ * items + WOVEN * steps
 
 
 def _bound(updates: Sequence[Update]) -> Load:
-    """An upper bound that needs no arranging; sufficient for most lanes."""
+    """An upper bound that needs no arranging of items; sufficient for most lanes."""
     structs = [struct for update in updates for struct in update.structs]
     count, deletions = len(structs), sum(len(update.deletions) for update in updates)
     units = sum(struct.length for struct in structs)
@@ -91,7 +90,7 @@ def _bound(updates: Sequence[Update]) -> Load:
 
 
 class Weave:
-    """The items in the library's order. Each item is a number; lists hold its properties."""
+    """The items in the library's order. Each item is a number; lists contain its properties."""
 
     def __init__(self) -> None:
         self.spent = self.longest = 0
@@ -170,7 +169,7 @@ class Weave:
         self._insert(struct, left, len(self._starts.get(struct.client, ())))
 
     def _conflicts(self, struct: Struct, left: int, right: int) -> int:
-        """The item after which this one is placed, among items that others put between its neighbours."""
+        """The item after which this item is placed, among items that others put between its neighbours."""
         client, origin, right_origin = struct.client, struct.origin, struct.right_origin
         clients, origins, after = self._client, self._origin, self._after  # looked up once: this is the loop
         passed: dict[int, int] = {}  # the items, each with how often a closer one had been found before
@@ -254,7 +253,7 @@ class Weave:
         return len(self._client) - 1
 
     def _join(self, client: int) -> None:
-        """Spend the steps to join each item of a client with the items that continue it, last ones first."""
+        """Count the steps to join each item of a client with the items that continue it, last items first."""
         items = self._items.get(client, [])
         joined = 0  # units of the items that are joined to `right`, itself included
         for place in range(len(items) - 1, -1, -1):

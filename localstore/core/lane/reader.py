@@ -98,14 +98,14 @@ class Reader:
         return map(_number, match.groups())
 
     def _fault(self) -> str:
-        """The reason why no number begins here."""
+        """The reason why no number begins at this position."""
         spelled = self.data[self.at : self.at + VARINT_BYTES]
         if min(spelled, default=0x80) < 0x80:
             return "a number is not in its shortest form"
         return "a number is too large" if len(spelled) == VARINT_BYTES else "the update ends too early"
 
     def count(self, least_bytes: int) -> int:
-        """The next count, of items that take at least `least_bytes` each."""
+        """The next count, of items with at least `least_bytes` bytes each."""
         number = self.varint()
         if number * least_bytes > len(self.data) - self.at:
             raise UpdateInvalid("the update announces more than it holds")

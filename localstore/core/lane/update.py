@@ -36,7 +36,7 @@ _LANE_KINDS = ("edit_text", "delete")
 
 class LiveUpdate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One update on the wire. `signature`: base64url of Ed25519 over `signing_bytes`. `blake3` (hex) and
-    `size` (bytes) belong to create_text and set_blob; `epoch`, `ops` (base64url CRDT updates) and `typed` to
+    `size` (bytes): for create_text and set_blob; `epoch`, `ops` (base64url CRDT updates) and `typed`: for
     edit_text."""
 
     n: int
@@ -118,7 +118,7 @@ def signing_bytes(
 
 
 def decoded_ops(update: LiveUpdate) -> list[bytes]:
-    """The CRDT updates of an edit, decoded; empty for the other kinds."""
+    """The CRDT updates of an edit, decoded; [] for other kinds."""
     return [unb64u(op) for op in update.ops or ()]
 
 
@@ -131,7 +131,7 @@ def check(update: LiveUpdate) -> bytes:
     """The decoded signature. Raises Invalid unless the members fit the kind, TooLarge for over UPDATE_BYTES
     of operations.
 
-    Checks the shape only; path rules and lane judge the content.
+    Checks only the shape; the content is checked by path rules and the lane.
     """
     _check_numbers(update)
     if not update.path:

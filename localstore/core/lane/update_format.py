@@ -133,8 +133,8 @@ def validate(
 def check(
     update: Update, vector: StateVector, replica: int | None, items: int = 0, halves: Set[Point] = frozenset()
 ) -> tuple[dict[int, int], set[Point]]:
-    """Check what `validate` requires beyond the grammar. Returns (the lane's new state vector, positions of
-    the second halves of surrogate pairs in the update)."""
+    """Check the requirements of `validate` beyond the grammar. Returns (the lane's new state vector,
+    positions of the second halves of surrogate pairs in the update)."""
     if work(update, items) > limits.UPDATE_WORK:
         raise UpdateInvalid(
             "the update has too many parts for a lane of this size; send the file as a new version"
@@ -183,7 +183,7 @@ def validate_state(data: bytes) -> Update:
 
 
 def genesis_ids(vector: StateVector) -> set[int]:
-    """The client ids of genesis texts in a state vector; a sound lane has at most one."""
+    """The client ids of genesis texts in a state vector; a valid lane has at most one."""
     return {client for client in vector if client & GENESIS_BIT}
 
 

@@ -13,7 +13,7 @@ _BOTH = _OURS | _THEIRS
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A seal in the graph. `rank` is higher than the rank of all in `above`: its parents and merge
+    """A seal in the graph. `rank`: higher than the rank of all seals in `above`, its parents and merge
     sources."""
 
     rank: int
@@ -25,16 +25,17 @@ Walk = Generator[list[str], Mapping[str, Node], "Relation"]
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """`bases`: the nearest common ancestors, highest rank first; none for unrelated histories. `common`: the
-    visited seals that are ancestors of both; every ancestor of only one side was visited."""
+    """The relation of two seals. `bases`: the nearest common ancestors, highest rank first; [] for unrelated
+    histories. `common`: ids of the visited seals that are ancestors of both seals. Every seal that is an
+    ancestor of only one of them was visited."""
 
     bases: list[str]
     common: frozenset[str]
 
 
 def relation(ours: str, theirs: str) -> Walk:
-    """Walk both histories from the highest rank down, until only common seals are left. A seal is looked at
-    after all that descend from it, so that its marks are complete."""
+    """Walk both histories from the highest rank down, until only common seals are left. A seal is visited
+    after all its descendants, so that its marks are complete."""
     marks = {ours: _OURS}
     marks[theirs] = marks.get(theirs, 0) | _THEIRS
     nodes = yield list(marks)

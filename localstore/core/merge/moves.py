@@ -27,7 +27,7 @@ Finding = Generator[None, None, Ways]
 
 
 class Moves(msgspec.Struct, frozen=True):
-    """What each side moved."""
+    """The files that each side moved."""
 
     ours: Ways
     theirs: Ways
@@ -52,8 +52,8 @@ class Search(msgspec.Struct):
         return {file.digest: file.size for file in sides if _is_comparable(file)}
 
     def pairs(self, texts: Mapping[bytes, bytes]) -> Ways:
-        """All moves of this side: old path → new path. `texts`: digest → bytes of the texts that `digests`
-        names."""
+        """All moves of this side: old path → new path. `texts`: digest → bytes, for the digests from
+        `digests`."""
         finding = self.finding(texts)
         while True:
             try:
@@ -63,7 +63,7 @@ class Search(msgspec.Struct):
 
     def finding(self, texts: Mapping[bytes, bytes]) -> Finding:
         """A generator that finds all moves of this side in small steps, and returns old path → new path.
-        `texts`: digest → bytes of the texts that `digests` names."""
+        `texts`: digest → bytes, for the digests from `digests`."""
         ways, counts = dict(self.exact), dict[bytes, Counter[bytes]]()
         for name in self.digests():
             counts[name] = pieces(texts[name])
@@ -136,8 +136,8 @@ def _search(side: Mapping[str, Change], other: Mapping[str, Change]) -> Search:
 
 
 def _exact(gone: Mapping[str, File], came: Mapping[str, File]) -> Ways:
-    """Old path → new path of files with equal bytes. A new path takes the first free old path, preferring one
-    of the same file name. Empty files do not move."""
+    """Old path → new path of files with equal bytes. A new path is paired with the first free old path,
+    preferably with the same file name. Empty files do not move."""
     by_bytes: dict[bytes, list[str]] = {}
     for path, file in gone.items():
         if file.size:

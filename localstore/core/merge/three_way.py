@@ -56,7 +56,7 @@ class Plan(msgspec.Struct):
 
 class Merged(msgspec.Struct):
     """A merge. `changes`: turn ours into the merged tree. `texts`: digest → bytes of the files at the paths
-    `merged`. If `conflicts` (sorted paths) is not empty, there is no merged tree."""
+    `merged`. `conflicts`: sorted paths; if there are any, there is no merged tree."""
 
     changes: dict[str, TreeEntry | None]
     texts: dict[bytes, bytes]
@@ -65,7 +65,7 @@ class Merged(msgspec.Struct):
 
 
 def plan(ours: Mapping[str, Change], theirs: Mapping[str, Change], moves: Moves = NONE) -> Plan:
-    """The plan for every path, from the changes of each side against the base, and from what they moved."""
+    """The plan for every path, from the changes of each side against the base, and from their moves."""
     table = {
         path: _Path.of(path, ours.get(path), theirs.get(path)) for path in sorted(ours.keys() | theirs.keys())
     }

@@ -21,7 +21,7 @@ PREFIX = "svck_"
 
 
 class ApiKeyEnded(Conflict):
-    """The API key is revoked or expired, and stays so."""
+    """The API key is revoked or expired, which is final."""
 
     code = "api_key_ended"
 
@@ -31,7 +31,7 @@ Scopes = Annotated[list[Capability], msgspec.Meta(min_length=1, max_length=4)]
 
 
 class ApiKey(Model, frozen=True):
-    """`prefix`: how its secret begins, to tell keys apart."""
+    """An API key. `prefix`: the beginning of its secret, to tell keys apart."""
 
     id: str
     name: str

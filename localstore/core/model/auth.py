@@ -46,7 +46,7 @@ class ExpiredToken(GrantError):
 
 
 class UnsupportedGrantType(GrantError):
-    """`grant_type` is not the one of the device authorization grant."""
+    """`grant_type` is not that of the device authorization grant."""
 
     code = "unsupported_grant_type"
 
@@ -64,7 +64,8 @@ class SignUpClosed(Forbidden):
 
 
 class StateInvalid(BadRequest):
-    """A sign-in by an identity provider came back that this browser did not begin, or not just now."""
+    """The answer of an identity provider is for a sign-in that this browser did not begin, or began too long
+    ago."""
 
     code = "state_invalid"
 
@@ -76,7 +77,7 @@ class LoginTaken(Conflict):
 
 
 class LastWayIn(Conflict):
-    """Nothing else would lead into the account."""
+    """There is no other way to sign in to the account."""
 
     code = "last_way_in"
 
@@ -103,8 +104,8 @@ Phase = Literal["ephemeral", "recovery_phrase", "local", "oidc_linked", "webauth
 
 
 class Session(Model, frozen=True):
-    """One session in its owner's list. `kind` script: a token made in the settings; ssh: the app
-    over SSH."""
+    """One session in its owner's list. `kind`: script for a token made in the settings; ssh for the app over
+    SSH."""
 
     id: str
     kind: Literal["browser", "cli", "device", "guest", "script", "ssh"]
@@ -147,8 +148,8 @@ class SessionGrant(Model, omit_defaults=True, frozen=True):
 
 
 class DeviceKeyStart(Sent, frozen=True):
-    """Request a challenge. `ed25519`, `x25519`: public keys of 32 bytes; `name`: of this machine; `handle`:
-    for the sign-in without a browser only."""
+    """Request a challenge. `ed25519`, `x25519`: public keys of 32 bytes; `name`: name of this machine;
+    `handle`: only for the sign-in without a browser."""
 
     ed25519: str
     x25519: str

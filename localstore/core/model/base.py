@@ -46,7 +46,7 @@ class Sent(Model, frozen=True, forbid_unknown_fields=True):
 
 
 class Actor(Model, frozen=True):
-    """An account as readers see it."""
+    """An account in answers."""
 
     id: str
     handle: str | None = None
@@ -54,7 +54,7 @@ class Actor(Model, frozen=True):
 
 
 class Page(Model, Generic[T], frozen=True):
-    """One page of a list. `next_cursor` is opaque; None on the last page."""
+    """One page of a list. `next_cursor`: opaque; None on the last page."""
 
     items: list[T]
     next_cursor: str | None = None

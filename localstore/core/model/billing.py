@@ -1,4 +1,4 @@
-"""What an account pays the node for: its subscription, its invoices, and pages of the payment provider."""
+"""Payments of an account to the node: its subscription, its invoices, and pages of the payment provider."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Subscription(Model, frozen=True):
 
 
 class Invoice(Model, frozen=True):
-    """What an account was billed for one period: cents of `currency` (ISO 4217)."""
+    """The bill of an account for one period: cents of `currency` (ISO 4217)."""
 
     id: str
     number: str

@@ -21,8 +21,8 @@ InstanceState = Literal["provisioning", "running", "stopping", "stopped", "faile
 
 
 class LaunchContextCreate(Sent, frozen=True):
-    """A machine to be prepared for launch. `gpu`: its name, such as `RTX 4090`, `A6000` or `H100`. `region`:
-    any, if absent."""
+    """A machine to prepare for launch. `gpu`: its name, such as `RTX 4090`, `A6000` or `H100`. `region`: by
+    default any."""
 
     gpu: Annotated[str, visible(60)]
     mode: Mode
@@ -37,7 +37,7 @@ class Estimate(Model, frozen=True):
 
 
 class LaunchContext(Model, frozen=True):
-    """A launch that is prepared and not started. If `missing` is empty, it can start until `expires_at`."""
+    """A prepared launch that is not started. If `missing` is empty, it can start until `expires_at`."""
 
     context_id: str
     app_id: str
@@ -50,7 +50,7 @@ class LaunchContext(Model, frozen=True):
 
 
 class LaunchCreate(Sent, frozen=True):
-    """A request to start a machine. `context_id`: the launch that was prepared."""
+    """A request to start a machine. `context_id`: the prepared launch."""
 
     context_id: Annotated[str, visible(100)]
 

@@ -1,6 +1,6 @@
-"""Devices of an account, and how another one is paired by a QR code (docs/design/005).
+"""Devices of an account, and pairing of another device by a QR code (docs/design/005).
 
-A device is a device key in another shape.
+A device is a different view of a device key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Label = Annotated[str, msgspec.Meta(max_length=LABEL_CHARS)]
 
 
 class OutOfOrder(Conflict):
-    """A step of pairing came before the step that it builds on."""
+    """A step of pairing came before a step that it depends on."""
 
     code = "out_of_order"
 
@@ -80,7 +80,7 @@ class PairingProcess(Sent, frozen=True):
 
 
 class ScannedBy(Model, frozen=True):
-    """The device that scanned the code, as the relay has it."""
+    """The device that scanned the code, as the relay received it."""
 
     id: str
     name: str
@@ -103,8 +103,8 @@ class PairingStep(Model, frozen=True):
 
 
 class PairingComplete(Sent, frozen=True):
-    """`sas_confirmed` false ends the pairing. `signature`: the registration statement, signed by the new
-    device; the end that drew the code needs none."""
+    """`sas_confirmed` false ends the pairing. `signature`: of the registration statement, by the new device;
+    not needed from the end that drew the code."""
 
     pairing_id: Annotated[str, msgspec.Meta(max_length=64)] = ""
     sas_confirmed: bool = False

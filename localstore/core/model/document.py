@@ -41,7 +41,7 @@ class DocumentBaseGone(Conflict):
 
 
 class DocumentModeRefused(Invalid):
-    """A server keeps no documents of this mode."""
+    """A server does not store documents of this mode."""
 
     code = "document_mode"
 
@@ -97,7 +97,7 @@ class DocumentPut(Sent, frozen=True):
 
 
 class DocumentQuery(PageQuery, frozen=True):
-    """`archived`: only those that are archived, or are not."""
+    """A filter of documents. `archived`: true for only archived, false for only other documents."""
 
     archived: bool | None = None
 

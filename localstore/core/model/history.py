@@ -73,7 +73,8 @@ class Seal(SealSummary, frozen=True):
 
 class SealUpdate(Model, omit_defaults=True, frozen=True):
     """One live update in a seal, number `seq` of its branch. `update`, for an edit: everything that its
-    device signed (see localstore.core.lane.update), with this `branch_id`, `replica` and `device_key_id`."""
+    device signed (see localstore.core.lane.update), together with this `branch_id`, `replica` and
+    `device_key_id`."""
 
     seq: Count
     at: str
@@ -212,7 +213,7 @@ class CommitsQuery(PageQuery, frozen=True):
 
 
 class LogQuery(PageQuery, frozen=True):
-    """`unverified`: ids and messages only. `first_parent`: without merged seals."""
+    """A query of the log. `unverified`: ids and messages only. `first_parent`: without merged seals."""
 
     ref: str | None = None
     unverified: bool = False
@@ -240,8 +241,8 @@ class TreeQuery(Model, frozen=True):
 
 
 class PackQuery(Model, frozen=True):
-    """`from`: a seal (default: head of the default branch). `skip`: the number of seals of the same walk to
-    leave out."""
+    """A slice of history. `from`: a seal (default: head of the default branch). `skip`: number of seals of
+    the walk to leave out."""
 
     from_: str | None = msgspec.field(default=None, name="from")
     limit: Annotated[int, msgspec.Meta(ge=1, le=HISTORY_PACK_MAX)] | None = None
@@ -250,8 +251,9 @@ class PackQuery(Model, frozen=True):
 
 class CompareQuery(Model, frozen=True):
     """Two branches, tags or seal ids. `direct`: compare with the base itself, not with the merge base.
-    Without `base`: changes of the head from its first parent. `limit`: files on one page; 0: only how the two
-    are related. `cursor`: of the page before; its seals are compared even if the branches have moved."""
+    Without `base`: changes of the head from its first parent. `limit`: files on one page; 0: only the
+    relation of the two. `cursor`: from the previous page; its seals are compared even if the branches have
+    moved."""
 
     head: str
     base: str | None = None

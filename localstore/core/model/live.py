@@ -15,14 +15,14 @@ from localstore.core.model.base import Count, Model, Sent
 
 class ReplicaUnknown(Forbidden):
     """The branch does not know this replica id: the branch was recreated, or the relay was restored from a
-    backup. The client continues under a new id by itself."""
+    backup. The client automatically continues under a new id."""
 
     code = "replica_unknown"
 
 
 class LaneMoved(Conflict):
-    """The text of a captured edit was changed by others since; the client merges their changes and sends the
-    edit again."""
+    """Others have changed the text of a captured edit meanwhile; the client merges their changes and sends
+    the edit again."""
 
     code = "lane_moved"
 
@@ -113,7 +113,8 @@ class LanesRequest(Sent, frozen=True):
 
 class LaneState(Model, frozen=True):
     """A lane's CRDT state. `genesis`: hex digest of the epoch's first text; `state`: b64u, None if the lane
-    is unchanged since. `finals`: final states of earlier epochs that a device may still be in, by epoch."""
+    still equals its genesis. `finals`: final states of earlier epochs that a device may still have, by
+    epoch."""
 
     path: str
     kind: LaneKind
@@ -136,8 +137,9 @@ class FinalState(Model, frozen=True):
 
 
 class LaneStates(Model, frozen=True):
-    """States of lanes. `missing`: requested paths that are gone or have another generation. `left`: how many
-    lanes, from the end of the request, did not fit into this answer and have to be requested again."""
+    """States of lanes. `missing`: requested paths that were deleted or have another generation. `left`:
+    number of lanes, at the end of the request, that did not fit into this answer and must be requested
+    again."""
 
     lanes: list[LaneState]
     missing: list[str]
@@ -168,7 +170,7 @@ class UpdateBatch(Model, frozen=True):
 
 
 class UpdatesRequest(UpdateBatch, frozen=True, forbid_unknown_fields=True):
-    """A batch of `updates`, or the members of one update beside `device_key_id` and `replica`."""
+    """A batch of `updates`, or the members of a single update, with `device_key_id` and `replica`."""
 
     updates: list[LiveUpdate] | None = None  # type: ignore[assignment]  # absent where one update stands alone
     n: int | None = None
@@ -186,7 +188,7 @@ class UpdatesRequest(UpdateBatch, frozen=True, forbid_unknown_fields=True):
 
     def batch(self) -> UpdateBatch:
         """The updates as a batch. Raises Invalid if the request has both a batch and a single update, or
-        neither."""
+        none."""
         bare = {name: getattr(self, name) for name in LiveUpdate.__struct_fields__}
         bare = {name: value for name, value in bare.items() if value is not None}
         shared = {name: getattr(self, name) for name in UpdateBatch.__struct_fields__}

@@ -1,5 +1,6 @@
-"""Payloads: bytes addressed by their BLAKE3, single or in packs, and the question which of them a repository
-lacks."""
+"""Payloads: bytes addressed by their BLAKE3, single or in packs, and queries for those that a repository
+lacks.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ class HaveAnswer(Model, frozen=True):
 
 
 class PackStored(Model, frozen=True):
-    """`objects`: number of objects in the pack. `stored_bytes`: of its frames as they arrived."""
+    """A stored pack. `objects`: number of its objects. `stored_bytes`: bytes of its frames as they
+    arrived."""
 
     objects: Count
     stored_bytes: Count

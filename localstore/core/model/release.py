@@ -21,7 +21,7 @@ class ReleaseExists(Conflict):
 
 
 class AssetExists(Conflict):
-    """The release has an asset of this name, in whatever case: `name`, `blake3` and `size` say which."""
+    """The release has an asset with this name, compared without case: `name`, `blake3` and `size` of it."""
 
     code = "asset_exists"
 
@@ -109,8 +109,8 @@ class AssetUpload(Model, frozen=True):
 
 
 def check_asset_name(name: str) -> str:
-    """Returns the name. Raises Invalid unless every system can store a file of this name: one segment, no
-    control characters, none that are invisible or change the direction of text."""
+    """Returns the name. Raises Invalid unless every system can store a file with this name: a single segment
+    without control characters, invisible characters, or characters that change the direction of text."""
     try:
         paths.check(name)
         fault = "it has a folder" if "/" in name else next(iter(paths.portability(name)), "")
@@ -129,7 +129,7 @@ def check_asset_name(name: str) -> str:
 
 def media_type(given: str | None) -> str:
     """The media type of an asset, from the Content-Type of its upload; `application/octet-stream` without
-    one. Raises Invalid for a malformed one."""
+    one. Raises Invalid if it is malformed."""
     if given is None:
         return BYTES
     if len(given) > ASSET_TYPE_CHARS or not _MEDIA_TYPE.fullmatch(given):

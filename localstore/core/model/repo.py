@@ -25,7 +25,8 @@ class RepositoryArchived(Conflict):
 
 
 class FilteredView(Forbidden):
-    """Some paths are for the repository's writers only, and what is asked for is not answered in part."""
+    """Some paths are visible to the repository's writers only, and this request cannot be answered without
+    them."""
 
     code = "filtered_view"
 
@@ -97,8 +98,8 @@ class Repo(Model, rename={"class_": "class"}, frozen=True):
 
 
 class RepoCreate(Sent, rename={"class_": "class"}, frozen=True):
-    """A new repository. `visibility` is a shorthand for the class; the two must not contradict each other.
-    `owner`: an organisation that the caller is an admin of; absent: the caller."""
+    """A new repository. `visibility`: a shorthand for the class; the two must not contradict each other.
+    `owner`: an organisation of which the caller is an admin; by default the caller."""
 
     name: RepoName
     owner: RepoName | None = None

@@ -29,7 +29,7 @@ class SealBudgetExceeded(TooLarge):
 
 
 class PayloadMissing(Invalid):
-    """An update or a tree names bytes that this repository lacks; `missing` lists their digests."""
+    """An update or a tree refers to bytes that this repository lacks; `missing`: their digests."""
 
     code = "payload_missing"
 
@@ -41,7 +41,7 @@ class E2eeUnavailable(Unavailable):
 
 
 class SealChange(Model, array_like=True, frozen=True):
-    """One path of a tree delta, as an array. `kind` None removes the path; `digest` hex; `size` bytes."""
+    """One path of a tree delta, as an array. `kind`: None removes the path; `digest`: hex; `size`: bytes."""
 
     path: str
     kind: str | None
@@ -102,7 +102,7 @@ class TreeDelta(Sent, frozen=True):
 
 
 class PrepareSealsRequest(Sent, frozen=True):
-    """Explicit trees for `branch`; the first parent of the first seal is `expected_head`."""
+    """Explicit trees for `branch`. The first parent of the first seal is `expected_head`."""
 
     branch: str
     device_key_id: str

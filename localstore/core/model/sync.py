@@ -171,7 +171,7 @@ class Gap(Model, frozen=True, tag="gap"):
 
 
 class Updates(Model, frozen=True, tag="updates"):
-    """A batch of updates of the channel's replica. `id`: a number that the client chose, which `answers` or
+    """A batch of updates of the channel's replica. `id`: a number chosen by the client, which `answers` or
     `refused` repeat."""
 
     channel: ChannelNumber
@@ -180,7 +180,7 @@ class Updates(Model, frozen=True, tag="updates"):
 
 
 class Answers(Model, frozen=True, tag="answers"):
-    """The answers to `updates`, as POST live/updates gives them."""
+    """The answers to `updates`, as from POST live/updates."""
 
     channel: ChannelNumber
     id: Count
@@ -205,8 +205,8 @@ class Here(Place, frozen=True, kw_only=True, tag="here", forbid_unknown_fields=F
 
 
 class Person(Model, omit_defaults=True, frozen=True):
-    """Somebody on the branch. `conn`: id of their connection, the same for as long as their working copy is
-    connected. `device`: name of their device key."""
+    """Somebody on the branch. `conn`: id of their connection, the same while their working copy is connected.
+    `device`: name of their device key."""
 
     conn: str
     who: str

@@ -51,7 +51,7 @@ class ChunkManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def file_cap(repo_kind: str, max_file_mib: int | None = None) -> int:
     """The cap in bytes of one binary in a repository of this kind: BLOB_FILE, or CHUNKED_FILE for BULK_KINDS.
-    An app's manifest may raise it to `max_file_mib`, at most APP_FILE_CLAMP, and cannot lower it."""
+    An app's manifest may raise it to `max_file_mib`, at most APP_FILE_CLAMP, but not lower it."""
     if repo_kind in BULK_KINDS:
         return limits.CHUNKED_FILE
     if repo_kind != "app" or max_file_mib is None:

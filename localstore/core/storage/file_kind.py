@@ -37,7 +37,7 @@ class Classifier:
         self._decoder = codecs.getincrementaldecoder("utf-8")("strict")
 
     def feed(self, chunk: Bytes) -> None:
-        """Add the next bytes; a piece may end inside a character."""
+        """Add the next bytes, which may end inside a character."""
         self._hash.update(chunk)
         self._size += len(chunk)
         if self._text:

@@ -20,7 +20,7 @@ Bytes = bytes | bytearray | memoryview
 
 class Fetched:
     """The stored bytes of a frame, read on demand, so that only the needed prefix is fetched. `fetch(length,
-    offset)` returns bytes of the source; the frame has `length` bytes from `offset` on."""
+    offset)`: returns bytes of the source; the frame has `length` bytes from `offset` on."""
 
     __slots__ = ("_at", "_end", "_fetch")
 
@@ -87,7 +87,7 @@ _local = _Local()
 
 
 def raw_bytes(stored: Bytes, codec: int, raw_len: int) -> memoryview:
-    """The raw bytes of a whole frame. Raises Invalid if they are not as the table says."""
+    """The raw bytes of a whole frame. Raises Invalid if their length or encoding differs from the table."""
     if codec == RAW:
         raw = memoryview(stored)
     elif codec == ZSTD:

@@ -166,8 +166,8 @@ class PackWriter:
         return Frame(FrameRow(codec, raw_len, len(stored), rows), stored)
 
     def _compress(self, parts: Sequence[Bytes], raw_len: int) -> bytes:
-        """One zstd frame that declares its length. A block ends with the part that brings it to BLOCK_LEAST
-        bytes."""
+        """One zstd frame that declares its length. A block ends with the part with which it reaches
+        BLOCK_LEAST bytes."""
         if len(parts) == 1 or raw_len <= BLOCK_LEAST:
             return self._compressor.compress(b"".join(parts))
         stream = self._compressor.compressobj(size=raw_len)
@@ -217,13 +217,13 @@ class PackWriter:
 
 
 def _length_class(item: tuple[bytes, Bytes]) -> int:
-    """The sort key of a text in its frame. Texts of one class keep their order, because neighbours compress
-    well."""
+    """The sort key of a text in its frame. Texts of the same class keep their order, because neighbouring
+    files compress well."""
     return bisect_right(LENGTH_CLASSES, len(item[1]))
 
 
 def write_packs(objects: Iterable[tuple[bytes, Bytes, bool]], *, quick: bool = False) -> Iterator[Pack]:
-    """Yields packs of all `objects` (digest, data, text), each when it is full."""
+    """Yields packs of all `objects` (digest, data, text), each as soon as it is full."""
     writer = PackWriter(quick=quick)
     for digest, data, text in objects:
         yield from writer.add(digest, data, text)

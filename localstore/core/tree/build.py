@@ -82,8 +82,8 @@ def deepest_first(directories: Iterable[str]) -> list[str]:
 def build(entries: Mapping[str, TreeEntry], key: bytes, hidden: Hidden = NONE_HIDDEN) -> Built:
     """Build the tree of `entries` (path → TreeEntry) with the 32-byte tree key.
 
-    `hidden` entry digests are copied unchanged, as a fork keeps those that its maker could not read. Raises
-    PathInvalid for an invalid path, or a file and a directory of one name.
+    `hidden` entry digests are copied unchanged, because a fork keeps entries that its maker could not read.
+    Raises PathInvalid for an invalid path, or if a file and a directory have the same name.
     """
     below: dict[str, list[Child]] = {}
     for path, entry in _checked(entries):
@@ -137,7 +137,8 @@ def _checked(entries: Mapping[str, TreeEntry]) -> Iterable[tuple[str, TreeEntry]
 
 
 def _complete(entries: Mapping[str, TreeEntry], below: dict[str, list[T]], hidden: Hidden) -> None:
-    """Add directories without files of their own to `below`. Raises PathInvalid if one is also a file."""
+    """Add directories that have no files directly in them to `below`. Raises PathInvalid if one is also a
+    file."""
     directories = [*below, *(path for path in hidden if hidden[path])]
     for directory in with_ancestors(directories) if directories else ():
         if directory in entries:

@@ -39,8 +39,8 @@ def salted_with(root: Directory, digest: bytes, key: bytes) -> bool:
 
 
 def rebuild(root: bytes, changes: Mapping[str, TreeEntry | None], key: bytes) -> Steps[Built]:
-    """Make the tree at `root` with `changes` (path → TreeEntry, None: remove) under another key than its own,
-    so that every directory is made again. Hidden entry digests are copied unchanged."""
+    """Make the tree at `root` with `changes` (path → TreeEntry, None: remove) under a different key than its
+    own, so that every directory is remade. Hidden entry digests are copied unchanged."""
     files = yield from walk(root)
     hidden = yield from hidden_entries(root)
     for path, entry in changes.items():

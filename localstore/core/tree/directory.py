@@ -60,8 +60,8 @@ class Child(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
 
 class Directory(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """Children sorted by name (UTF-8 order). `hidden`: sorted entry digests of children whose names are not
-    visible."""
+    """A directory. `children`: sorted by name (UTF-8 order). `hidden`: sorted entry digests of children whose
+    names are not visible."""
 
     version: int
     children: list[Child]
@@ -78,7 +78,8 @@ def path_salt(path: str, key: bytes) -> bytes:
 
 
 def entry_digest(salt: bytes, kind: Kind, name: str, digest: bytes, size: int) -> bytes:
-    """Digest of one child (32 bytes); layout in the package's docstring. A directory's `size` is ignored."""
+    """Digest of one child (32 bytes), in the layout of the package's docstring. A directory's `size` is
+    ignored."""
     raw = name.encode()
     return blake3(
         b"".join(

@@ -28,8 +28,9 @@ def run(steps: Steps[Result], load: Callable[[list[bytes]], Objects]) -> Result:
 
 
 def fetch(digests: set[bytes], cached: Known | None = None) -> Steps[Known]:
-    """Load directories by digest. The caller who runs the steps may add some of the requested directories to
-    `cached` instead of sending them. Raises PayloadMissing if one is missing, Invalid if one is damaged."""
+    """Load directories by digest. The caller who drives the steps may add some of the requested directories
+    to `cached` instead of sending them. Raises PayloadMissing if one is missing, Invalid if one is
+    damaged."""
     directories = {} if cached is None else cached
     unknown = sorted(digests.difference(directories))
     if unknown:

@@ -32,7 +32,7 @@ _TAG = b"svc-tree-partial-v1\n"
 
 
 class Sight(Protocol):
-    """Tells which paths are visible; `localstore.core.rights.policy.Policy` implements it."""
+    """Decides which paths are visible; implemented by `localstore.core.rights.policy.Policy`."""
 
     def sees(self, path: str) -> bool: ...
     def may_see_below(self, path: str) -> bool: ...
@@ -40,7 +40,7 @@ class Sight(Protocol):
 
 
 class VisiblePart(msgspec.Struct, frozen=True, gc=False):
-    """The visible part of a directory: its digest, and the bytes of the visible files below it."""
+    """The visible part of a directory: its digest, and the total bytes of the visible files below it."""
 
     digest: bytes
     size: int

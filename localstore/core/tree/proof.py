@@ -20,7 +20,7 @@ LENGTH = 4  # bytes in front of an object
 
 
 def framed(raw: bytes) -> bytes:
-    """A directory object with its length before it, as proofs contain it."""
+    """A directory object after its length, as in proofs."""
     return len(raw).to_bytes(LENGTH, "big") + raw
 
 
@@ -33,8 +33,8 @@ class Proven(msgspec.Struct, frozen=True):
 
 
 def proven(proof: bytes, root: bytes) -> Proven:
-    """The content of a proof of the tree at `root`. Raises Invalid or DigestMismatch unless it has every
-    directory that it names, and no others."""
+    """The content of a proof of the tree at `root`. Raises Invalid or DigestMismatch unless it contains
+    exactly the directories that it refers to."""
     objects: dict[bytes, bytes] = {}
     for raw in _split(proof):
         directory = decode(raw)

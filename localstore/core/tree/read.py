@@ -68,8 +68,8 @@ def directories(root: bytes | None) -> Steps[dict[str, list[Child]]]:
 
 
 def count(roots: Iterable[bytes], counted: Mapping[bytes, int]) -> Steps[dict[bytes, int]]:
-    """Digest → number of visible files below, for each of these directories and each one that has to be read
-    for it. Directories in `counted` (digest → number) are not read."""
+    """Digest → number of visible files below, for each of these directories and each directory read for it.
+    Directories in `counted` (digest → number) are not read."""
     own: dict[bytes, tuple[int, list[bytes]]] = {}
     level = set(roots) - {EMPTY_ROOT}
     while level := level - counted.keys() - own.keys():
@@ -126,7 +126,7 @@ def walk(
 
 
 def hidden_entries(root: bytes | None) -> Steps[dict[str, list[bytes]]]:
-    """Directory path → hidden entry digests, sorted by path, as `build` takes them."""
+    """Directory path → hidden entry digests, sorted by path, as a parameter for `build`."""
     hidden: dict[str, list[bytes]] = {}
     level = _top(root)
     while level:

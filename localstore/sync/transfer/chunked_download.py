@@ -67,7 +67,7 @@ def download(copy: WorkingCopy, digest: bytes, size: int, near: str | None = Non
 
 
 def clear(copy: WorkingCopy) -> None:
-    """Remove partial downloads; every file that is needed is in place."""
+    """Remove partial downloads, once every needed file is in place."""
     temps = [intent.temp for intent in copy.db.intents() if intent.state == PARTIAL]
     for temp in temps:
         copy.files.remove(temp)

@@ -22,8 +22,8 @@ TRIES = 3  # attempts if the relay's collector deletes chunks meanwhile
 
 
 def upload(copy: WorkingCopy, path: str, digest: bytes) -> int:
-    """Upload the file at `path` whose BLAKE3 was `digest`. Returns the bytes sent; sends no manifest if the
-    file changed."""
+    """Upload the file at `path` whose BLAKE3 was `digest`. Returns the number of bytes sent; sends no
+    manifest if the file has changed."""
     listed = copy.chunk_lists.pop(digest) or _cut(copy, path, digest)
     if listed is None:
         return 0
@@ -45,7 +45,7 @@ def upload(copy: WorkingCopy, path: str, digest: bytes) -> int:
 
 
 def _cut(copy: WorkingCopy, path: str, digest: bytes) -> ChunkList | None:
-    """The chunks of the file; None if it is gone or its digest is another."""
+    """The chunks of the file; None if the file was removed or its digest has changed."""
     try:
         with os.fdopen(copy.files.open(path), "rb", buffering=0) as file:
             return chunks_of(file, digest)

@@ -43,8 +43,8 @@ class KnownFile(NamedTuple):
 
 
 class Filled(NamedTuple):
-    """Number of bytes of the file by their origin: fetched; copied from other files of this machine; in place
-    before. A repeated chunk is fetched once and copied for its other places."""
+    """Number of bytes of the file by their origin: fetched; copied from other files of this machine; already
+    in place. A repeated chunk is fetched once and copied to its other places."""
 
     fetched: int
     copied: int

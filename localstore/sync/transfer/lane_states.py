@@ -13,8 +13,8 @@ LANES_PER_REQUEST = 200
 
 
 def lane_states(transport: Transport, names: Sequence[LaneName]) -> Iterator[LaneState]:
-    """Yields the states of the requested lanes; a lane that the relay no longer has is left out. Raises
-    ServerMisbehaved if an answer brings nothing."""
+    """Yields the states of the requested lanes; lanes that the relay no longer has are left out. Raises
+    ServerMisbehaved if an answer has no states."""
     start = 0
     while start < len(names):
         batch = list(names[start : start + LANES_PER_REQUEST])

@@ -12,7 +12,7 @@ REPORTED_BYTES = 64 * KIB  # sent between two reports
 
 
 class ReportedPack(Pack, frozen=True):
-    """A pack that reports how many bytes of it were taken. `parts` begins at 0 again for each attempt."""
+    """A pack that reports how many of its bytes were read. `parts` starts at 0 again for each attempt."""
 
     report: Callable[[int], None]
 

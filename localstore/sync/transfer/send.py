@@ -131,8 +131,8 @@ def _pair_renames(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> l
 
 
 def _batches(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> Iterator[list[LiveUpdate]]:
-    """Groups of updates, each fit for one request: by number, by their bytes, and by the bytes of the texts
-    that the relay loads for them."""
+    """Groups of updates, each small enough for one request: by number, by bytes, and by the bytes of the
+    texts that the relay loads for them."""
     edited = copy.db.row_sizes(update.path for update, _ in flights if update.kind == "edit_text")
     batch: list[LiveUpdate] = []
     room, texts = limits.UPDATE_BATCH_BYTES - ENVELOPE, limits.EDITED_TEXTS
@@ -285,7 +285,7 @@ def _follow_frontier(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateA
 
 def _edit_accepted(copy: WorkingCopy, entry: PathRecord, update: LiveUpdate, answer: UpdateAnswer) -> bool:
     """Apply a confirmed edit to the entry, which the caller saves. Returns whether the relay's text equals
-    the text sent; only a typed edit may differ, because others' edits were merged into it."""
+    the sent text; only for a typed edit it may differ, because edits of others were merged into it."""
     ops = decoded_ops(update)
     last = entry.pending == len(ops)
     edited = copy.edited_lanes.pop(entry) if last else None
@@ -353,7 +353,7 @@ def _keep_texts(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer
 
 
 def _adopted_states(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> dict[str, bytes]:
-    """Path → lane state of created files whose bytes the relay had already and whose lane others have edited.
+    """Path → lane state of created files whose bytes the relay already had and whose lane others have edited.
     A lane that nobody edited has `seq` equal to `gen`."""
     names = [
         LaneName(path=update.path, gen=answer.gen)

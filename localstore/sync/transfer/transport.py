@@ -32,7 +32,7 @@ class Transport(Protocol):
         """States of text lanes."""
 
     def updates(self, batch: UpdateBatch) -> UpdateAnswers:
-        """Send signed updates; answers in their order."""
+        """Send signed updates. Returns their answers, in the same order."""
 
     def have(self, digests: Sequence[bytes]) -> list[bytes]:
         """The digests among `digests` (32 bytes each) whose objects the repository lacks."""

@@ -1,5 +1,6 @@
-"""SQL statements on forks: seals and objects that a fork takes from its parent, or a base from a proposal of
-another repository."""
+"""SQL statements on forks: the seals and objects that a fork takes over from its parent, or a base from a
+proposal of another repository.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL statements on proposals: their rows, their versions, and which of them a moved branch concerns."""
+"""SQL statements on proposals: their rows and versions, and the proposals that a moved branch affects."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ _POSTGRES = ("XX001", "XX002")  # data corrupted, index corrupted
 
 
 def damage(error: BaseException | None) -> str | None:
-    """The database's message about damage, if this error or its cause is one; else None."""
+    """The database's message about damage, if this error or its cause reports damage; else None."""
     while error is not None:
         code = getattr(error, "sqlite_errorcode", None)
         if isinstance(code, int) and code & 0xFF in _SQLITE:

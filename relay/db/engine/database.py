@@ -29,7 +29,7 @@ LIST_CHUNK = 10_000
 def positions(
     rows: Iterable[Mapping[str, Any]], order: Sequence[str], defaults: Mapping[str, Any]
 ) -> list[Sequence[Any]]:
-    """Positional values of many rows. A column that a row does not name gets its default, else None."""
+    """Positional values of many rows. A column that a row lacks gets its default, else None."""
     named = list(rows)
     if len(order) > 1:
         with suppress(KeyError):
@@ -103,8 +103,8 @@ class Tx(Protocol):
         """After the commit, wake the followers of the event log, in this and other processes."""
 
     async def stamp(self) -> int | None:
-        """An id for a row of the event log: larger than all ids of this transaction and of those that ended
-        before it began. None: the database numbers rows itself, in the order of commits."""
+        """An id for a row of the event log: larger than all ids of this transaction and of transactions that
+        ended before it began. None: the database numbers rows itself, in the order of commits."""
 
 
 class Database(Protocol):
@@ -135,7 +135,7 @@ class Database(Protocol):
 
     def on_wake(self, call: Callable[[], None]) -> None:
         """Run `call` when a transaction of any process has woken the followers of the log (`Tx.wake`), and
-        after wake-ups of other processes may have been missed."""
+        when wake-ups of other processes may have been missed."""
 
     def tell(self, text: str) -> None:
         """Send a text of at most 7900 bytes to the other processes that listen now; it is not stored."""

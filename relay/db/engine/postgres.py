@@ -243,7 +243,8 @@ class PostgresDatabase:
 
     @contextlib.asynccontextmanager
     async def alone(self, name: str, waits: Callable[[], None]) -> AsyncIterator[None]:
-        """An advisory lock on a connection of its own. The server releases it when the connection is lost."""
+        """A context with an advisory lock on a separate connection. The server releases the lock when the
+        connection is lost."""
         with _translate_errors():
             connection = await self._connect()
         try:

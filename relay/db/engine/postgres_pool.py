@@ -1,6 +1,6 @@
-"""A small pool of connections, opened on demand and kept.
+"""A small pool of connections, opened on demand and then reused.
 
-asyncpg's own pool costs a task and a round trip more for each use.
+asyncpg's own pool costs one more task and round trip for each use.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ _COMPARISONS: dict[Any, str] = {operators.in_op: "= ANY", operators.not_in_op: "
 
 
 class _Compiler(PGCompiler_asyncpg):
-    """Compiles `x IN (:list)` to `x = ANY (:list)`, so that one text serves lists of every length."""
+    """Compiles `x IN (:list)` to `x = ANY (:list)`, so that one SQL text works for lists of every length."""
 
     def visit_binary(self, binary: Any, *args: Any, **options: Any) -> str:
         given, comparison = binary.right, _COMPARISONS.get(binary.operator)

@@ -113,8 +113,8 @@ def _violation(error: sqlite3.IntegrityError) -> Exception:
 
 
 class LateViolation(Exception):
-    """A constraint refused a statement queued by `many`. It shows only when the next statement is run, which
-    is not at fault."""
+    """A constraint refused a statement queued by `many`. This is detected only when the next statement runs,
+    which is not at fault."""
 
 
 class SqliteTx:
@@ -263,7 +263,7 @@ class SqliteDatabase:
 
     @contextlib.asynccontextmanager
     async def write(self, *names: str) -> AsyncIterator[SqliteTx]:
-        """SQLite has one writer, whatever the names."""
+        """A write transaction. The names have no effect, because SQLite has only one writer."""
         if self._writer is None:
             raise RuntimeError("the database is not open")
         async with self._lock:

@@ -13,8 +13,8 @@ from relay.db.schema.account import account, challenge, device_key, pairing_code
 
 @dataclass(slots=True, frozen=True)
 class DeviceKeyRow:
-    """A device key. `id` is the thumbprint, `registration` the self-signed statement, `caps` what the key may
-    do without a session (words; empty: nothing). Times in milliseconds."""
+    """A device key. `id`: the thumbprint; `registration`: the self-signed statement; `caps`: the key's rights
+    without a session (words; "": none). Times in milliseconds."""
 
     id: str
     account_id: str

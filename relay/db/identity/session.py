@@ -14,7 +14,7 @@ from relay.db.schema.account import account, device_key, refresh_token, session
 
 @dataclass(slots=True, frozen=True)
 class SessionRow:
-    """A session as its owner lists it. Times in milliseconds."""
+    """A session for its owner's list. Times in milliseconds."""
 
     id: str
     kind: str
@@ -26,7 +26,7 @@ class SessionRow:
 
 
 class LiveSession(msgspec.Struct, frozen=True):
-    """What a request needs of its session and account, read in one query."""
+    """The columns of a session and its account that a request needs, read in one query."""
 
     kind: str
     device_key_id: str | None

@@ -12,8 +12,9 @@ from relay.db.schema.ref import ref
 
 
 class LaneRow(msgspec.Struct, frozen=True, gc=False):
-    """One path of a branch's live frontier. `last_seq`: the last change, by `last_replica`; `second_seq`: the
-    last change by any other replica. `edited`: the lane's log of this epoch has operations."""
+    """One path of a branch's live frontier. `last_seq`: number of the last change, by `last_replica`;
+    `second_seq`: number of the last change by any other replica. `edited`: the lane's log of this epoch has
+    operations."""
 
     path: str
     kind: str
@@ -34,7 +35,7 @@ class LaneRow(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def stand(self) -> tuple[int, bytes]:
-        """(number of the last change, digest): the position of the lane. A cached lane with another one is
+        """(number of the last change, digest): the position of the lane. A cached lane at another position is
         stale (see `relay.memory.lanes`)."""
         return self.ver, self.digest
 
@@ -49,7 +50,7 @@ class LaneRow(msgspec.Struct, frozen=True, gc=False):
         )
 
     def edit(self, by: int, seq: int, digest: bytes, size: int) -> LaneRow:
-        """The row after replica `by` edited the text: `digest` and `size` are those of the new text."""
+        """The row after replica `by` edited the text. `digest` and `size`: of the new text."""
         return LaneRow(
             self.path,
             self.kind,

@@ -1,5 +1,6 @@
-"""SQL statements for all listening sockets together: who sees these repositories, and which sessions are
-active."""
+"""SQL statements for all listening sockets together: the accounts that see these repositories, and the active
+sessions.
+"""
 
 from __future__ import annotations
 

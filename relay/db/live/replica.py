@@ -1,4 +1,4 @@
-"""SQL statements on replicas, the answers they were given, and the keys behind them."""
+"""SQL statements on replicas, the answers to their updates, and their device keys."""
 
 from __future__ import annotations
 

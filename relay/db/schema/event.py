@@ -1,4 +1,4 @@
-"""The tables of the event log and of those who follow it."""
+"""The tables of the event log and of its followers."""
 
 from __future__ import annotations
 

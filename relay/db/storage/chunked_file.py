@@ -1,5 +1,6 @@
-"""SQL statements on files stored as chunks. A row means: this repository holds every chunk of the file, and
-they were compared with the file's digest."""
+"""SQL statements on files stored as chunks. A row means that this repository has every chunk of the file, and
+that they were verified with the file's digest.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from relay.db.schema.usage import account_usage, address_usage, created, heartbe
 
 
 class UsageRow(msgspec.Struct, frozen=True):
-    """The usage of an account; `max_*`: limits set for this account alone."""
+    """The usage of an account; `max_*`: limits set only for this account."""
 
     account_id: str
     bytes: int

@@ -88,7 +88,7 @@ async def add_collaborator(
 
 async def require_room(tx: Tx, repo_id: str, more: int = 1) -> None:
     """Raise Conflict if the repository has no room for `more` collaborators; open invitations count if `more`
-    is above zero."""
+    is above 0."""
     used = await tx.value(rows.COUNT, of_repo=repo_id)
     used += await tx.value(rows.OPEN_INVITES, of_repo=repo_id, now=now_ms()) if more else 0
     if used + more > limits.COLLABORATORS:

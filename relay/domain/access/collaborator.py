@@ -1,5 +1,6 @@
-"""Rules of collaborators: roles are given by invitation, changed and taken away by the owner.
-Members of the organisation that owns the repository have theirs by it."""
+"""Rules of collaborators: roles are given by invitation, and changed and removed by the owner. Members of the
+organisation that owns the repository have their roles through it.
+"""
 
 from __future__ import annotations
 
@@ -95,8 +96,8 @@ async def _find_account(tx: Tx, view: View, handle: str) -> tuple[str, Row | Non
 
 
 async def _require_own_role(tx: Tx, view: View, who: str, remove: bool = False) -> Row | None:
-    """The row of the collaborator, None if there is none. Raises ThroughOrganisation for an admin of the
-    organisation and, with `remove`, for a role that all its members have."""
+    """The row of the collaborator, None if there is none. Raises ThroughOrganisation if the account has its
+    role as an admin of the organisation or, with `remove`, as one of its members."""
     row = await tx.one(rows.COLLABORATOR, of_repo=view.repo.id, who=who)
     if row is None or row[5] is None:
         return row

@@ -1,4 +1,4 @@
-"""Rules of invitations: rights begin when one is accepted."""
+"""Rules of invitations: rights begin when an invitation is accepted."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def mine(caller: Caller, query: PageQuery) -> Page[Invite]:
 async def create(view: View, body: InviteCreate) -> Invite:
     """Invite an account to a role
 
-    Raises AlreadyCollaborator, InvitePending, or RateLimited for whoever invites too many.
+    Raises AlreadyCollaborator, InvitePending, or RateLimited after too many invitations.
     """
     async with view.write(account_name(view.me.account_id)) as tx:
         now = now_ms()
@@ -113,7 +113,7 @@ async def cancel(view: View, invite: str) -> Invite:
 async def accept(caller: Caller, invite: str) -> Invite:
     """Accept an invitation: the role begins
 
-    Raises NotFound for everybody else's invitation.
+    Raises NotFound for an invitation of somebody else.
     """
     repo_id = await _repo_of(caller, invite)
     async with caller.write(repo_name(repo_id)) as tx:

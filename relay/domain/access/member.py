@@ -99,7 +99,7 @@ async def invite(caller: Caller, org: str, body: MemberInviteCreate) -> MemberIn
 async def accept(caller: Caller, invite: str) -> MemberInvite:
     """Accept an invitation: the membership begins
 
-    Raises NotFound for everybody else's invitation.
+    Raises NotFound for an invitation of somebody else.
     """
     org_id = await _org_of(caller, invite)
 
@@ -195,8 +195,8 @@ def _is_me(caller: Caller, handle: str) -> bool:
 async def _find_member(
     tx: Tx, caller: Caller, org_id: str, handle: str
 ) -> tuple[str, Row | None, Row | None]:
-    """The account id, and the row of its membership or of its open invitation. Raises NotFound if it has
-    neither."""
+    """(account id, row of its membership, row of its open invitation); only one of the rows is not None.
+    Raises NotFound if it has neither."""
     if _is_me(caller, handle):
         who = caller.me.account_id
     else:

@@ -130,7 +130,7 @@ async def admin_again(tx: Tx, caller: Caller, org_id: str, org: str) -> None:
 
 
 async def require_few(tx: Tx, who: str, new: int = 1) -> None:
-    """Raise Conflict if the account would be an admin of more organisations than it may be."""
+    """Raise Conflict if the account would be an admin of too many organisations."""
     if await tx.value(rows.ADMINISTERED, who=who) + new > limits.ORGANISATIONS:
         raise Conflict(f"an account is an admin of at most {limits.ORGANISATIONS} organisations")
 

@@ -1,5 +1,6 @@
-"""Rules of requests for access. A repository that is hidden and one that does not exist answer alike: the
-request is looked up after the answer, by a job."""
+"""Rules of requests for access. Hidden and missing repositories get the same answer: the request is looked up
+after the answer, by a job.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +100,8 @@ async def decline(caller: Caller, request_id: str) -> AccessRequest:
 
 
 async def _store_request(node: Node, data: dict[str, Any]) -> None:
-    """Store the request if the repository exists, has room for it, and the account's role is lower."""
+    """Store the request if the repository exists, has room for it, and the requested role is higher than the
+    account's."""
     who = {"account": data["account"]}
     repo_row = await node.db.lookup(repos.ANY_BY_NAME, owner=data["owner"], name=data["name"], **who)
     if repo_row is None:
@@ -139,7 +141,7 @@ async def _store_request(node: Node, data: dict[str, Any]) -> None:
 
 
 async def _repo_of(caller: Caller, request: str) -> str:
-    """The id of the repository that a request is about. Raises NotFound unless the caller owns it."""
+    """The id of the repository of a request. Raises NotFound unless the caller owns it."""
     row = await caller.node.db.lookup(rows.REQUEST, id=request)
     if row is None:
         raise NotFound

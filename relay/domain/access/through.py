@@ -66,8 +66,8 @@ async def lower_all(tx: Tx, org_id: str, who: str) -> None:
 
 
 async def set_base(tx: Tx, org_id: str, role: str) -> None:
-    """Set the base role of an organisation; "none" removes it. Raises Conflict if members times repositories
-    are too many."""
+    """Set the base role of an organisation; "none" removes it. Raises Conflict if the number of members times
+    repositories is too large."""
     rows_needed = await tx.value(rows.COUNT, of_org=org_id) * await tx.value(rows.OWNED_COUNT, of_org=org_id)
     if role != "none" and rows_needed > limits.BASE_ROLES:
         raise Conflict(
@@ -92,7 +92,7 @@ async def set_base(tx: Tx, org_id: str, role: str) -> None:
 
 async def given(tx: Tx, repo_id: str, who: str) -> str | None:
     """Compute the role of an account again, after its row of collaborators was changed or deleted. Its role
-    as a member counts if it is higher. Returns the present role."""
+    through the organisation applies if it is higher. Returns the resulting role."""
     values = {"of_repo": repo_id, "who": who}
     await tx.run(roles.NOT_BY_ORG, **values)
     await _run_all(tx, roles.LIFT, **values, now=now_ms())
@@ -111,7 +111,7 @@ async def drop_all(tx: Tx, org_id: str, who: str) -> None:
 
 
 async def enter(tx: Tx, repo_id: str) -> None:
-    """Give the members of the repository's new owner their roles, if it is an organisation."""
+    """If the repository's new owner is an organisation, give its members their roles."""
     await _run_all(tx, roles.ENTER, of_repo=repo_id, now=now_ms())
 
 

@@ -1,4 +1,4 @@
-"""Rules of transfers: a repository gets another owner when that one accepts."""
+"""Rules of transfers: a repository gets another owner when that owner accepts."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ async def validate(caller: Caller, body: ApiKeyCheck) -> ApiKeyVerdict:
 
 
 def _require_own(caller: Caller, user_id: str) -> str:
-    """The caller's account id. Raises NotFound if `user_id` is another one."""
+    """The caller's account id. Raises NotFound if `user_id` is a different account."""
     if user_id != caller.me.account_id:
         raise NotFound
     return user_id
@@ -168,7 +168,7 @@ def _new_secret() -> str:
 
 
 def _hash(secret: str) -> bytes:
-    """The hash under which a secret is stored. It may be a fast one, because the secret has 32 random
+    """The hash under which a secret is stored. A fast hash is enough, because the secret has 32 random
     bytes."""
     return sha256(secret.encode()).digest()
 

@@ -45,7 +45,8 @@ class RotateForm(Sent, frozen=True):
 
 
 class KeysQuery(KeyForm, frozen=True, forbid_unknown_fields=False):
-    """`again`: a form was sent after the session had ended, and changed nothing."""
+    """The query of the page of API keys. `again`: a form was sent after the session had ended, and had no
+    effect."""
 
     cursor: str | None = None
     again: bool = False

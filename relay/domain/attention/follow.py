@@ -55,8 +55,8 @@ def _group_by_subject(events: Sequence[Logged]) -> dict[tuple[str, int], list[Lo
 
 
 async def _read_texts(tx: Tx, events: Sequence[Logged]) -> dict[str, list[str]]:
-    """The texts of posted comments and reviews by their ids, without deleted ones. A review includes its
-    comments on lines."""
+    """Texts of posted comments and reviews by their ids, without deleted ones. The text of a review includes
+    its comments on lines."""
     texts: dict[str, list[str]] = {}
     for kind, statement in _POSTS.items():
         ids = [str(event.fields().get("id")) for event in events if RULES[event.kind].text == kind]
@@ -81,7 +81,7 @@ async def _notify_all(
 
 
 def _latest_for_everybody(loud: list[Logged]) -> list[Logged]:
-    """The newest event, for everybody but its author, and before it the newest event by somebody else, for
+    """The newest event, for everybody except its author; before it the newest event by somebody else, for
     that author."""
     newest = loud[-1]
     others = [event for event in loud if event.actor != newest.actor]
@@ -97,7 +97,7 @@ async def _notify_account(tx: Tx, rule: Rule, about: dict[str, Any], event: Logg
 
 
 async def _notify_authors(tx: Tx, repo_id: str, event: Logged) -> None:
-    """Notify the authors of open proposals whose head failed the check of this run, once for each head and
+    """Notify the authors of open proposals whose head failed the check of this run; once for each head and
     check."""
     data = event.fields()
     if data.get("conclusion") not in rows.FAILED:
@@ -110,7 +110,8 @@ async def _notify_authors(tx: Tx, repo_id: str, event: Logged) -> None:
 async def _notify_mentioned(
     tx: Tx, rule: Rule, about: dict[str, Any], event: Logged, bodies: dict[str, list[str]]
 ) -> None:
-    """Notify at most MENTIONS mentioned accounts of a post, each once however often it is edited."""
+    """Notify at most MENTIONS mentioned accounts of a post; each account once, even if the post is edited
+    repeatedly."""
     data = event.fields()
     post = str(data.get("id", ""))
     if rule.named:
@@ -142,5 +143,5 @@ def _event_values(event: Logged) -> dict[str, Any]:
 
 
 def _is_for_readers(event: Logged) -> bool:
-    """Whether the event is for everybody who sees the repository, not for its writers only."""
+    """Whether the event is for everybody who sees the repository, not only for its writers."""
     return event.audience != "writer"

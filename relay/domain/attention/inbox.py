@@ -88,7 +88,7 @@ async def update(caller: Caller, item: str, body: InboxState) -> InboxItem:
 
 
 def _marking_of(caller: Caller, item: str) -> _Marking | None:
-    """The statements for the row with this id; None if no row has such an id."""
+    """The statements for the row with this id; None if the id has no valid form."""
     about_id, _, digits = item.rpartition(".")
     me = {"account": caller.me.account_id, "current": now_ms()}
     if digits == ORG:
@@ -102,7 +102,7 @@ def _marking_of(caller: Caller, item: str) -> _Marking | None:
 
 
 async def _mark(tx: Tx, marking: _Marking, body: InboxState) -> bool:
-    """Mark a row; False if the caller has no such row or its subject is hidden by now."""
+    """Mark a row. Returns False if the caller has no such row or its subject is hidden now."""
     if await tx.one(marking.one, **marking.about) is None:
         return False
     await tx.run(marking.mark, **marking.about, **_marks(body))

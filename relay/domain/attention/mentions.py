@@ -23,8 +23,8 @@ def mentioned(text: str) -> list[str]:
 
 
 def added(before: str, after: str) -> dict[str, list[str]]:
-    """Data for the event of an edit: the handles that `after` mentions and `before` does not; empty if there
-    are none."""
+    """Data for the event of an edit: the handles that `after` mentions and `before` does not; {} if there are
+    none."""
     mentioned_before = set(mentioned(before))
     new = [handle for handle in mentioned(after) if handle not in mentioned_before]
     return {"mentions": new} if new else {}

@@ -1,4 +1,6 @@
-"""Rules of stars and watches: at most one of each for an account, counted as they change."""
+"""Rules of stars and watches: at most one of each for an account; their numbers are counted as they
+change.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ async def drop_hidden(tx: Tx, repo_id: str) -> None:
 
 
 async def count(tx: Tx, repo_id: str, kind: Kind, more: int) -> None:
-    """Add `more` to a counter. If it is above zero, the transaction locks the repository."""
+    """Add `more` to a counter. If `more` is above 0, the transaction must lock the repository."""
     if more and not await tx.run(rows.COUNT[kind], of_repo=repo_id, more=more):
         first = {**NONE, "stars" if kind == "star" else "watchers": max(more, 0)}
         await tx.run(rows.FIRST, repo_id=repo_id, **first)

@@ -1,5 +1,6 @@
-"""Rules of advisories: everybody reads them, and owners of public repositories publish, where the edition has
-them."""
+"""Rules of advisories: everybody reads them; owners of public repositories publish them, in editions that
+have them.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +100,7 @@ async def publish(tx: Tx, view: View, draft: AdvisoryDraft) -> Advisory:
 
 
 async def matched(tx: Tx, items: list[Dependency]) -> list[Dependency]:
-    """The dependencies with the advisories about them; one statement for each ecosystem."""
+    """The dependencies with their advisories; one statement for each ecosystem."""
     names_by_ecosystem: dict[str, set[str]] = defaultdict(set)
     for item in items:
         names_by_ecosystem[item.ecosystem].add(key(item.ecosystem, item.name))
@@ -129,7 +130,7 @@ def _match(item: Dependency, advisories: list[Advisory]) -> list[Matched]:
 
 
 def _is_about(item: Dependency, affected: Affected) -> bool | None:
-    """Whether the advisory is about the dependency; None if its version does not tell."""
+    """Whether the advisory affects the dependency; None if its version does not decide it."""
     if affected.package.ecosystem != item.ecosystem or key(item.ecosystem, affected.package.name) != key(
         item.ecosystem, item.name
     ):

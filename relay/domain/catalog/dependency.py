@@ -41,8 +41,7 @@ class _Manifests:
 
 
 async def of(view: View, ref: str | None) -> Dependencies:
-    """The dependencies at a ref, or at the default branch if it is None. Raises NotFound for an unknown
-    ref."""
+    """The dependencies at a ref; None: at the default branch. Raises NotFound for an unknown ref."""
     sealed.require_plaintext(view)
     async with view.read() as tx:
         head = await sealed.head(view, tx, ref or view.repo.default_branch)
@@ -140,7 +139,7 @@ def _to_wire(path: str, declaration: Declared) -> Dependency:
 
 
 async def _add_repositories(tx: Tx, view: View, items: list[Dependency]) -> list[Dependency]:
-    """The dependencies with their repositories on this node, as far as the caller sees them."""
+    """The dependencies with their repositories on this node, where the caller sees them."""
     names = sorted({item.name.lower() for item in items if item.ecosystem == "svc"})
     if not names:
         return items

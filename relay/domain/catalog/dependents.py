@@ -1,6 +1,7 @@
 """Dependencies of the default branches of repositories, stored so that a repository can list its dependents.
-A follower of the event log adds a job when a head moves; the job reads `depends` of .svc.yaml. Pushes do not
-wait for it."""
+A follower of the event log adds a job when a head moves; the job reads `depends` in .svc.yaml. Pushes do not
+wait for it.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +49,8 @@ def _make_follower(node: Node) -> Callable[[Tx, Sequence[Logged]], Awaitable[Non
 
 
 async def settle(node: Node, repo_id: str) -> None:
-    """Store what the head of the default branch depends on. If the head moves meanwhile, nothing is stored:
-    that event adds another job."""
+    """Store the dependencies at the head of the default branch. If the head moves meanwhile, nothing is
+    stored: the event of that move adds another job."""
     async with node.db.read(snapshot=True) as tx:
         head = await tx.value(rows.HEAD, of_repo=repo_id)
         names = await _read_depends(node, tx, repo_id, head) if head is not None else ()

@@ -29,7 +29,7 @@ ASKED_AGAIN = {"cache-control": "no-cache"}
 async def release(caller: Caller) -> ClientRelease:
     """The newest builds of the client: size, SHA-256 and source commit of each
 
-    Raises NotFound where the node hands out nothing, Unavailable where its list cannot be read.
+    Raises NotFound if the node offers no builds, Unavailable if its list cannot be read.
     """
     folder = caller.node.config.client_builds
     if folder is None:
@@ -49,7 +49,7 @@ async def release(caller: Caller) -> ClientRelease:
 async def download(caller: Caller, name: str) -> Reply:
     """One build of the client; with ETag and ranges
 
-    The client compares its SHA-256, which is the ETag too.
+    The ETag is its SHA-256, which the client verifies.
     """
     build = next((each for each in (await release(caller)).artifacts if each.name == name), None)
     folder = caller.node.config.client_builds

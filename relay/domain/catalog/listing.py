@@ -1,4 +1,4 @@
-"""Rules of listings: only public repositories have one, and their owners write it."""
+"""Rules of listings: only public repositories have one; it is written by their owners."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ async def disable(view: View, name: str) -> None:
 async def of_seal(view: View, seal_id: str) -> SealChecks:
     """States of the checks on a seal
 
-    Those that reported, and enabled ones that did not.
+    Includes checks that reported, and enabled checks that did not.
     """
     values = {"of_repo": view.repo.id, "of_seal": seal_id}
     async with view.read(snapshot=True) as tx:
@@ -89,7 +89,7 @@ async def of_seal(view: View, seal_id: str) -> SealChecks:
 
 
 async def rollups(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, Rollup]:
-    """The combined state of the checks of each seal, including enabled ones without a report; three
+    """The combined state of the checks of each seal, including enabled checks without a report; three
     statements for any number of seals."""
     if not seals:
         return {}
@@ -128,7 +128,7 @@ async def reported(tx: Tx, view: View, name: str, run_id: str) -> None:
 
 
 async def _add(tx: Tx, view: View, name: str, enabled: bool, last: str | None = None) -> None:
-    """Add a check. If the repository is at its limit, forget the one whose last report is oldest."""
+    """Add a check. If the repository is at its limit, the check with the oldest last report is removed."""
     if await tx.value(rows.COUNT, of_repo=view.repo.id) >= limits.CHECKS_KNOWN:
         stalest = await tx.value(rows.STALEST, of_repo=view.repo.id)
         await tx.run(rows.DELETE, of_repo=view.repo.id, of_check=stalest)

@@ -67,7 +67,7 @@ async def create(view: View, body: RunCreate) -> Run:
 async def rerun(view: View, run_id: str) -> Run:
     """Request another attempt of a completed run
 
-    It is queued; runners learn of it by the event.
+    It is queued; runners are notified by the event.
     """
     async with view.write(account_name(view.me.account_id)) as tx:
         old = await _find(tx, view, run_id)
@@ -109,7 +109,7 @@ def _row_to_wire(row: Any) -> Run:
 def _outcome(
     was: Status, status: Status | None, conclusion: Conclusion | None
 ) -> tuple[Status, Conclusion | None]:
-    """(status, conclusion) of a run whose status was `was`, after this change. A conclusion completes the
+    """(status, conclusion) of a run after this change. `was`: its status before. A conclusion completes the
     run."""
     if conclusion is not None:
         if status not in (None, "completed"):
@@ -144,8 +144,8 @@ async def _find_newest(tx: Tx, view: View, seal_id: str, name: str) -> RunRow | 
 
 
 async def _require_room(tx: Tx, view: View, seal_id: str, again: bool) -> None:
-    """Raise RateLimited for an account with too many runs in the last minute, Conflict for a seal with too
-    many runs or checks."""
+    """Raise RateLimited if the account recorded too many runs in the last minute, Conflict if the seal has
+    too many runs or checks."""
     who = {"who": view.me.account_id, "since": now_ms() - MINUTE}
     limited = view.node.limiter.enabled
     if limited and await tx.value(rows.REPORTED_SINCE, **who) >= limits.RUNS_A_MINUTE:

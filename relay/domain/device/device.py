@@ -31,7 +31,7 @@ async def revoke(caller: Caller, user_id: str, device_id: str) -> None:
 
 
 def require_own(caller: Caller, user_id: str) -> str:
-    """The caller's account id. Raises NotFound if `user_id` is another one."""
+    """The caller's account id. Raises NotFound if `user_id` is a different account."""
     if user_id != caller.me.account_id:
         raise NotFound
     return user_id

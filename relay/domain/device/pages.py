@@ -1,4 +1,4 @@
-"""The page of the caller's devices: a QR code to pair another one by, and the digits to compare."""
+"""The page of the caller's devices: a QR code to pair another device, and the digits to compare."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ HERE = "/settings/devices"
 
 
 class DevicesQuery(Sent, frozen=True, forbid_unknown_fields=False):
-    """`again`: a form was sent after the session had ended, and changed nothing."""
+    """The query of the page of devices. `again`: a form was sent after the session had ended, and had no
+    effect."""
 
     cursor: str | None = None
     again: bool = False

@@ -188,7 +188,7 @@ def _read_code(caller: Caller, user_id: str, qr: str) -> PairingText:
 
 
 async def _find(tx: Tx, caller: Caller, user_id: str, pairing_id: str) -> PairingRow:
-    """The pairing, if it is of this account."""
+    """The pairing. Raises an error unless it belongs to this account."""
     row = await tx.one(rows.ONE, of_pairing=pairing_id)
     pairing = pairing_row(row) if row else None
     if pairing is None or pairing.account_id != user_id:
@@ -197,7 +197,7 @@ async def _find(tx: Tx, caller: Caller, user_id: str, pairing_id: str) -> Pairin
 
 
 async def _find_unused(tx: Tx, pairing_id: str) -> PairingRow:
-    """The pairing as it is behind its lock. Raises PairingEnded."""
+    """The pairing as read under its lock. Raises PairingEnded."""
     row = await tx.one(rows.ONE, of_pairing=pairing_id)
     if row is None:
         raise _too_old()
@@ -232,7 +232,7 @@ def _too_old() -> PairingEnded:
 
 
 def _require_whole(caller: Caller) -> None:
-    """A device joins for good; a narrowed token must not add one."""
+    """Refuse a narrowed token, because a device is added permanently."""
     if caller.me.narrowed:
         raise Forbidden("a device joins for good, and this token has limits; run: svc login, then try again")
 
@@ -243,8 +243,8 @@ def _require_device_sign_in(caller: Caller) -> None:
 
 
 async def _scan(caller: Caller, pairing: PairingRow, scanned: NewDevice) -> PairingRow:
-    """Record the device that scanned the code; the same device again changes nothing. Raises PairingEnded for
-    another."""
+    """Record the device that scanned the code; repeating it for the same device changes nothing. Raises
+    PairingEnded for another device."""
     ed25519 = device_key.decode_bytes(scanned.public_key, KEY_BYTES, "/device/public_key")
     check_ed25519(ed25519)
     if scanned.x25519 is None:
@@ -280,7 +280,7 @@ async def _scan(caller: Caller, pairing: PairingRow, scanned: NewDevice) -> Pair
 
 
 def _was_scanned_by(pairing: PairingRow, ed25519: bytes, x25519: bytes, nonce: bytes | None) -> bool:
-    """Whether this device scanned the code already. Raises PairingEnded if another one did."""
+    """Whether this device has scanned the code already. Raises PairingEnded if another device has."""
     if pairing.ed25519 is None:
         return False
     same_keys = (pairing.ed25519, pairing.x25519) == (ed25519, x25519)
@@ -290,8 +290,8 @@ def _was_scanned_by(pairing: PairingRow, ed25519: bytes, x25519: bytes, nonce: b
 
 
 async def _open(caller: Caller, pairing: PairingRow, text: PairingText, opening: str) -> PairingRow:
-    """Record the opening of the commitment. Raises OutOfOrder before a device has scanned the code, Invalid
-    for an opening of something else."""
+    """Record the opening of the commitment. Raises OutOfOrder if no device has scanned the code yet, Invalid
+    if the opening does not match the commitment."""
     revealed = device_key.decode_bytes(opening, protocol.OPENING_BYTES, "/opening")
     if pairing.ed25519 is None:
         raise OutOfOrder("no device has scanned this code yet; scan it before the commitment is opened")
@@ -345,7 +345,7 @@ def _status(pairing: PairingRow) -> PairingStatus:
 
 
 def _unpaired(ed25519: bytes, name: str) -> Device:
-    """The device of a pairing, while it is not one of the account."""
+    """The device of a pairing, before it belongs to the account."""
     return Device(id=key_id(ed25519), name=name, public_key=b64u(ed25519), paired_at=None, last_seen_at=None)
 
 

@@ -52,7 +52,7 @@ async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Reply
 
 
 def _require_may_pair(caller: Caller) -> None:
-    """A signed-in caller needs the rights of `device.pair`, as the gate would ask."""
+    """Check that a signed-in caller has the rights of `device.pair`, as the gate would."""
     if caller.principal is not None:
         admit(PAIR, caller)
         if PAIR.needs not in caller.me.caps:

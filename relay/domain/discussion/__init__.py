@@ -1,1 +1,1 @@
-"""Issues, labels, and what issues and proposals share: numbers, comments, reactions, timelines."""
+"""Issues, labels, and everything that issues and proposals share: numbers, comments, reactions, timelines."""

@@ -58,7 +58,7 @@ async def create(view: View, number: str, body: CommentBody) -> Comment:
 async def insert(
     tx: Tx, view: View, number: int, body: str, thread: str | None = None, draft: bool = False
 ) -> str:
-    """Insert a comment of the caller, on lines if there is a `thread`. Returns its id."""
+    """Insert a comment of the caller; with `thread` a comment on lines. Returns its id."""
     now, comment_id = now_ms(), new_id()
     await tx.run(
         rows.INSERT,
@@ -92,7 +92,8 @@ async def edit(view: View, number: str, comment: str, body: CommentBody) -> Comm
 async def delete(view: View, number: str, comment: str) -> None:
     """Delete a comment
 
-    Its text and reactions go. The row stays and counts, so that deleting does not make room for more.
+    Its text and reactions are deleted. The row stays and counts, so that deleting does not make room for more
+    comments.
     """
     async with view.write() as tx:
         issue, row = await find(tx, view, number, comment)
@@ -109,8 +110,8 @@ async def delete(view: View, number: str, comment: str) -> None:
 
 
 async def find(tx: Tx, view: View, number: str, comment: str) -> tuple[Subject, Row]:
-    """An issue or a proposal, and the row of a comment on it. Raises NotFound, also for a draft of somebody
-    else's review and a comment in a thread that the caller does not see."""
+    """(issue or proposal, row of a comment on it). Raises NotFound also for a draft of another author, and
+    for a comment in a thread that the caller does not see."""
     issue = await subject.find(tx, view, number)
     row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=issue.number, comment=comment)
     if row is None or (row[7] and row[1] != sight.me(view)):
@@ -133,13 +134,13 @@ async def of_threads(tx: Tx, view: View, number: int, ids: list[str]) -> dict[st
 
 
 async def one_to_wire(tx: Tx, view: View, number: int, comment: str) -> Comment:
-    """One comment as it is sent."""
+    """One comment in its wire form."""
     _, row = await find(tx, view, str(number), comment)
     return (await _to_wire(tx, view, number, [row]))[0]
 
 
 async def _announce(tx: Tx, view: View, verb: str, number: int, row: Row, **data: Any) -> None:
-    """Announce a change of a comment, unless it is the draft of a review."""
+    """Announce a change of a comment, unless it is a draft."""
     if row[8] is None:
         await view.node.hub.announce(tx, view.repo.id, f"comment.{verb}", number=number, id=row[0], **data)
     elif not row[7]:

@@ -1,4 +1,4 @@
-"""Rules of issues: numbers, who may change what, and lists."""
+"""Rules of issues: numbers, rights to change them, and lists."""
 
 from __future__ import annotations
 

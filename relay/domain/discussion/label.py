@@ -26,7 +26,7 @@ from relay.domain.discussion.rows import label as rows
 async def page(view: View, query: PageQuery) -> Page[Label]:
     """Labels by name
 
-    Upper and lower case count alike.
+    Sorted regardless of case.
     """
     async with view.read() as tx:
         return await paging.page(tx, rows.PAGE, query, rows.PAGE.into(Label), of_repo=view.repo.id)
@@ -88,7 +88,8 @@ async def delete(view: View, name: str) -> None:
 async def clone(view: View, body: LabelClone) -> LabelsCloned:
     """Copy the labels of another repository
 
-    The caller must see it. An existing label stays as it is or, with `force`, is changed to match.
+    The caller must see that repository. An existing label stays unchanged or, with `force`, is changed to
+    match.
     """
     owner, _, repo_name = body.source.lower().partition("/")
     async with view.write() as tx:
@@ -112,7 +113,7 @@ async def clone(view: View, body: LabelClone) -> LabelsCloned:
 
 
 async def find(tx: Tx, view: View, name: str) -> Label | None:
-    """The label of this name, in whatever case."""
+    """The label with this name, in any case; None if there is none."""
     row = await tx.one(rows.ONE, of_repo=view.repo.id, label=name.casefold())
     return None if row is None else _row_to_label(row)
 

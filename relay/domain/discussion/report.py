@@ -1,5 +1,6 @@
-"""Rules of security reports: whoever reads the repository and is signed in reports, its owner reads and
-decides. Who reported reads that report again, and hears of the decision."""
+"""Rules of security reports: signed-in readers of the repository report, its owner reads and decides.
+Reporters can read their reports and are notified of the decision.
+"""
 
 from __future__ import annotations
 

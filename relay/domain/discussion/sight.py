@@ -25,7 +25,8 @@ def me(view: View) -> str:
 
 
 async def find(tx: Tx, view: View, number: int, thread: str) -> ThreadRow:
-    """The row of a thread. Raises NotFound for a missing one, somebody else's draft, and a hidden path."""
+    """The row of a thread. Raises NotFound if it is missing, a draft of somebody else, or on a hidden
+    path."""
     row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=number, thread=thread, me=me(view))
     if row is None or not _is_visible(view, thread_row := rows.row(row)):
         raise NotFound
@@ -50,7 +51,8 @@ async def counts(tx: Tx, view: View, numbers: Sequence[int]) -> dict[int, Thread
 
 
 async def audience(tx: Tx, view: View, thread: ThreadRow) -> Audience:
-    """Who may hear of the thread: only writers if its path is hidden from others, else all readers."""
+    """The audience of events about the thread: writers if its path is hidden from others, else all
+    readers."""
     if view.repo.policy is None:
         return "reader"
     rules = await tx.all(repos.POLICY, repo_id=view.repo.id)

@@ -1,4 +1,4 @@
-"""What issues and proposals share: their sequence of numbers, labels, assignees and events."""
+"""Everything that issues and proposals share: their sequence of numbers, labels, assignees and events."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def find(tx: Tx, view: View, number: str) -> Subject:
 
 
 def parsed(number: str) -> int:
-    """The number in a path. Raises NotFound unless it is one."""
+    """The number in a path. Raises NotFound for anything else."""
     n = whole_number(number)
     if not n or str(n) != number:
         raise NotFound
@@ -96,7 +96,7 @@ async def insert(tx: Tx, view: View, kind: str, title: str, body: str) -> Subjec
 
 
 async def take_part(tx: Tx, view: View, of: Subject) -> None:
-    """Record that the caller takes part in the issue or proposal."""
+    """Record the caller as a participant of the issue or proposal."""
     who = view.me.account_id
     if await tx.run(rows.POSTED, of_repo=view.repo.id, of_number=of.number, who=who) == 0:
         await _add_part(tx, view, of, who, posted=True)
@@ -112,7 +112,7 @@ async def set_state(tx: Tx, repo_id: str, number: int, state: str) -> None:
 
 
 async def edited(tx: Tx, view: View, of: Subject, title: str, body: str) -> None:
-    """Replace the words by which searches find the issue or proposal."""
+    """Replace the words by which the issue or proposal is found in searches."""
     await tx.run(rows.WORDS_OFF, of_repo=view.repo.id, of_number=of.number)
     await tx.many(rows.WORD, _word_rows(view, of, title, body))
 
@@ -207,7 +207,7 @@ async def assignees_of(tx: Tx, view: View, numbers: list[int]) -> dict[int, list
 
 
 async def member(tx: Tx, view: View, handle: str, pointer: str) -> str:
-    """The account of a handle. Raises Invalid unless it has a role in the repository."""
+    """The id of the account with this handle. Raises Invalid unless it has a role in the repository."""
     who = await account(tx, view, handle)
     if who is None or await tx.one(rows.MEMBER, of_repo=view.repo.id, who=who) is None:
         raise Invalid(f"{handle} has no role in {view.repo.full_name}", pointer=pointer)
@@ -215,7 +215,7 @@ async def member(tx: Tx, view: View, handle: str, pointer: str) -> str:
 
 
 async def account(tx: Tx, view: View, handle: str) -> str | None:
-    """The account of a handle, None if there is none; @me is the caller."""
+    """The id of the account with this handle, None if there is none; @me is the caller."""
     if handle == "@me":
         return view.principal.account_id if view.principal else None
     account_id: str | None = await tx.value(rows.BY_HANDLE, handle=handle.lower())
@@ -263,7 +263,7 @@ async def leading(
     leaders: Sequence[str],
     amount: Callable[[str, bool], Statement],
 ) -> str:
-    """The filter of `leaders` with the fewest rows, whose index the list walks. "" if `values` has none of
+    """The filter of `leaders` with the fewest rows, whose index the list walks; "" if `values` has none of
     them."""
     names = [name for name in leaders if name in values]
     if len(names) < 2:

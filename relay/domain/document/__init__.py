@@ -1,1 +1,1 @@
-"""Documents of an account: made, read, edited by several at once, archived and deleted."""
+"""Documents of an account: created, read, edited by several at once, archived and deleted."""

@@ -164,7 +164,7 @@ async def _set_archived(caller: Caller, document_id: str, archived: bool) -> Doc
 
 
 async def _work_out(caller: Caller, edit: Edit, content_size: int) -> Edited:
-    """The edit, worked out in the process for heavy work. `content_size`: bytes of its content as JSON."""
+    """The edit, computed in the process for heavy work. `content_size`: bytes of its content as JSON."""
     size = WEIGHT * (content_size + sum(map(len, edit.base)) + sum(map(len, edit.later)))
     return await caller.node.workers.run(caller.payer, size, work_out, edit)
 
@@ -253,7 +253,8 @@ async def _find(tx: Tx, caller: Caller, document_id: str) -> DocumentRow:
 
 
 async def _read(tx: Tx, caller: Caller, document_id: str) -> Document:
-    """The document with its content. One statement, else the frontier could be older than the content."""
+    """The document with its content, read in one statement, because otherwise the frontier could be older
+    than the content."""
     row = await tx.one(rows.WHOLE, of_document=document_id, of_account=caller.me.account_id)
     if row is None:
         raise NotFound
@@ -267,7 +268,8 @@ def _require_writable(row: DocumentRow) -> None:
 
 
 def _require_match(row: DocumentRow, if_match: str | None) -> None:
-    """Raise DocumentMoved unless If-Match, if it is sent, names the document as it is (RFC 9110 13.1.1)."""
+    """Raise DocumentMoved if the request has an If-Match header that does not match the document (RFC 9110
+    13.1.1)."""
     if if_match is None:
         return
     tags = {tag.strip() for tag in if_match.split(",")}

@@ -1,1 +1,1 @@
-"""Forks, and what one repository takes of another's history."""
+"""Forks, and the parts of another repository's history that a repository takes over."""

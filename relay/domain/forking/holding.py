@@ -111,8 +111,8 @@ async def borrow(tx: Tx, node: Node, target: str, taken: Taken) -> None:
 
 
 async def adopt(tx: Tx, node: Node, repo_id: str, heads: Sequence[str], more: Iterable[bytes] = ()) -> None:
-    """Make the lent objects of these seals, and `more`, the repository's own, before one of its branches
-    leads to them. Raises QuotaExceeded."""
+    """Make the lent objects of these seals, and the objects `more`, the repository's own, before one of its
+    branches has these seals. Raises QuotaExceeded."""
     if await tx.one(objects.ANY_LENT, repo_id=repo_id) is None:
         return
     named = set(more)
@@ -140,8 +140,7 @@ async def adopt(tx: Tx, node: Node, repo_id: str, heads: Sequence[str], more: It
 
 
 async def hand_over(tx: Tx, repo_id: str) -> None:
-    """Give the seals of a repository that other repositories have too to one of these, before it is
-    purged."""
+    """Before a repository is purged, move its seals that other repositories also have to one of these."""
     await tx.run(rows.HAND_OVER, of_repo=repo_id)
     await tx.run(rows.ORPHAN, of_repo=repo_id)
 

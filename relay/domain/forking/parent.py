@@ -1,4 +1,4 @@
-"""The repository that another one was forked from, as a caller sees it."""
+"""The repository that a fork was made from, as a caller sees it."""
 
 from __future__ import annotations
 

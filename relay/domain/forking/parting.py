@@ -49,8 +49,8 @@ class Parts:
 async def part(
     tx: Tx, load: Load, source: str, roots: Mapping[str, tuple[bytes, bytes]], policy: Policy | None
 ) -> Parts:
-    """The partial trees of these seals under `policy`; `roots`: (root in `source`, signed root) by
-    seal. Raises TooLarge if they need too many new directories."""
+    """The partial trees of these seals under `policy`. `roots`: seal id → (root in `source`, signed root).
+    Raises TooLarge if they need too many new directories."""
     parts = Parts({seal_id: root for seal_id, (root, signed) in roots.items() if root != signed})
     if policy is None:
         return parts

@@ -48,8 +48,7 @@ SECONDS = 150.0  # that one job builds; what is left is for the next one
 
 
 class Unfinished(Exception):
-    """The time of this run is over and seals are still to be exported; seals exported so far stay
-    recorded."""
+    """The time of this run is over before all seals are exported; seals exported so far stay recorded."""
 
 
 async def refs_of(tx: Tx, view: View) -> list[Ref]:
@@ -86,8 +85,8 @@ async def _build(view: View, cache: Cache, most: int, lock: int, until: float) -
 
 
 def _is_scattered(cache: Cache) -> bool:
-    """Whether joining the packs is worth it: many were added since they were joined, or most of their bytes
-    lack deltas."""
+    """Whether joining the packs is worthwhile: many packs were added since the last join, or most of their
+    bytes lack deltas."""
     sizes, joined = cache.pack_sizes(), cache.joined()
     fresh = [size for name, size in sizes.items() if name not in joined]
     return len(fresh) > LOOSE or (sum(fresh) > MIB and 2 * sum(fresh) > sum(sizes.values()))
@@ -104,7 +103,7 @@ async def _join(view: View, cache: Cache, lock: int) -> None:
 
 
 def _repack(cache: Cache, lock: int) -> None:
-    """Join the packs into one with deltas. Objects that no ref leads to stay: seals are readable by id."""
+    """Join the packs into one with deltas. Objects without a ref stay, because seals are readable by id."""
     words = ("-C", str(cache.folder), "repack", "-a", "-d", "-k", "-q")
     # Without -f git looks for deltas between packs alone: it takes those of one pack to have been compared.
     with contextlib.suppress(OSError):  # it is logged
@@ -123,7 +122,7 @@ class _Seal:
 
 
 class _Builder:
-    """One run of building. `_ids`: blob ids of the digests that were used last."""
+    """One run of building. `_ids`: blob ids of the most recently used digests."""
 
     def __init__(self, view: View, cache: Cache, lock: int, most: int, until: float) -> None:
         self._view, self._cache, self._lock, self._most, self._until = view, cache, lock, most, until
@@ -166,7 +165,7 @@ class _Builder:
     # --- what is to be exported
 
     async def _graph(self, tx: Tx, heads: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """The seals that lead to `heads` and are not exported yet, with their parents in git."""
+        """The seals in the history of `heads` that are not exported yet, with their parents in git."""
         graph: dict[str, tuple[str, ...]] = {}
         queue = list(dict.fromkeys(heads))
         window = NEAR
@@ -282,7 +281,7 @@ class _Builder:
         return ids
 
     async def _add_large(self, file: TreeEntry) -> bytes:
-        """Write a large file as a pack of its own, a piece at a time. Returns its id."""
+        """Write a large file into a separate pack, a piece at a time. Returns its id."""
         self._require_room(file.size)
         opened = await process.in_build(self._cache.new_pack)
         with opened:
@@ -295,7 +294,7 @@ class _Builder:
         return blob_id
 
     def _add_commits(self, group: Sequence[_Seal], ids: Mapping[bytes, bytes]) -> None:
-        """Write the trees and commits of seals whose blobs are written. `ids`: of blobs that are new."""
+        """Write the trees and commits of seals whose blobs are already written. `ids`: ids of new blobs."""
         for seal in group:
             base = self._done[seal.payload.parents[0]].tree if seal.payload.parents else EMPTY_TREE
             changes = {
@@ -322,7 +321,7 @@ class _Builder:
         return objects.commit(tree, parents, author, committer, seal.payload.message)
 
     async def _read_persons(self, accounts: set[str]) -> None:
-        """Read the names of these accounts in commits. An account without one gets it now, for good."""
+        """Read the names of these accounts in commits. An account without a name gets a permanent one now."""
         unknown = sorted(accounts - self._persons.keys())
         if not unknown:
             return
@@ -350,7 +349,7 @@ class _Builder:
         return self._pack
 
     def _end_pack(self) -> None:
-        """Move the open pack into its place and record the seals that are complete with it."""
+        """Move the open pack into place and record the seals that it completes."""
         if self._file is not None and self._pack is not None:
             self._count_bytes(self._cache.add_pack(self._file, self._pack.entries))
             self._file = self._pack = None

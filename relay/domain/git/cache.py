@@ -45,7 +45,7 @@ class Exported(NamedTuple):
 
 
 class Ref(NamedTuple):
-    """A branch or tag, and the seal that it leads to."""
+    """A branch or tag, and its seal."""
 
     type: str
     name: str
@@ -57,8 +57,8 @@ class Ref(NamedTuple):
 
 
 def without_clashes(refs: Sequence[Ref], default_branch: str) -> list[Ref]:
-    """The refs that git can have together: `a/b` is left out where there is `a`, and `a` where the default
-    branch is `a/b`. A clone with both would fail as a whole."""
+    """The refs that git can have together: `a/b` is left out if `a` exists, or `a` if `a/b` is the default
+    branch. A clone with both would fail as a whole."""
     first = Ref("branch", default_branch, "").full_name
     names: set[str] = set()
     folders: set[str] = set()
@@ -94,7 +94,8 @@ class Cache:
         return _text(self.folder / "current")
 
     def refusal(self) -> str | None:
-        """Why this bare repository cannot be built, if that was recorded within the last day; else None."""
+        """The recorded reason why this bare repository cannot be built, if it is less than a day old; else
+        None."""
         path = self.root / f"{self.repo_id}.refused"
         with contextlib.suppress(FileNotFoundError):
             if path.stat().st_mtime > time.time() - _REFUSAL_SECONDS:
@@ -115,8 +116,9 @@ class Cache:
 
     @contextlib.contextmanager
     def building(self) -> Iterator[int | None]:
-        """Hold the builder's lock; processes of git inherit its descriptor, so one that survives its relay
-        still keeps others from building. Yields None if another process holds the lock."""
+        """A context that holds the builder's lock; it has None if another process holds the lock. git
+        processes inherit the lock's descriptor, so one that survives its relay still prevents another
+        build."""
         self.root.mkdir(mode=0o700, exist_ok=True)
         try:
             descriptor = _lock(self.root / f"{self.repo_id}.lock", fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -129,7 +131,7 @@ class Cache:
             os.close(descriptor)
 
     def prepare(self) -> None:
-        """Make an empty bare repository unless there is one, and remove what a killed process left."""
+        """Make an empty bare repository unless there is one, and remove remains of a killed process."""
         self.packs.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self.folder / "refs").mkdir(exist_ok=True)
         if not (self.folder / "HEAD").exists():
@@ -207,7 +209,7 @@ class Cache:
         return {path.name: _size(path) for path in self.packs.glob("*.pack")}
 
     def mark_joined(self) -> None:
-        """Record that the packs which are there now have deltas."""
+        """Record that the current packs have deltas."""
         _replace(self.folder / "joined", "\n".join(sorted(self.pack_sizes())).encode())
 
     def joined(self) -> set[str]:
@@ -215,7 +217,7 @@ class Cache:
         return set((_text(self.folder / "joined") or "").split())
 
     def evict(self) -> bool:
-        """Delete the cache. Returns False if somebody reads or builds it now."""
+        """Delete the cache. Returns False if somebody is reading or building it."""
         with self.building() as lock:
             return lock is not None and self.remove()
 
@@ -242,8 +244,8 @@ class Cache:
         _replace(self.root / f"{self.repo_id}.refused", why.encode())
 
     def forget(self) -> None:
-        """Delete the cache's lock files and its record why it cannot be built (`refuse`); for a repository
-        that no longer exists."""
+        """Delete the cache's lock files and its record of a refused build (`refuse`); for a repository that
+        no longer exists."""
         for suffix in ("lock", "readers", "refused"):
             (self.root / f"{self.repo_id}.{suffix}").unlink(missing_ok=True)
 
@@ -278,7 +280,7 @@ def _text(path: Path) -> str | None:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Replace a file by renaming a whole new one into its place."""
+    """Replace a file by renaming a complete new file over it."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix="tmp_")
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)

@@ -1,6 +1,6 @@
-"""Processes of git, which can read nothing of the machine but their repository. They get their own
-environment, only the relay's configuration, no hooks, little memory, and only processor time that others
-leave."""
+"""Processes of git, which can read only their repository. They get a separate environment, only the relay's
+configuration, no hooks, little memory, and only processor time that other processes leave.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SETTINGS = {
 
 
 def environment(protocol: str = "") -> dict[str, str]:
-    """The whole environment of a process of git. `protocol`: what the reader sent as GIT_PROTOCOL."""
+    """The whole environment of a git process. `protocol`: GIT_PROTOCOL as the reader sent it."""
     return {
         "PATH": os.defpath if git.program() is None else str(Path(str(git.program())).parent),
         "HOME": "/nonexistent",
@@ -80,7 +80,7 @@ def start(
 
 
 def end(process: subprocess.Popen[bytes]) -> int:
-    """Kill a process, if it still runs, with those that it started. Returns its exit code."""
+    """Kill a process, if it still runs, with its children. Returns its exit code."""
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

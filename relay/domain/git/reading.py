@@ -29,8 +29,8 @@ class TooLong(TimeoutError):
 
 
 class PackStream:
-    """The output of one process, as a stream. `aclose` ends the process and gives its place back, also where
-    nothing was read. `first` comes before the output."""
+    """The output of one process, as a stream, after the bytes `first`. `aclose` ends the process and frees
+    its place, even if nothing was read."""
 
     def __init__(self, readers: Readers, address: str, hold: int, first: bytes) -> None:
         self._readers, self._address, self._hold, self._first = readers, address, hold, first

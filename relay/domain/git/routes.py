@@ -102,6 +102,6 @@ def _refusal(status: int, sentence: str, headers: dict[str, str] | None = None) 
 
 
 def _protocol(request: Request) -> str:
-    """The version of the protocol that git asks for. Nothing else of the header is passed on."""
+    """The version of the protocol that git requests; the rest of the header is dropped."""
     versions = request.headers.get("git-protocol", "").split(":")
     return next((version for version in VERSIONS if version in versions), "")

@@ -125,15 +125,15 @@ def _asks_refs(body: bytes) -> bool:
 
 
 async def _await_current(view: View, cache: Cache) -> None:
-    """Wait until the cache has the current refs. Raises Unavailable when that takes longer than a request
-    may; building continues."""
+    """Wait until the cache has the current refs. Raises Unavailable if that takes longer than a request may;
+    building continues."""
     if not await _is_current(view, cache):
         await view.node.git_builds.join((view.repo.id, b""), _make_current(view, cache))
 
 
 async def _make_current(view: View, cache: Cache) -> None:
-    """Build the cache until it has the current refs. Raises TimeoutError if it cannot be built, as when git
-    may not read the repository any more."""
+    """Build the cache until it has the current refs. Raises TimeoutError if it cannot be built, for example
+    if git may no longer read the repository."""
     built, looks = cache.shows(), 0
     async with asyncio.timeout(WAITED):
         while not await _is_current(view, cache):
@@ -176,7 +176,7 @@ async def carry_on(node: Node, repo_id: str) -> None:
 
 
 async def whole_view(node: Node, repo_id: str) -> View:
-    """The repository as the relay itself may export it, at the repository's own expense; readers are checked
+    """The repository as the relay itself may export it, on the repository's own budget; readers are checked
     in each request. Raises NotFound if nobody may read it with git."""
     row = await node.db.lookup(repos.ALIVE_ONE, id=repo_id, account="")
     if row is None:
@@ -200,8 +200,8 @@ async def sweep(node: Node) -> None:
 
 
 def _make_room(node: Node, but: str) -> None:
-    """Delete the least recently read caches until the total size is within the limit; the cache of `but`
-    stays."""
+    """Delete the least recently read caches until the total size is within the limit; never the cache of
+    `but`."""
     listed = caches(node.config.data)
     sizes = {cache.repo_id: size_of(cache) for cache in listed}
     total = sum(sizes.values())

@@ -15,8 +15,8 @@ _BOTH = _BASE | _HEAD
 
 @dataclass(slots=True, frozen=True)
 class Relation:
-    """How two seals are related. `merge_base`: the nearest common ancestor, None for unrelated histories.
-    `ahead`, `behind`: how many seals only the head, only the base has."""
+    """The relation of two seals. `merge_base`: the nearest common ancestor, None for unrelated histories.
+    `ahead`, `behind`: number of seals that only the head or only the base has."""
 
     merge_base: str | None
     ahead: int
@@ -63,7 +63,7 @@ class Graph:
 async def relation(tx: Tx, base: str, head: str) -> Relation:
     """Walk both histories from the highest generation down until only common seals are left.
 
-    A seal is visited after all its descendants, so its marks are complete by then, and the first with both
+    A seal is visited after all its descendants, so its marks are complete then, and the first seal with both
     marks is the nearest common ancestor.
     """
     graph = Graph(tx)

@@ -49,7 +49,7 @@ class _Version:
 
 @dataclass(slots=True)
 class _Spent:
-    """Work that one request has done."""
+    """The work of one request so far."""
 
     versions: int = 0
     lines: int = 0
@@ -61,7 +61,7 @@ class _Spent:
 @dataclass(slots=True)
 class _Work:
     """The progress on one path. `owners`: of some versions, by their seal. `unkept`: steps since owners were
-    last cached in the database. `first_parent`: lines that a merge brought belong to the merge."""
+    last cached in the database. `first_parent`: lines from merged seals belong to the merge."""
 
     view: View
     path: str
@@ -204,8 +204,8 @@ async def _read_root_row(work: _Work, end: Row) -> list[Row]:
 
 
 async def _cut_at_missing(work: _Work, changed_rows: list[Row]) -> list[Row]:
-    """The rows before the first one whose file the repository lacks, and that row as one of a removed file.
-    What a seal changed is recorded for all repositories that have the seal."""
+    """The rows before the first one whose file the repository lacks, and that row as a removal. The recorded
+    changes of a seal are shared by all repositories that have it, so a file may be missing here."""
     for at, row in enumerate(changed_rows):
         if not await _has_file(work, row[0]):
             return [*changed_rows[:at], (*row[:2], None, None, None)]
@@ -233,7 +233,7 @@ async def _has_file(work: _Work, seal_id: str) -> bool:
 
 
 def _take_batch(ahead: Sequence[_Version]) -> Sequence[_Version]:
-    """The first of the versions, as many as are read together."""
+    """The first versions of `ahead`, as many as are read together."""
     size, count = 0, 0
     for version in ahead[:AT_ONCE]:
         size += version.size
@@ -317,7 +317,7 @@ async def _find_branched_owners(
 
 
 async def _read_merged_files(work: _Work, others: list[SealRow]) -> list[tuple[str, TreeEntry]]:
-    """(seal, file in its tree) for each seal that a merge brought; only where the file is text."""
+    """(seal, file in its tree) for each merged seal whose file is text."""
     files = []
     for row in others:
         file = (await sealed.entries(work.view, row.root, [work.path])).get(work.path)

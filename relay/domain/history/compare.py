@@ -151,8 +151,8 @@ async def _pairs(view: View, changes: Mapping[str, Change]) -> list[Pair]:
 
 
 async def _files(view: View, pairs: list[Pair], at: int, limit: int) -> Files:
-    """A page of files from index `at` on. It has at least one file, and ends early when its bytes of texts or
-    of patches are used up."""
+    """A page of files from index `at` on: at least one file, and fewer than `limit` if its bytes of texts or
+    patches are used up."""
     characters, unread = COMPARE_PATCH_BYTES, COMPARE_TEXT_BYTES
     files: list[ChangedFile] = []
     end = min(len(pairs), at + limit)
@@ -174,8 +174,7 @@ async def _files(view: View, pairs: list[Pair], at: int, limit: int) -> Files:
 
 
 def _take_batch(pairs: list[Pair], unread: int) -> list[Pair]:
-    """The first of the pairs, as many as fit into one turn and into the `unread` bytes that the page may
-    still read."""
+    """The first pairs that fit into one turn and into the `unread` bytes that the page may still read."""
     room = min(unread, TURN_BYTES)
     for count, pair in enumerate(pairs):
         room -= _weight(pair)

@@ -87,8 +87,8 @@ async def require_files(node: Node, tx: Tx, repo_id: str, files: Collection[File
 
 
 async def rests(node: Node, tx: Tx, repo_id: str, files: Collection[FileEntry]) -> bool:
-    """Whether the repository holds all these files, none of them as chunks, and the collector will not delete
-    them for hours."""
+    """Whether the repository holds all these files, none of them as chunks, and the collector will keep them
+    for hours."""
     rows = await tx.all(objects.HELD, repo_id=repo_id, digests={digest for _, digest, _ in files})
     sizes = {bytes(digest): size for digest, size, seen in rows if not node.objects.stale(seen)}
     return all(kind != "chunked" and sizes.get(digest) == size for kind, digest, size in files)

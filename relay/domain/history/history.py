@@ -311,8 +311,9 @@ async def _has_touched(view: View, seal_id: str, generation: int, root: bytes, s
 
 
 async def _has_any(view: View, seal_id: str, root: bytes, paths: list[str]) -> bool:
-    """Whether one of these paths is a file in this repository, in the seal's tree or its first parent's. The
-    recorded changes of a seal are shared by all repositories that have it, also by forks that lack a part."""
+    """Whether one of these paths is a file of this repository, in the seal's tree or its first parent's. (The
+    recorded changes of a seal are shared by all repositories that have it, including forks that lack a
+    part.)"""
     if await sealed.entries(view, root, paths):
         return True
     async with view.read() as tx:
@@ -449,8 +450,8 @@ def sniff(data: bytes) -> str:
 
 def caching(view: View) -> str:
     """Cache-Control of an answer about a seal id. The bytes never change, but access does: a cache
-    revalidates after PUBLIC_SECONDS, or always if they are private, and gets a 304. With a path policy the
-    answer depends on the caller and is not shared."""
+    revalidates after PUBLIC_SECONDS, or always if the bytes are private, and gets a 304. With a path policy
+    the answer depends on the caller and is not shared."""
     open_to_all = view.repo.public and view.repo.policy is None
     return f"public, max-age={PUBLIC_SECONDS}" if open_to_all else "private, no-cache"
 

@@ -150,7 +150,7 @@ async def _write_first_line(view: View, manifest: _Manifest, row: SealRow, befor
 async def _write_files(
     view: View, manifest: _Manifest, files: AsyncIterator[tuple[str, TreeEntry]], named: bool
 ) -> bool:
-    """Write the next files of the whole tree, as many as fit into one turn. `named`: send their bytes too.
+    """Write the next files of the whole tree, as many as fit into one turn. `named`: also send their bytes.
     Returns False at the end."""
     count = 0
     async with view.node.streams.turn(view.payer, view.lease) as step:

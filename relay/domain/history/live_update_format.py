@@ -22,7 +22,8 @@ _LEVEL = 1
 
 
 class Change(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One update: its number on the branch, its kind and path, and when it was accepted (milliseconds)."""
+    """One update: its number on the branch, its kind and path, and the time at which it was accepted
+    (milliseconds)."""
 
     seq: int
     kind: UpdateKind
@@ -53,7 +54,7 @@ class Edit(msgspec.Struct, frozen=True, array_like=True, gc=False):
     typed: bool = False
 
     def update(self, path: str) -> LiveUpdate:
-        """The update as its device sent it."""
+        """The update, as its device sent it."""
         return LiveUpdate(
             n=self.n,
             settled=self.settled,

@@ -1,7 +1,8 @@
-"""The live updates behind a seal: stored as they are accepted, assigned to the seal, read by the role write.
+"""The live updates of a seal: stored when they are accepted, assigned to the seal, readable with the role
+write.
 
-Readers of a seal see the sealed state. What was typed and removed again before sealing is visible only to
-those who could see it while it was live.
+Readers of a seal see the sealed state. Text that was typed and removed again before sealing is visible only
+to those who could see it while it was live.
 """
 
 from __future__ import annotations
@@ -218,7 +219,7 @@ def _is_same_author(author: Author, other: Author) -> bool:
 
 
 async def _range(tx: Tx, view: View, seal_id: str) -> Range | None:
-    """The updates of the seal; None for seals of explicit trees and for older ones without stored updates.
+    """The updates of the seal; None for seals of explicit trees, and for older seals without stored updates.
     Raises NotFound for an unknown seal."""
     await sealed.seal(view, seal_id, tx)
     row = await tx.one(rows.RANGE_OF, seal_id=seal_id, repo_id=view.repo.id)

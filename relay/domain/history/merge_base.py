@@ -1,4 +1,4 @@
-"""The nearest common ancestors of two seals; seals that a seal was merged from count as ancestors too."""
+"""The nearest common ancestors of two seals; merge sources count as ancestors too."""
 
 from __future__ import annotations
 

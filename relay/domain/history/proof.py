@@ -1,5 +1,6 @@
-"""Sealed trees for callers with hidden paths: proofs of them, and the question which digests they may
-read."""
+"""Sealed trees for callers with hidden paths: proofs of the trees, and checks which digests these callers may
+read.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +68,8 @@ class _Proof:
             self._level, self._below = self._below, {}
 
     async def _frame_some(self, paths: list[str], step: Step) -> bytes:
-        """The last of these directories, framed, as many as one turn has time for. They leave `paths`."""
+        """The last of these directories, framed, as many as one turn has time for; they are removed from
+        `paths`."""
         parts: list[bytes] = []
         load = self._view.node.objects.read_many
         with trees.work_on_trees() as work:
@@ -81,8 +83,8 @@ class _Proof:
         return b"".join(parts)
 
     def _frame(self, path: str, raw: bytes) -> Steps[bytes]:
-        """The directory at `path` as the caller sees it, framed. Its visible directories belong to the next
-        level."""
+        """The directory at `path` as the caller sees it, framed. Its visible subdirectories are added to the
+        next level."""
         directory = tree.decode(raw)
         as_signed = yield from tree.signed_children(directory, self._digested)
         filtered = tree.filtered(as_signed, path, self._key, self._visible)

@@ -19,8 +19,8 @@ Changes = Mapping[str, Change]
 
 
 async def find(view: View, changes: Changes, *, paid: bool = False) -> list[Rename]:
-    """The moves among changes of a tree (path → before, after). `paid`: the caller has waited for the budget
-    already."""
+    """The moves among changes of a tree (path → before, after). `paid`: the caller has already waited for the
+    budget."""
     removed = {path: _file(old) for path, (old, new) in changes.items() if old is not None and new is None}
     added = {path: _file(new) for path, (old, new) in changes.items() if old is None and new is not None}
     if not removed or not added:

@@ -47,7 +47,7 @@ _PROPOSAL = re.compile(r"pr:[1-9][0-9]{0,17}")
 
 
 async def seal(view: View, seal_id: str, tx: Tx | None = None) -> SealRow:
-    """The seal with this full id. Deleted branches do not matter: seals stay readable by id."""
+    """The seal with this full id; also a seal of a deleted branch, because seals stay readable by id."""
     if not is_hex_digest(seal_id):
         raise NotFound
     if tx is None:
@@ -61,12 +61,12 @@ async def seal(view: View, seal_id: str, tx: Tx | None = None) -> SealRow:
 
 def shows_all(view: View) -> bool:
     """Whether the caller sees all of every tree. Otherwise a tree is verified by its proof, and its key is
-    not revealed, because hidden names could be guessed from their digests with it."""
+    secret, because with the key hidden names could be guessed from their digests."""
     return view.policy is None and not view.repo.partial
 
 
 async def tree_key(view: View, row: SealRow) -> tuple[str, bytes]:
-    """(id, bytes) of the key that salts the tree of a seal. Reveal it only where `shows_all`."""
+    """(id, bytes) of the key that salts the tree of a seal. Reveal it only if `shows_all`."""
     key_id = kernel.decode(row.payload).tree_key_id
     if key_id == view.repo.tree_key_id:
         return key_id, view.repo.tree_key
@@ -77,7 +77,7 @@ async def tree_key(view: View, row: SealRow) -> tuple[str, bytes]:
 
 
 async def head(view: View, tx: Tx, name: str) -> str | None:
-    """The seal at a branch, a tag, `pr:N` or a full seal id; None for a branch without one. Raises NotFound
+    """The seal of a branch, a tag, `pr:N` or a full seal id; None for a branch without seals. Raises NotFound
     otherwise."""
     if (version := await of_proposal(view, tx, name)) is not None:
         return version
@@ -137,7 +137,7 @@ async def holds(view: View, root: bytes, path: str) -> bool:
 
 async def at(view: View, root: bytes, path: str) -> tuple[str, bytes] | None:
     """(kind, digest) of the file or directory at `path`, None if there is none. Call it only for a path below
-    which the caller sees everything."""
+    which everything is visible to the caller."""
     above, _, name = path.rpartition("/")
     try:
         listed = await trees.drive(tree.list_directory(root, above), _loader(view))
@@ -177,8 +177,8 @@ async def _filter_child(view: View, policy: Policy, above: str, child: Child) ->
 
 
 async def changes(view: View, old: bytes | None, new: bytes | None) -> dict[str, Change]:
-    """The differences between two trees where the caller sees them: path → (old, new), None on a side without
-    such a file. A file that moved out of sight, or into it, appears as deleted or created."""
+    """The visible differences between two trees: path → (old, new), None on a side without such a file. A
+    file that moved from or to a hidden path appears as created or deleted."""
     differences = await trees.drive(tree.diff(old, new), _loader(view))
     return (
         differences
@@ -219,7 +219,7 @@ async def files(view: View, root: bytes, prefix: str = "") -> AsyncGenerator[tup
 async def _walk_in_turns(
     view: View, prefix: str, top: Sequence[Child]
 ) -> AsyncGenerator[tuple[str, TreeEntry], None]:
-    """Yields what `_walk` does. A part of the walk is made in one turn, and yielded outside of it."""
+    """Yields the entries of `_walk`. Each part of the walk is read in one turn and yielded outside of it."""
     if not top:
         return
     async with contextlib.aclosing(_walk(view, prefix, top)) as entries:
@@ -252,8 +252,8 @@ async def _take(
 async def _walk(
     view: View, prefix: str, top: Iterable[Child]
 ) -> AsyncGenerator[tuple[str, TreeEntry] | None, None]:
-    """Yields (path, file) of the files in the directory `top` at `prefix`, and None for a hidden file and for
-    a directory. Memory holds the directories above the current file and some of the next ones."""
+    """Yields (path, file) of the files in the directory `top` at `prefix`, and None for each hidden file and
+    each directory. In memory are the directories above the current file and some of the next ones."""
     policy = view.policy
     stack = [(prefix, child) for child in top]
     reader = DirectoryReader(view)
@@ -311,8 +311,8 @@ def _list_reversed(raw: bytes) -> list[Child]:
 
 
 def _path_order(child: Child) -> str:
-    """The sort key by which files and directories of one parent are in the order of full paths: `a.txt`
-    before `a/b`."""
+    """The sort key that puts files and directories of one parent in the order of full paths: `a.txt` before
+    `a/b`."""
     return child.name + "/" if child.kind == "dir" else child.name
 
 
@@ -320,14 +320,14 @@ def _path_order(child: Child) -> str:
 
 
 async def content(view: View, file: TreeEntry) -> bytes:
-    """All bytes of a text or a blob; no object is larger than a frame."""
+    """All bytes of a text or a blob, which are never larger than a frame."""
     return await view.node.objects.read(file.digest, view.repo.id)
 
 
 @dataclass(slots=True, frozen=True)
 class Piece:
-    """Bytes of the file at index `at` of the list. `first`, `last`: whether they are the file's first or
-    last."""
+    """Bytes of the file at index `at` of the list. `first`, `last`: whether these are the file's first or
+    last bytes."""
 
     at: int
     data: bytes

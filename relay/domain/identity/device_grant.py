@@ -1,4 +1,4 @@
-"""Sign-in of a terminal through a browser (RFC 8628): requested, approved, claimed once."""
+"""Sign-in of a terminal through a browser (RFC 8628): requested, approved, and claimed once."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ async def start(caller: Caller, body: DeviceCodeStart) -> DeviceCode:
 
 
 async def waiting(caller: Caller, typed: str) -> DeviceCodeRow:
-    """The pending sign-in with this user code. Raises NotFound for an unknown code, Gone for a decided or
-    expired one; wrong guesses are counted."""
+    """The pending sign-in with this user code. Raises NotFound for an unknown code, Gone if it is decided or
+    expired; wrong guesses are counted."""
     approver(caller)
     _GUESSES_ADDRESS.count(caller.node.limiter, caller.network)
     _GUESSES.count(caller.node.limiter, caller.me.account_id)
@@ -179,7 +179,7 @@ async def claim(caller: Caller, body: TokenRequest) -> SealedSession:
 
 
 def fingerprint(row: DeviceCodeRow) -> str:
-    """The fingerprint that the person compares with the one in the terminal."""
+    """The fingerprint that the person compares with the one shown in the terminal."""
     return device_grant.fingerprint(row.x25519, row.ed25519)
 
 

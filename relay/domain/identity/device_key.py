@@ -1,6 +1,7 @@
 """Device keys: registration by challenge, list, revocation, and sign-in with only a key.
 
-A challenge is deleted before its answer is checked, in a transaction of its own, so that each allows one try.
+A challenge is deleted in a separate transaction before its answer is checked, so that each challenge allows
+one try.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ async def register(caller: Caller, proof: DeviceKeyProof) -> DeviceKey:
 async def page(caller: Caller, query: PageQuery) -> Page[DeviceKey]:
     """The caller's device keys, newest first
 
-    Revoked ones are among them.
+    Includes revoked keys.
     """
     account = caller.me.account_id
     async with caller.read() as tx:
@@ -113,9 +114,9 @@ async def begin_sign_in(caller: Caller, start: DeviceKeyStart) -> Challenge:
 
 
 async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
-    """A session bound to the key. A registered key signs in to its account; a new key claims a free handle;
-    another device's key needs a pairing code (HandleTaken without). A code with a free handle is Invalid,
-    because the handle is mistyped."""
+    """A session bound to the key. A registered key signs in to its account; a new key gets a new account if
+    the handle is free; for an existing account it needs a pairing code (HandleTaken without). A pairing code
+    with a free handle raises Invalid, because the handle must be mistyped."""
     _require_allowed(caller)
     pair = pairing.hash_of(proof.pair)
     challenge_row, challenge = await _take_challenge(caller, Purpose.LOGIN, proof)
@@ -192,7 +193,7 @@ def label(text: str) -> str:
 
 
 def public_keys(ed25519: str, x25519: str, names: tuple[str, str]) -> tuple[bytes, bytes]:
-    """(Ed25519 key, X25519 key) of a device, validated; `names`: their members in the body, for error
+    """(Ed25519 key, X25519 key) of a device, validated. `names`: their members in the body, for error
     pointers."""
     signing = decode_bytes(ed25519, KEY_BYTES, f"/{names[0]}")
     transport = decode_bytes(x25519, KEY_BYTES, f"/{names[1]}")
@@ -328,7 +329,7 @@ async def _store_key(
 async def _find_account_and_key(
     tx: Tx, challenge_row: ChallengeRow
 ) -> tuple[AccountRow | None, DeviceKeyRow | None]:
-    """(account of the handle, key if it belongs to that account). Raises Unauthorized for a revoked key."""
+    """(account with the handle, key if it belongs to that account). Raises Unauthorized for a revoked key."""
     account_row = await tx.one(accounts.BY_HANDLE, handle=challenge_row.account)
     account = accounts.row(account_row) if account_row else None
     key_row = await tx.one(rows.ONE, id=key_id(challenge_row.ed25519))

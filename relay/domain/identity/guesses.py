@@ -30,7 +30,8 @@ class Guesses:
         self._strangers = Attempts(f"{name}.strangers", strangers, seconds)
 
     def count(self, caller: Caller, handle: str, known_network: bool) -> None:
-        """Count a try in advance. `known_network`: as `is_known` says. Raises RateLimited after too many."""
+        """Count a try in advance. `known_network`: the account signed in from this network recently. Raises
+        RateLimited after too many."""
         limiter = caller.node.limiter
         self._place.count(limiter, f"{handle} {caller.network}")
         if known_network:

@@ -47,7 +47,7 @@ _SIGN_UPS = Attempts("login.sign_up.address", 60, 3600)
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """Where the browser goes, and what its cookie holds meanwhile."""
+    """The address for the browser, and the content of its cookie until it returns."""
 
     location: str
     flow: str
@@ -65,7 +65,7 @@ class Arrived:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A provider by which an account signs in. Times are RFC 3339."""
+    """A provider with which an account signs in. Times are RFC 3339."""
 
     provider: str
     label: str
@@ -75,7 +75,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """The ways into an account. `unlinked`: providers of this node that are not linked to it."""
+    """All ways to sign in to an account. `unlinked`: providers of this node that are not linked to it."""
 
     password: bool
     device_keys: int
@@ -167,7 +167,7 @@ async def give_up(caller: Caller, flow: str | None) -> None:
 
 
 async def arriving(caller: Caller, flow: str | None) -> FlowRow:
-    """The sign-in of a person who has to choose a handle. Raises StateInvalid if there is none."""
+    """The unfinished sign-in of a person who has to choose a handle. Raises StateInvalid if there is none."""
     async with caller.read() as tx:
         columns = await tx.one(rows.FLOW, flow=_flow_hash(flow))
     row = None if columns is None else rows.flow_row(columns)
@@ -219,7 +219,7 @@ async def ways(caller: Caller) -> Ways:
 
 
 async def unlink(caller: Caller, provider: str) -> None:
-    """End sign-ins to the caller's account by this provider. Raises LastWayIn if there is no other way in."""
+    """Unlink this provider from the caller's account. Raises LastWayIn if it is the only way to sign in."""
     account = caller.me.account_id
     async with caller.write(account_name(account)) as tx:
         logins = await tx.all(rows.OF_ACCOUNT, account=account)

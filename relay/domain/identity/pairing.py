@@ -50,7 +50,8 @@ async def use(tx: Tx, account: AccountRow, digest: bytes | None) -> bool:
 
 
 def hash_of(code: str | None) -> bytes | None:
-    """The digest under which a code is stored; None for None. Raises Invalid for a text that is no code."""
+    """The digest under which a code is stored; None for None. Raises Invalid for a text that is not a
+    code."""
     return None if code is None else _digest(device_grant.normalise_pairing_code(code))
 
 

@@ -48,7 +48,7 @@ _REFRESH_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A new session with its secrets, which are shown only now. `token` and `refresh`: text; times in
+    """A new session with its secrets, which are not stored. `token` and `refresh`: text; times in
     milliseconds."""
 
     id: str
@@ -117,8 +117,8 @@ async def plan(
     token_until: int | None = None,
     way: str | None = None,
 ) -> Plan:
-    """A session with its token. `token_until`: the token ends before the session, which is refreshed. `way`:
-    password, device_key, or the name of an identity provider."""
+    """A session with its token. `token_until`: end of the token, which is before the end of a session that
+    can be refreshed. `way`: password, device_key, or the name of an identity provider."""
     session_id, caps = new_id(), tuple(sorted(caps))
     token = await mint(node, account_id, session_id, caps, token_until or expires_at, bound_key)
     return Plan(session_id, account_id, kind, label, caps, expires_at, token, bound_key, parent_id, way)
@@ -173,8 +173,8 @@ async def start_browser(
     how: str,
     check: Callable[[Tx], Awaitable[None]] | None = None,
 ) -> Made:
-    """A browser session: seven days, with an access token of one hour and a refresh token. `check` looks in
-    the same transaction whether it may still begin."""
+    """A browser session: seven days, with an access token of one hour and a refresh token. `check`: called in
+    the same transaction; raises if the session may no longer begin."""
     now = now_ms()
     expires_at, token_until = now + limits.REFRESH_TOKEN * 1000, now + limits.ACCESS_TOKEN * 1000
     session = await plan(
@@ -240,8 +240,8 @@ def due(me: Principal) -> bool:
 
 
 async def sign_out(caller: Caller, refresh_token: str | None = None) -> None:
-    """End the caller's session and its children; by the refresh token if the access token has expired. Does
-    nothing without a session. Raises Forbidden for a narrowed token."""
+    """End the caller's session and its children. If the access token has expired, the refresh token
+    identifies the session. Does nothing without a session. Raises Forbidden for a narrowed token."""
     me, ended = caller.principal, None
     if me is not None and me.narrowed:
         raise Forbidden("this token was narrowed and cannot end its session; sign out where you signed in")

@@ -1,4 +1,4 @@
-"""Script tokens: created in a browser session, shown once, each bound to a key of its own."""
+"""Script tokens: created in a browser session, shown once, each bound to a separate key."""
 
 from __future__ import annotations
 

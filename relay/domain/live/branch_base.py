@@ -41,7 +41,7 @@ class Base:
 
 
 class Lacking(Exception):
-    """Raised by a transaction that has changed nothing: these paths of the base, and the numbers of files
+    """Raised by a transaction before it changes anything: these paths of the base, and the numbers of files
     below `counted`, must be looked up first."""
 
     def __init__(self, paths: Collection[str], counted: Collection[str]) -> None:
@@ -62,7 +62,8 @@ def _number(first: int, place: int) -> int:
 
 
 async def look_up(node: Node, tx: Tx, ref: RefRow, lacking: Lacking, base: Base) -> None:
-    """Add what `lacking` names to `base`. Call it outside of a write transaction if possible."""
+    """Look up the `lacking` paths and counts and add them to `base`. Call it outside of a write transaction
+    if possible."""
     load = trees.stored(node.objects, tx)
     children = await trees.drive(tree.find(ref.base, lacking.paths), load, len(lacking.paths))
     base.seen.update(lacking.paths)

@@ -29,7 +29,7 @@ async def when_idle(tx: Tx, node: Node, branch_id: str) -> None:
 
 
 async def turn(tx: Tx, branch_id: str, seq: int, turn_id: str | None) -> bool:
-    """Add a checkpoint if the turn is another one than before. `turn_id`: name of an agent's turn."""
+    """Add a checkpoint if the turn differs from the previous one. `turn_id`: name of an agent's turn."""
     if turn_id is None:
         return False
     last = await tx.one(rows.LAST_CHECKPOINT, branch_id=branch_id)

@@ -34,8 +34,7 @@ Wanted = list[tuple[LaneKey, LaneRow]]
 
 
 class Texts(NamedTuple):
-    """Texts that are to become reachable from a repository, by digest, and the places of those that were
-    newly written."""
+    """Texts that will become reachable from a repository, by digest, and the places of newly written ones."""
 
     digests: Sequence[bytes] = ()
     placed: Sequence[FrameAt] = ()
@@ -55,7 +54,7 @@ async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[
 
 
 class Ending(NamedTuple):
-    """The epochs that a seal ends: their lanes, and final states of lanes whose log is larger than their
+    """The epochs that a seal ends: their lanes, and the final states of lanes whose log is larger than their
     state."""
 
     edited: list[LaneRow]
@@ -63,8 +62,8 @@ class Ending(NamedTuple):
 
 
 class NotWorkedOut(Exception):
-    """Raised by a transaction that has changed nothing: the states of these lanes must be computed outside of
-    it."""
+    """Raised by a transaction before it changes anything: the states of these lanes must be computed outside
+    of it."""
 
     def __init__(self, branch_id: str, rows: list[LaneRow]) -> None:
         super().__init__()
@@ -89,8 +88,8 @@ async def ending(tx: Tx, branch_id: str, at: int, computed: States) -> Ending:
 
 
 def _select_fitting(edited: list[LaneRow]) -> Iterable[LaneRow]:
-    """The lanes whose states fit into memory together, the smallest first. The lanes left out keep their log
-    for two epochs more."""
+    """The lanes whose states fit into memory together, the smallest first. The other lanes keep their log for
+    two more epochs."""
     room = STATES_AT_ONCE
     for row in sorted(edited, key=_size):
         room -= row.size
@@ -140,8 +139,8 @@ async def begin(tx: Tx, node: Node, branch_id: str, ends: Ending) -> None:
 
 
 class Ends(NamedTuple):
-    """The ends of older epochs: the stored states, and for epochs without one the sources to compute it
-    from."""
+    """The ends of older epochs: the stored states, and the sources to compute the states that are not
+    stored."""
 
     known: Finals
     logs: dict[LaneKey, tuple[bytes, Source]]  # digest of the genesis, and the source
@@ -175,7 +174,7 @@ async def ends(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterabl
 
 
 async def _short_logs(tx: Tx, branch_id: str, edited: list[LaneRow]) -> set[str]:
-    """Paths whose log is no larger than the state of their text would be."""
+    """Paths whose log is at most as large as the state of their text would be."""
     sizes = {row.path: row.size for row in edited}
     counted = await tx.all(rows.LOG_SIZES, branch_id=branch_id, paths=[*sizes])
     return {path for path, many, size in counted if many * LOG_ROW + size <= sizes[path]}

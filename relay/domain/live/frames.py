@@ -1,7 +1,7 @@
 """Live frames: the changes of a branch as its listeners receive them, written in the transaction of the
 change.
 
-Updates travel as they were signed, so that every receiver can verify their authors.
+Updates are sent as they were signed, so that every receiver can verify their authors.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def signed(
     who: str | None,
     turn: str | None,
 ) -> list[Signed]:
-    """The updates of a batch that changed something: each got a number above `before`, in order. Paths whose
+    """The updates of a batch that changed something; their numbers are above `before`, in order. Paths whose
     operations are too long for a frame are left out."""
     sent: list[Signed] = []
     public, last = b64u(key.ed25519), before
@@ -123,5 +123,5 @@ def _body(before: int, after: Frontier, replica: int, updates: Sequence[Signed])
 
 
 def _to_all(row: LaneRow) -> Row:
-    """A row as all listeners receive it: `other` is the last change by any replica but the row's last one."""
+    """A row for all listeners: `other` is the last change by any replica except the row's last one."""
     return row_to_wire(row, row.last_replica)

@@ -63,7 +63,7 @@ async def live_by(
 
 
 async def lock(tx: Tx, branch_id: str) -> int:
-    """Lock the branch's counter until the transaction ends. Returns it."""
+    """Lock the branch's counter until the transaction ends. Returns its value."""
     seq = await tx.value(rows.LOCK, ref_id=branch_id)
     if seq is None:
         raise NotFound
@@ -113,8 +113,8 @@ async def loaded(
     base: Base,
     staying: Collection[str] = (),
 ) -> Frontier:
-    """Load the rows of the `changing` and `staying` paths (`load`). Parts of the base that are missing in
-    `base` are looked up at once and added to it."""
+    """Load the rows of the `changing` and `staying` paths (`load`). Parts of the base that `base` lacks are
+    looked up at once and added to it."""
     while True:
         try:
             return await load(tx, ref, seq, changing, staying, base)
@@ -168,7 +168,7 @@ async def desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collecti
 async def with_lanes(
     node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow], work: Callable[[Desk], R]
 ) -> R:
-    """The result of `work`, which runs beside the event loop on the lanes of these text rows. `work` must not
+    """The result of `work`, which runs off the event loop on the lanes of these text rows. `work` must not
     change the lanes."""
     lent = await desk(node, tx, repo_id, branch_id, texts)
     result = await node.lanes.run(work, lent)

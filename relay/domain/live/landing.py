@@ -70,7 +70,7 @@ class Worked:
 
 async def carry_out(view: View, attempt: Callable[[Worked | None], Awaitable[R]]) -> R:
     """Run `attempt`, a transaction that lands a seal. It receives the landing, computed outside of
-    transactions, and computed again if the files changed meanwhile."""
+    transactions, and recomputed if the files changed meanwhile."""
     try:
         return await attempt(None)
     except NotWorkedOut as first:
@@ -152,7 +152,8 @@ async def _compute(view: View, lacking: NotWorkedOut) -> Worked:
 
 @dataclass(slots=True)
 class Landing:
-    """Computes a landing. `names`: new paths for live versions that lose theirs. `texts`: bytes by digest."""
+    """Computes a landing. `names`: new paths for live versions that lose their path. `texts`: bytes by
+    digest."""
 
     frontier: Frontier
     replica: int
@@ -215,7 +216,7 @@ class Landing:
         return True
 
     def _find_losers(self, path: str, row: LaneRow | None) -> list[LaneRow]:
-        """Unsealed versions that are in the way of the seal's file: at its path, below it or above it."""
+        """Unsealed versions that prevent writing the seal's file: at its path, below it or above it."""
         losers = [row] if row is not None else []
         if self.frontier.holds(path):
             losers += filter(None, map(self.frontier.living, self._list_below(path)))
@@ -223,7 +224,7 @@ class Landing:
         return losers + [loser for loser in above if loser is not None]
 
     def _list_below(self, path: str) -> list[str]:
-        """The loaded paths below this one. Landing adds none there."""
+        """The loaded paths below this one; a landing adds no paths there."""
         first, last = (bisect_left(self._sorted, path + end) for end in "/0")  # "0" comes behind "/"
         return self._sorted[first:last]
 

@@ -76,8 +76,7 @@ async def _read(view: View, branch: str, body: LanesRequest) -> LaneStates:
 
 
 def _select_fitting(lanes: list[LaneAsked], by_path: dict[str, LaneRow]) -> tuple[list[LaneAsked], int]:
-    """(lanes, bytes): as many of the lanes, from the start, as fit into an answer, but at least one; and the
-    bytes of their texts."""
+    """(lanes, bytes): the first lanes that fit into an answer, at least one, and the bytes of their texts."""
     held = 0
     for number, lane in enumerate(lanes):
         row = by_path.get(lane.path)

@@ -46,8 +46,8 @@ class Workbench(Protocol):
     """Computes the edits of a batch, in the order of the batch."""
 
     def edit(self, key: LaneKey, row: LaneRow, n: int, operations: Sequence[bytes], replica: int) -> Edit:
-        """Apply update `n` of `replica` to the lane `key`, whose current state is the one recorded in `row`.
-        Raises SvcError if the update is refused."""
+        """Apply update `n` of `replica` to the lane `key`, whose current state is recorded in `row`. Raises
+        SvcError if the update is refused."""
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ class Bench:
         return lane
 
     def _count_reading(self, key: LaneKey, row: LaneRow) -> int:
-        """Count the work of reading the text once more. Returns the work that is left for an edit."""
+        """Count the work of reading the text once more. Returns the remaining work for an edit."""
         self._worked[key] = self._worked.get(key, 0) + row.size // BYTES_PER_STEP
         work_left = limits.EDITS_AT_ONCE * limits.UPDATE_WORK - self._worked[key]
         if work_left < 0:
@@ -118,7 +118,7 @@ class Bench:
 
 @dataclass(slots=True)
 class Replay:
-    """Replays the results of a bench. Raises NotWorkedOut when asked for another edit."""
+    """Replays the results of a bench. Raises NotWorkedOut if another edit is requested."""
 
     bench: Bench
     _used: dict[LaneKey, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The live frontier as devices use it: bootstrap, lane states, updates, checkpoints."""
+"""The live frontier for devices: bootstrap, lane states, updates, checkpoints."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ async def proof_context(view: View, branch: str, body: ProofContextRequest) -> P
 
 
 async def accept(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
-    """Apply a batch in one transaction; each update is answered by the lane protocol's order of checks."""
+    """Apply a batch in one transaction; each update is checked in the order of the lane protocol."""
     if not batch.updates or any(update.kind != "delete" for update in batch.updates):
         view.node.reserve.require()
     signatures = _check_shape(batch)
@@ -137,7 +137,7 @@ async def _land_batch(
     view: View, ref: RefRow, batch: UpdateBatch, requested: list[Asked], texts: frozenset[bytes]
 ) -> UpdateAnswers:
     """Decide on the batch and write its changes. Long computations run before, outside of the transaction,
-    and count if the lanes are unchanged since."""
+    and are used if the lanes are unchanged."""
     view.node.share.require(view.me.account_id)
     computed: _Known | None = None
     began = Base()
@@ -220,7 +220,7 @@ class _Known(NamedTuple):
 
 
 class _Costly(Exception):
-    """Raised by a transaction that has changed nothing: the edits must be computed outside of it."""
+    """Raised by a transaction before it changes anything: the edits must be computed outside of it."""
 
     def __init__(self, work: Batch) -> None:
         super().__init__()
@@ -229,7 +229,7 @@ class _Costly(Exception):
 
 async def _decide(tx: Tx, view: View, work: Batch, requested: list[Asked], computed: _Known | None) -> Batch:
     """Apply the rules with edits that were computed before, or that are small enough to compute now. The same
-    input gives the same answers."""
+    input always gives the same answers."""
     if computed is not None and computed.given == work:
         return computed.taken
     if computed is not None:
@@ -260,7 +260,7 @@ async def _compute(view: View, work: Batch, requested: list[Asked]) -> _Known:
 
 
 def _edits(work: Batch, requested: list[Asked]) -> list[tuple[LaneRow, list[bytes]]]:
-    """(row, operations) for each row that edits of the batch change; the row as it was before the batch."""
+    """(row before the batch, operations) for each row that edits of the batch change."""
     return [
         (row, operations)
         for update, operations in requested
@@ -284,7 +284,7 @@ def _rows_by_lane(after: Frontier) -> dict[LaneKey, LaneRow]:
 
 async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -> dict[bytes, bytes]:
     """The manifests that the frontier has, or may have after an update of this batch: digest → bytes. {}
-    unless a file of the batch is over the common cap and a manifest could raise that."""
+    unless a file of the batch is over the common cap and a manifest could raise that cap."""
     if not _may_raise_cap(view, batch):
         return {}
     named = {
@@ -321,7 +321,7 @@ def _begin(work: Batch, bench: Workbench) -> Batch:
 
 
 async def _remember(tx: Tx, replica: ReplicaRow, done: Batch) -> None:
-    """Store the new answers until the device has settled them."""
+    """Store the new answers until the device reports them as settled."""
     if not done.fresh:
         return
     await tx.many(
@@ -352,7 +352,7 @@ def _check_shape(batch: UpdateBatch) -> list[bytes]:
 def _verify_updates(
     repo_id: str, branch_id: str, batch: UpdateBatch, signatures: list[bytes], public: bytes
 ) -> list[list[bytes]]:
-    """The operations of the updates, decoded; SignatureInvalid unless the key signed every update."""
+    """The decoded operations of the updates. Raises SignatureInvalid unless the key signed every update."""
     decoded: list[list[bytes]] = []
     for update, signature in zip(batch.updates, signatures, strict=True):
         ops = updates.decoded_ops(update)

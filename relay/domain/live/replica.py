@@ -56,7 +56,7 @@ async def issue(tx: Tx, view: View, ref: RefRow, key: KeyRow) -> int:
 
 
 def require_clock(replica: ReplicaRow, n: int) -> None:
-    """Raise ClockReused if the working copy has used fewer numbers than the relay knows."""
+    """Raise ClockReused if the working copy's highest update number is lower than the relay's."""
     if n < replica.highest:
         raise ClockReused(
             "this folder's records are older than what it has sent; bootstrap without a replica"

@@ -93,7 +93,7 @@ class Frontier:
         return any(self.living(parent) is not None for parent in paths.parents(path))
 
     def holds(self, path: str) -> bool:
-        """Whether there are files below `path`, one of the affected paths."""
+        """Whether there are files below `path`, which must be one of the affected paths."""
         return self.directories.get(path, 0) + self.below.get(path, 0) > 0
 
     def collides(self, key: LaneKey, path: str) -> bool:
@@ -115,7 +115,7 @@ class Frontier:
         self.taken = frozenset((*self.taken, *more.taken))
 
     def renumbered(self, began: int, by: int) -> Frontier:
-        """This frontier, its changes numbered from `began` + `by` instead of `began`."""
+        """This frontier with its changes numbered from `began` + `by` instead of `began`."""
         if not by:
             return self
 
@@ -210,7 +210,7 @@ class Batch:
         return len(self.done) == len(updates)
 
     def answer(self, update: LiveUpdate, operations: list[bytes]) -> UpdateAnswer:
-        """The stored answer, or a new decision; refusals are stored too."""
+        """The stored answer to the update, or a new decision; refusals are stored too."""
         if update.n <= self.settled:
             return UpdateAnswer(n=update.n, result="settled")
         earlier = self.fresh.get(update.n) or self.answers.get(update.n)
@@ -278,7 +278,7 @@ class Batch:
         return _ok(update.n, self.frontier.create(update.path, kind, blob, size, self.replica))
 
     def _require_fit(self, update: LiveUpdate, kind: str, blob: bytes, size: int) -> None:
-        """Raise a refusal unless the repository holds the bytes in the form of their kind and within the
+        """Raise a refusal unless the repository holds the bytes in the form of their kind, within the size
         caps."""
         text = kind == "text"
         if not text and size > limits.BLOB_FILE and size > (cap := self._file_cap()):

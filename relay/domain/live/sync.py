@@ -63,7 +63,7 @@ Receive = Callable[[], Awaitable[str | bytes | None]]
 
 
 async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
-    """Events of the repositories that the caller may see. Returns at once."""
+    """Events of the repositories that the caller may see, without waiting."""
     repo_ids, most = [repo_id for repo_id in body.repos if _is_possible_id(repo_id)], _most(caller)
     heard = await caller.node.hub.heard_by(_account(caller), repo_ids)
     levels = {repo_id: min(audience, most, key=LEVEL.__getitem__) for repo_id, audience in heard.items()}
@@ -102,8 +102,8 @@ async def wait(caller: Caller, body: PollRequest, door: Door) -> PollAnswer:
 
 
 def require_own_origin(caller: Caller, origins: Sequence[str]) -> None:
-    """Raise Forbidden for a WebSocket opened by a page of another site, since browsers send cookies with
-    it."""
+    """Raise Forbidden for a WebSocket opened by a page of another site, because browsers send our cookies
+    with it."""
     own = caller.node.config.authorities()
     if caller.me.via == "cookie" and not (len(origins) == 1 and origins[0].partition("://")[2] in own):
         raise Forbidden(f"this socket was not opened by a page of {caller.node.config.public_url}")

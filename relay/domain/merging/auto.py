@@ -133,8 +133,8 @@ async def disable(view: View, number: str) -> Proposal:
 
 
 async def land_all(node: Node, repo_id: str) -> None:
-    """Land each waiting merge that can land, and drop each that never can. Raises Unavailable or RateLimited:
-    try again later."""
+    """Land each waiting merge that can land, and drop each that never can. Raises Unavailable or RateLimited
+    if it must be repeated later."""
     async with node.db.read() as tx:
         numbers = [row[0] for row in await tx.all(rows.OF_REPO, of_repo=repo_id)]
     for number in numbers:
@@ -187,8 +187,8 @@ class _Signer(View):
     key_id: str = ""
 
     async def recheck(self, tx: Tx, repo_id: str = "") -> Row:
-        """The repository's row as the signer sees it in this transaction; nulls if it is hidden or missing.
-        Raises Unauthorized if the key was revoked or its account disabled."""
+        """The repository's row as the signer sees it in this transaction; all columns are null if it is
+        hidden or missing. Raises Unauthorized if the key was revoked or its account disabled."""
         row = await tx.one(
             gate.LIVE_BY_KEY, repo_id=repo_id, credential=self.key_id, account=self.me.account_id
         )

@@ -152,7 +152,7 @@ async def _land_guarded(view: View, body: MergeRequest, worked: landing.Worked |
 async def _find_landed(
     tx: Tx, view: View, prepare_id: str, device_key_id: str, act: Act, number: int
 ) -> shapes.Seal | None:
-    """The landed seal, if the same caller has finalized this before; else None."""
+    """The landed seal, if this is a repeated finalize of the same caller; else None."""
     seal_rows = await seal.find(tx, view.repo.id, [prepare_id])
     if not seal_rows:
         return None
@@ -177,7 +177,7 @@ async def prepared_for(
 async def signed(
     tx: Tx, view: View, onto: RefRow, prepare_id: str, device_key_id: str, signatures: list[str]
 ) -> tuple[KeyRow, list[SealDraft]]:
-    """(key, seals): the caller's key, and the prepared seals, whose signatures it made."""
+    """(key, seals): the caller's key, and the prepared seals, after verifying that this key signed them."""
     prepared = await seal.take_prepared("merge", tx, view, onto, prepare_id, device_key_id)
     key = await seal.signing_key(tx, view, device_key_id)
     drafts = _DRAFTS.decode(prepared.seals)
@@ -220,8 +220,8 @@ async def _land_drafts(
 
 
 async def _settle(tx: Tx, view: View, row: ProposalRow, about: About, head: RefRow, merged: str) -> None:
-    """Mark the proposal as merged, close the issues that it names, and retarget proposals that are based on
-    its branch."""
+    """Mark the proposal as merged, close the issues that it names, and retarget proposals based on its
+    branch."""
     of = {"of_repo": view.repo.id, "of_number": row.number}
     await tx.run(proposals.SET_MERGED, **of, seal=merged)
     await states.put(tx, view, row.number, "merged", "proposal.merge", seal=merged, strategy=about.way)

@@ -1,4 +1,4 @@
-"""The first half of a merge: compute the trees and the bytes to sign. It does not make writers wait."""
+"""The first half of a merge: computes the trees and the bytes to sign. Writers do not wait for it."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ THREE = "--squash, --rebase or --merge"
 
 @dataclass(slots=True, frozen=True)
 class _Task:
-    """A merge to prepare. `onto`: the branch that gets the seals. `number`: of the proposal, None without
-    one."""
+    """A merge to prepare. `onto`: the branch that gets the seals. `number`: number of the proposal, None
+    without one."""
 
     way: Way
     onto: RefRow

@@ -68,8 +68,8 @@ async def job(node: Node, data: dict[str, Any]) -> None:
 
 
 async def _try_merge(node: Node, repo_id: str, number: int, head: str, base: str, who: str) -> None:
-    """Compute and store the conflicts of the merge, unless a branch has moved meanwhile. Stores nothing for a
-    merge that is too large, or whose merge base cannot be read."""
+    """Compute and store the conflicts of the merge, unless a branch has moved meanwhile. Nothing is stored
+    for a merge that is too large, or whose merge base cannot be read."""
     try:
         async with node.db.read(snapshot=True) as tx:
             work = Working(node, tx, repo_id, who, partial(node.objects.read_many, tx=tx))

@@ -52,7 +52,7 @@ T = TypeVar("T")
 @dataclass(slots=True, frozen=True)
 class Sides:
     """Two seals to merge. `bases`: their nearest common ancestors. `line`: the seals of theirs that ours
-    lacks, along first parents, oldest first. `joined`: the line begins at ours."""
+    lacks, along first parents, oldest first. `joined`: the line starts directly after ours."""
 
     ours: str
     theirs: str
@@ -63,8 +63,8 @@ class Sides:
 
 @dataclass(slots=True)
 class Worked:
-    """The result of a merge. `changes`: to ours. `merged`: paths of texts that were merged; `texts`: digest →
-    bytes of these."""
+    """The result of a merge. `changes`: changes to the tree of ours. `merged`: paths of merged texts;
+    `texts`: digest → bytes of merged texts."""
 
     changes: Mapping[str, TreeEntry | None]
     merged: list[str]
@@ -218,7 +218,7 @@ class Working:
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool = False
     ) -> Merged:
         """The changes that merge `theirs` into `ours` (roots), and the conflicts, which `merge` raises.
-        Recent outcomes come from memory."""
+        Recent outcomes are cached."""
         key = (self._repo_id, tuple(bases), ours, theirs, apart)
         remembered = (self._ready or {}).get(key) or self._node.outcomes.get(key)
         if remembered is None and self._ready is not None:
@@ -234,7 +234,7 @@ class Working:
     async def outcome_of(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool
     ) -> Outcome:
-        """Compute the outcome and remember it for other callers."""
+        """Compute the outcome and cache it for other callers."""
         outcome = Outcome(await self._compute(bases, ours, theirs, apart), self._alike)
         self._node.outcomes.put((self._repo_id, tuple(bases), ours, theirs, apart), outcome)
         return outcome
@@ -272,8 +272,8 @@ class Working:
     async def _find_changes(
         self, base: bytes | None, ours: bytes, theirs: bytes
     ) -> tuple[dict[str, Change], dict[str, Change]]:
-        """(changes of ours, changes of theirs) against the base, by path. Directories of `theirs` are
-        remembered, since the merged tree has many of them."""
+        """(changes of ours, changes of theirs) against the base, by path. Directories of `theirs` are cached,
+        because the merged tree has many of them."""
         steps, directories = tree.diffs(base, [ours, theirs], self._directories), self._node.directories
         mine, other = await trees.drive(steps, self._load, cached=self._directories, directories=directories)
         directories.learn(self._directories)

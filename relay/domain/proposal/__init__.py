@@ -1,1 +1,1 @@
-"""Proposals: their rows, versions, branches, reviews, and what keeps one from being merged."""
+"""Proposals: their rows, versions, branches and reviews, and obstacles to a merge."""

@@ -1,4 +1,4 @@
-"""Ends a signed merge that waits: because it no longer fits, or because somebody turned it off."""
+"""Ends a waiting signed merge: because it no longer applies, or because somebody turned it off."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NODE = Author()  # so that whoever caused it hears of it too
 
 
 async def drop(tx: Tx, hub: Hub, repo_id: str, number: int, reason: str) -> None:
-    """Delete the merge, and ask its signer through the inbox to merge again."""
+    """Delete the merge, and tell its signer through the inbox to merge again."""
     dropped = await forget(tx, repo_id, number)
     if dropped is not None:
         await hub.announce(
@@ -34,6 +34,6 @@ async def forget(tx: Tx, repo_id: str, number: int) -> rows.AutoRow | None:
 
 
 async def base_moved(tx: Tx, view: View, branch_id: str) -> None:
-    """Drop signed merges into this branch, whose head has changed: none of them fits any more."""
+    """Drop signed merges into this branch, whose head has changed: none of them applies any more."""
     for (number,) in await tx.all(rows.OF_BASE, of_repo=view.repo.id, branch_id=branch_id):
         await drop(tx, view.node.hub, view.repo.id, number, "base_moved")

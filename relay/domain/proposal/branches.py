@@ -79,7 +79,7 @@ async def retarget(tx: Tx, view: View, row: ProposalRow, base: RefRow) -> None:
 
 
 async def revive(tx: Tx, view: View, row: ProposalRow) -> None:
-    """Find the branches of a proposal that is to be opened again, or branches that replaced them. Raises
+    """Find the branches of a proposal that is to be reopened, or branches that replaced them. Raises
     ProposalBranchGone."""
     of = {"of_repo": view.repo.id, "of_number": row.number}
     base = await _find_living(tx, view, row.base_id) or await _find_named(tx, view, row.base)

@@ -96,12 +96,13 @@ async def branch_of(tx: Tx, view: View, row: ProposalRow) -> RefRow | None:
 
 
 async def recheck_later(tx: Tx, node: Node, repo_id: str, number: int, by: str) -> None:
-    """Check the head of this proposal after the commit, because it has moved or is gone."""
+    """After the commit, check the head of this proposal, because it has moved or was deleted."""
     await node.jobs.add(tx, JOB, {"repo_id": repo_id, "number": number, "by": by})
 
 
 async def repository_gone(tx: Tx, view: View) -> None:
-    """Queue a check of all proposals in other repositories from branches of this one, which was deleted."""
+    """Queue a check of all proposals in other repositories from branches of this repository, which was
+    deleted."""
     for repo_id, number in await tx.all(proposals.OPEN_FROM_REPO, of_repo=view.repo.id):
         await recheck_later(tx, view.node, repo_id, number, view.me.account_id)
 

@@ -33,8 +33,8 @@ CHANGED = 1000  # paths with unsealed changes beyond which a lost file's lines a
 
 
 async def of(view: View, proposal: ProposalRow, threads: Sequence[ThreadRow]) -> dict[str, LivePlace]:
-    """The places, by thread, of open threads whose file has unsealed changes. Returns {} for callers who may
-    not see the live frontier, and for a head in another repository."""
+    """The live places, by thread, of open threads whose file has unsealed changes. {} for callers who may not
+    see the live frontier, and for a head in another repository."""
     candidates = [
         thread
         for thread in threads

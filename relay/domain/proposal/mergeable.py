@@ -53,8 +53,8 @@ async def proposals_of(tx: Tx, view: View, base: RefRow, head: str) -> list[Prop
 
 
 async def blocked_of(tx: Tx, view: View, base: RefRow, head: str) -> list[str]:
-    """Codes of what blocks a merge of this seal into this branch. A merge without a proposal has no
-    approval."""
+    """Codes of the obstacles to a merge of this seal into this branch. A merge without a proposal counts as
+    not approved."""
     if proposal_rows := await proposals_of(tx, view, base, head):
         wire_proposals = await wire.proposals(tx, view, proposal_rows)
         return sorted({code for proposal in wire_proposals for code in proposal.blocked_by})
@@ -64,9 +64,9 @@ async def blocked_of(tx: Tx, view: View, base: RefRow, head: str) -> list[str]:
 
 
 async def branches_of(tx: Tx, view: View, row: ProposalRow) -> tuple[RefRow, RefRow]:
-    """The branches (base, head) of a proposal, both existing and with seals; the head may be of another
-    repository. Raises ProposalBranchGone; HeadMoved if the newest seal of a head elsewhere is not a version
-    yet."""
+    """(base, head): the branches of a proposal, which must exist and have seals; the head may be in another
+    repository. Raises ProposalBranchGone; HeadMoved if the newest seal of a head in another repository is not
+    a version yet."""
     base = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=row.base_id)
     head = await elsewhere.branch_of(tx, view, row)
     if head is not None and row.head_repo_id is not None and head.head not in (None, row.head_seal):

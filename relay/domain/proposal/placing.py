@@ -40,7 +40,7 @@ _PLACE = ("at_seal", "at_path", "at_from", "at_to", "at_first", "at_last", "how"
 
 
 async def settle(node: Node, repo_id: str, number: int) -> None:
-    """Carry the open threads of a proposal to its newest version. It may be called at any time, outside a
+    """Find the lines of a proposal's open threads in its newest version. May be called at any time, outside a
     transaction."""
     await versions.settle(node, repo_id, number)
     of = {"of_repo": repo_id, "of_number": number}
@@ -76,7 +76,7 @@ async def settle_job(node: Node, data: dict[str, Any]) -> None:
 
 
 async def carried(node: Node, repo_id: str, threads: Sequence[ThreadRow], end: str) -> list[ThreadRow]:
-    """The threads with their places in the seal `end`; if `end` is "", they have none."""
+    """The threads with their places in the seal `end`; without places if `end` is ""."""
     placed_threads: list[ThreadRow] = []
     for start in {thread.at_seal for thread in threads}:
         group = [thread for thread in threads if thread.at_seal == start]
@@ -123,8 +123,8 @@ def _how_carried(thread: ThreadRow) -> Any:
 
 
 async def _read_line(node: Node, start: str, end: str) -> list[str]:
-    """The seals after `start` up to `end` along first parents; only `end` if that path does not exist or is
-    long."""
+    """The seals after `start` up to `end` along first parents; only `end` if there is no such path or it is
+    too long."""
     line = [end]
     if start == end:
         return []
@@ -140,7 +140,7 @@ async def _read_line(node: Node, start: str, end: str) -> list[str]:
 
 
 class _Files:
-    """Files of two trees, and what differs between them."""
+    """The files of two trees, and the differences between them."""
 
     def __init__(self, node: Node, repo_id: str, before: bytes, after: bytes) -> None:
         self.node, self.repo_id = node, repo_id
@@ -178,7 +178,7 @@ class _Files:
         return {rename.old: rename.new for rename in moved}
 
     async def searched(self, but: str) -> dict[str, bytes]:
-        """New and changed texts, smallest first, as many as are searched."""
+        """New and changed texts except `but`, smallest first, up to the limit of a search."""
         texts: dict[str, bytes] = {}
         room = SEARCHED
         sides = [(path, new) for path, (_, new) in (await self.changes()).items() if new and path != but]
@@ -262,8 +262,8 @@ async def _carry_in_file(
 async def _find_elsewhere(
     files: _Files, thread: ThreadRow, before: bytes, path: str, seal: str
 ) -> ThreadRow | None:
-    """The thread, placed in the only other changed file that has its lines. Returns None if there is none, or
-    several."""
+    """The thread, placed in the only other changed file that has its lines; None if no file or several files
+    have them."""
     lost = before[thread.at_from : thread.at_to]
     matches = []
     for other, text in (await files.searched(path)).items():

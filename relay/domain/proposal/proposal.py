@@ -1,4 +1,4 @@
-"""Rules of proposals: what can be proposed, who may change what, and what a list shows."""
+"""Rules of proposals: what can be proposed, rights to change it, and the content of lists."""
 
 from __future__ import annotations
 

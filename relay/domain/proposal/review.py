@@ -34,8 +34,8 @@ async def page(view: View, number: str, query: PageQuery) -> Page[Review]:
 async def create(view: View, number: str, body: ReviewCreate) -> Review:
     """Review the newest version of a proposal
 
-    The comments on lines that wait for it come with it. A verdict of somebody with a role replaces
-    their last one.
+    Publishes the pending comments on lines with it. A verdict of somebody with a role replaces their last
+    one.
     """
     posting.require_short(body.body, "/body")
     me = view.me.account_id
@@ -79,7 +79,7 @@ async def create(view: View, number: str, body: ReviewCreate) -> Review:
 
 
 async def dismiss(view: View, number: str, review: str) -> Review:
-    """Dismiss the verdict, which then no longer counts; the text stays."""
+    """Dismiss the verdict, which then no longer counts; its text stays."""
     async with view.write() as tx:
         row = await states.find(tx, view, number)
         of = {"of_repo": view.repo.id, "of_number": row.number, "review": review}

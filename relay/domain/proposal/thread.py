@@ -125,7 +125,7 @@ async def create(view: View, number: str, body: ThreadCreate) -> Thread:
 async def comment(view: View, number: str, thread: str, body: ThreadComment) -> Comment:
     """Answer in a thread
 
-    To a thread that waits for a review it waits as well.
+    In a thread that waits for a review, the answer waits too.
     """
     posting.require_short(body.body, "/body")
     async with view.write(account_name(view.me.account_id)) as tx:
@@ -145,7 +145,7 @@ async def comment(view: View, number: str, thread: str, body: ThreadComment) -> 
 async def update(view: View, number: str, thread: str, patch: ThreadPatch) -> Thread:
     """Resolve a thread, or open it again
 
-    For who began it, who wrote the proposal, and who may write.
+    Allowed for the thread's author, the proposal's author, and writers.
     """
     async with view.write() as tx:
         row = await states.find(tx, view, number)
@@ -181,7 +181,7 @@ async def _find_seal(tx: Tx, view: View, newest: ProposalRow, body: ThreadCreate
 
 
 async def _is_on_line(tx: Tx, newest: ProposalRow, seal_id: str) -> bool:
-    """Whether the seal lies between the merge base and the newest head."""
+    """Whether the seal is between the merge base and the newest head."""
     at: str | None = newest.head_seal
     for _ in range(LINE_MAX):
         if at is None or at == newest.merge_base:

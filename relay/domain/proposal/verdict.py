@@ -1,4 +1,4 @@
-"""Computes what blocks the merge of a proposal, and how the proposal relates to its base."""
+"""Computes the obstacles to a proposal's merge, and the relation of the proposal to its base."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def standing(stand: Collection[Review], checks: bool, open_threads: int = 0) -> 
 
 
 def blocked_by(rules: list[Protection], come_to: Standing) -> list[str]:
-    """Codes of what blocks the merge. Requested changes block on a branch without rules as well."""
+    """Codes of the obstacles to the merge. Requested changes block it even on a branch without rules."""
     codes = blockers(rules, come_to)
     if come_to.refused and "changes_requested" not in codes:
         codes.insert(0, "changes_requested")

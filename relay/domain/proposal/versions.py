@@ -50,8 +50,8 @@ async def add(tx: Tx, view: View, number: int, n: int, head: str, base: str) -> 
 
 
 async def put(tx: Tx, node: Node, of: tuple[str, int], n: int, head: str, base: str, by: str) -> None:
-    """Add version `n`, by the account `by`, to the proposal `of`: (repository id, number). It is the newest
-    of the proposal then."""
+    """Add version `n`, by the account `by`, as the newest version of the proposal `of`: (repository id,
+    number)."""
     repo_id, number = of
     await tx.run(
         rows.INSERT_VERSION,
@@ -89,8 +89,8 @@ async def settle(node: Node, repo_id: str, number: int) -> None:
 async def _compute(
     node: Node, repo_id: str, head: str, base: str, plain: bool
 ) -> tuple[str | None, str | None]:
-    """(merge base, change id); the merge base is None for unrelated histories, the change id None where no
-    file can be read."""
+    """(merge base, change id). The merge base is None for unrelated histories, the change id None if no file
+    can be read."""
     async with node.db.read(snapshot=True) as tx:
         bases = (await merge_bases(tx, base, head)).bases
         merge_base = bases[0] if bases else None
@@ -106,8 +106,8 @@ async def _compute(
 
 
 async def _change_id(node: Node, repo_id: str, changes: dict[str, Change]) -> str:
-    """The change id of these changes. Only one file is in memory at a time. Texts count by their lines, up to
-    the size that a comparison reads; other files count by their digest."""
+    """The change id of these changes. Only one file is in memory at a time. Texts contribute their changed
+    lines, up to the size limit of comparisons; other files their digest."""
     budget, ids = VERSION_TEXT_BYTES, []
     for path, (old, new) in sorted(changes.items()):
         sides = [side for side in (old, new) if side is not None]
@@ -144,8 +144,8 @@ async def _read_bytes(node: Node, repo_id: str, side: TreeEntry | None, content:
 
 
 def _to_wire(view: View, row: Row) -> Version:
-    """A version as readers see it. Its change id is left out where paths are hidden, because it would let a
-    reader test guesses about them."""
+    """A version in its wire form. Its change id is left out if paths are hidden, because a reader could use
+    it to test guesses about them."""
     n, head, base, merge_base, change, _, who, handle, kind, created = row
     return Version(
         n=n,

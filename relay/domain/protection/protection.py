@@ -1,4 +1,4 @@
-"""Rules of protected branches: the strictest union of all rules whose pattern matches."""
+"""Rules of protected branches: all rules whose pattern matches apply, so the strictest wins."""
 
 from __future__ import annotations
 

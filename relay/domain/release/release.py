@@ -1,4 +1,4 @@
-"""Rules of releases: a version names one seal, and an asset name is unique in it."""
+"""Rules of releases: a version names one seal, and asset names are unique within it."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ async def delete(view: View, version: str) -> None:
 async def assets(view: View, version: str, query: PageQuery) -> Page[Asset]:
     """Assets of a release by name
 
-    Upper and lower case count alike.
+    Sorted regardless of case.
     """
     async with view.read() as tx:
         row = await _find(tx, view, version)
@@ -158,7 +158,7 @@ async def upload(
 async def download(view: View, version: str, name: str) -> Reply:
     """The bytes of an asset; with ETag and ranges
 
-    To be saved. Caches must revalidate, because the name may be used again.
+    Served as a download. Caches must revalidate, because the name may be reused.
     """
     require_plaintext(view)
     async with view.read() as tx:
@@ -239,7 +239,7 @@ async def _release_to_wire(tx: Tx, row: ReleaseRow) -> Release:
 
 
 async def to_wire(tx: Tx, releases: Sequence[ReleaseRow]) -> list[Release]:
-    """The wire forms; one statement reads the assets of all releases, another one the signatures."""
+    """The wire forms; one statement reads the assets of all releases, another one their signatures."""
     by_release: dict[str, list[Asset]] = {release.id: [] for release in releases}
     for row in await tx.all(rows.ASSETS_OF, ids=list(by_release)) if releases else []:
         asset = rows.asset_row(row)

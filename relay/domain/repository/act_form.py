@@ -1,4 +1,4 @@
-"""The fields that forms of a repository's pages send, how they are read, and one form that was refused."""
+"""The fields of the forms on a repository's pages, how they are read, and a form that was refused."""
 
 from __future__ import annotations
 
@@ -61,17 +61,17 @@ class ActForm(Sent, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A form that was refused: the page shows why, and what was typed."""
+    """A form that was refused: the page shows the reason and the typed text."""
 
     form: ActForm
     problem: SvcError
 
 
 def lines(text: str) -> str:
-    """A text of a form, whose lines browsers end with CR and LF."""
+    """A text of a form, with LF instead of the CRLF that browsers send."""
     return text.replace("\r\n", "\n")
 
 
 def names(typed: str) -> list[str]:
-    """Names with commas between them."""
+    """Names, separated by commas."""
     return [name for part in typed.split(",") if (name := part.strip())]

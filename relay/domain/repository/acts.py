@@ -1,4 +1,4 @@
-"""What forms of a repository's pages do: each act calls the rule of one operation of the API."""
+"""The acts of the forms on a repository's pages: each act calls the rule of one operation of the API."""
 
 from __future__ import annotations
 

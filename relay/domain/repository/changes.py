@@ -137,7 +137,7 @@ def diff_lines(patch: str) -> list[DiffLine]:
 
 
 async def comparison(place: Place, query: CompareQuery) -> Comparison:
-    """The comparison, or the reason why this reader cannot have it."""
+    """The comparison, or the reason why this reader may not see it."""
     if not place.may("history.compare"):
         return Comparison(reason=REFUSED)
     return await _compare(place, query)
@@ -163,8 +163,9 @@ async def _compare(place: Place, query: CompareQuery) -> Comparison:
 
 
 async def _compare_seals(place: Place, base: str | None, head: str, cursor: str | None) -> Comparison:
-    """The comparison of these two seals; of the head with its first parent without a base. A cursor, which
-    names the seals itself, must be one of this comparison: a page would show others under its heading."""
+    """The comparison of these two seals; without a base, of the head with its first parent. A cursor, which
+    contains the seals itself, must be of this comparison: otherwise the page would show other seals under its
+    heading."""
     result = await _compare(place, CompareQuery(base=base, head=head, cursor=cursor))
     changes = result.changes
     if changes is not None and (changes.head != head or (base is not None and changes.base != base)):
@@ -213,7 +214,7 @@ def _lines_by_place(files: Sequence[Difference]) -> _Lines:
 
 
 def _place_threads(lines: _Lines, threads: Sequence[RenderedThread]) -> list[RenderedThread]:
-    """Put each thread below the last of its lines. Returns the threads whose lines are not among these."""
+    """Put each thread below its last line. Returns the threads whose lines are not among these."""
     elsewhere = []
     for entry in threads:
         where = entry.thread.place

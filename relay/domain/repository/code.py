@@ -47,7 +47,7 @@ class Position:
 
     @property
     def is_permanent(self) -> bool:
-        """Whether the address names a seal, so that the page never changes."""
+        """Whether the address contains a seal id, so that the page never changes."""
         return self.at == self.seal
 
 
@@ -71,7 +71,7 @@ class File:
 
 
 async def position(place: Place, at: str | None, path: str) -> Position | None:
-    """The position that the address names; None for a repository or branch without seals. Raises NotFound."""
+    """The position named by the address; None for a repository or branch without seals. Raises NotFound."""
     name = at or place.repo.default_branch
     async with place.view.read() as tx:
         seal = await sealed.head(place.view, tx, name)
@@ -91,7 +91,7 @@ async def folder(position: Position) -> list[TreeFile]:
 
 
 def folder_rows(position: Position, entries: list[TreeFile]) -> str:
-    """The rows of a folder as HTML. Written here and not by a template, since a folder may have thousands."""
+    """The rows of a folder as HTML. Made without a template, because a folder may have thousands."""
     above = f"{position.path}/" if position.path else ""
     start = escape(position.place.code(position.at, "x")[:-1] + quote(above))
     rows = []
@@ -142,7 +142,7 @@ async def file(position: Position, path: str, plain: bool = False, lines: str = 
 
 
 def marked(lines: str, count: int) -> range:
-    """The line numbers, from 1, that `N` or `N-M` names; none for other text."""
+    """The line numbers, from 1, of `N` or `N-M`; none for other text."""
     match = _LINES.fullmatch(lines)
     if match is None:
         return range(0)

@@ -55,7 +55,8 @@ async def act(
 async def _run(
     caller: Caller, place: Place, row: Act, form: ActForm, request: Request, body: bytes
 ) -> str | None:
-    """Do the act, and store where it leads under the form's key. Returns that address."""
+    """Carry out the act, and store the address of the next page under the form's key. Returns that
+    address."""
     view = await _asking(OPERATIONS[row.operation], caller, place)
     view.once = Once.of(request, body, caller.me.account_id, form.key or None)
     try:

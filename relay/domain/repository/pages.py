@@ -169,7 +169,7 @@ for _prefix in PREFIXES:
 
 
 def _elsewhere(place: Place, request: Request, rest: str) -> Reply | None:
-    """A redirect to the address of today, if the page was asked for at another one."""
+    """A redirect to the current address, if the page was requested at an old one."""
     address = place.page + rest
     if request.path == address:
         return None

@@ -1,4 +1,4 @@
-"""Rules of the path policy. `View.sees` applies it wherever content is answered."""
+"""Rules of the path policy. `View.sees` applies it to all content of answers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def remove(view: View, path: str) -> None:
 async def _record_change(
     tx: Tx, view: View, kind: str, path: str, was: Visibility | None, became: Visibility | None
 ) -> None:
-    """Record the change and give the policy a new number, which invalidates cached answers."""
+    """Record the change and increase the number of the policy, which invalidates cached answers."""
     changes = await tx.value(rows.CHANGE_COUNT, of_repo=view.repo.id)
     if changes >= limits.PATH_CHANGES:
         raise Conflict(f"the rules of {view.repo.full_name} changed {changes} times, which is enough")
@@ -101,7 +101,7 @@ async def _replace_tree_key(tx: Tx, view: View) -> None:
 
 
 def _require_path(path: str) -> None:
-    """Raise Invalid unless it is a valid path or the whole tree."""
+    """Raise Invalid unless it is a valid path, or "" for the whole tree."""
     try:
         if path:
             paths.check(path)

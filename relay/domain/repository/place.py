@@ -72,7 +72,7 @@ class Place:
         return visit.in_browser(self.view)
 
     def key(self) -> str:
-        """A key for one form, so that sending it twice does it once."""
+        """A key for one form, so that a form sent twice takes effect once."""
         return secrets.token_urlsafe(12)
 
     def typed(self, act: str, field: str, otherwise: str = "", **of: str) -> str:
@@ -122,7 +122,7 @@ def address_of(repo: Repo) -> str:
 
 
 async def find(caller: Caller, owner: str, name: str) -> Place:
-    """The repository at this address. Raises NotFound where it is missing or hidden."""
+    """The repository at this address. Raises NotFound if it is missing or hidden."""
     view = await view_at(_READS, caller, owner, name)
     repo = await repos.get(view)
     return Place(view, repo, address_of(repo), caller.node.config.public_url)

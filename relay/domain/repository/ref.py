@@ -30,7 +30,7 @@ FREE = "free_branches"  # the job that deletes the rows of a deleted branch
 
 
 async def page(view: View, type: str | None, cursor: str | None, limit: int | None) -> Page[Ref]:
-    """Branches, then tags, by name; `type` narrows to one of them."""
+    """Branches, then tags, sorted by name. `type`: only this type."""
     size = page_size(limit)
     kinds = [type] if type else ["branch", "tag"]
     start_kind, after = Cursor.read(cursor, kinds[0], "")

@@ -194,8 +194,8 @@ async def restore(caller: Caller, repo_id: str) -> Repo:
 
 
 async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, Role | None] | None:
-    """(repository, role of the caller) at OWNER/NAME, now or before a rename; None if the caller may not see
-    it."""
+    """(repository, role of the caller) at OWNER/NAME, which may be a name before a rename; None if the caller
+    may not see it."""
     me = caller.principal.account_id if caller.principal else ""
     row = await tx.one(rows.BY_NAME, owner=owner, name=name, account=me)
     if row is None:
@@ -204,7 +204,7 @@ async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, 
 
 
 def shown_row(caller: Caller, row: Row) -> Repo:
-    """A row of a list as readers see it. A fork's parent is named only where one repository is read."""
+    """A row of a list in its wire form. A fork's parent is only included when a single repository is read."""
     return to_wire(caller, rows.row(row), caller.role_of(row))
 
 
@@ -212,8 +212,8 @@ def shown_row(caller: Caller, row: Row) -> Repo:
 
 
 async def owner_of(caller: Caller, named: str) -> tuple[str, str]:
-    """(id, handle) of the caller, or of the organisation `named` that they act for. Raises NotFound for
-    strangers to it."""
+    """(id, handle) of the caller, or of the organisation `named` for which the caller acts. Raises NotFound
+    if the caller is no member of it."""
     if named.removeprefix("@").lower() in ("me", caller.me.handle):
         return caller.me.account_id, str(caller.me.handle)
     async with caller.read() as tx:
@@ -265,8 +265,8 @@ def _description(text: str) -> str:
 
 
 async def _claim_name(tx: Tx, new: RepoRow) -> None:
-    """Raise NameTaken if an alias reserves the name for another repository; delete the caller's own or an
-    expired alias."""
+    """Raise NameTaken if an alias reserves the name for another repository. Deletes the alias if it is the
+    caller's own or has expired."""
     holder = await tx.value(rows.ALIAS_OF, owner=new.owner, name=new.name, now=now_ms())
     if holder is not None and holder != new.id:
         raise NameTaken(f"{new.full_name} was renamed a short while ago and its old name is reserved")
@@ -389,7 +389,7 @@ async def _find_by_name(tx: Tx, caller: Caller, owner: str, name: str) -> Repo |
 
 
 async def _to_wire_with_parent(tx: Tx, caller: Caller, row: RepoRow, role: Role | None) -> Repo:
-    """The wire form with the repository it was forked from, unless that is hidden from the caller."""
+    """The wire form with the repository's parent, unless that is hidden from the caller."""
     parent = await parent_of(tx, caller, row)
     return to_wire(caller, row, role, parent=parent)
 

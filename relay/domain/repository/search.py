@@ -18,8 +18,8 @@ _TOP = 2**62
 async def repos(
     caller: Caller, q: str, sort: str | None, cursor: str | None, limit: int | None
 ) -> Page[Repo]:
-    """Repositories that match. `sort` trending: by seals of the last month (of the last week counted four
-    times) and stars; recent: by the last change."""
+    """Repositories that match. `sort`: trending, by stars and the number of seals in the last month (those of
+    the last week count four times); recent, by the last change."""
     size = page_size(limit)
     me = caller.principal.account_id if caller.principal else ""
     values = {"account": me, "pattern": _pattern(q), "limit": size + 1}

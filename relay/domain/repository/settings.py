@@ -64,7 +64,7 @@ class Settings:
 
 
 async def read(place: Place, panel: str, asks: str) -> Settings:
-    """The panel, for the owner. Raises NotFound for everybody else and for one that there is not."""
+    """The panel, for the owner. Raises NotFound for everybody else and for an unknown panel."""
     panel = panel or "general"
     if panel not in PANELS or (asks and asks not in ASKED) or not place.may_act("repo.update"):
         raise NotFound

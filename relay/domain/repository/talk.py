@@ -62,7 +62,7 @@ class Talk:
 
 
 async def find(place: Place, number: str) -> Talk:
-    """The issue or proposal with this number, and what was said. Raises NotFound."""
+    """The issue or proposal with this number, and its comments. Raises NotFound."""
     subject = await find_subject(place, number)
     page = await comment.page(place.view, number, PageQuery(limit=COMMENTS))
     talk = Talk(
@@ -98,7 +98,8 @@ async def find_comment(place: Place, number: str, comment_id: str) -> Comment:
 
 
 async def text(place: Place, raw: str) -> Text:
-    """A text of an issue, comment, review or release, rendered. Its links lead to the default branch."""
+    """A text of an issue, comment, review or release, rendered. Its relative links lead to the default
+    branch."""
     if not raw.strip():
         return Text(raw, "")
     links = place.links(place.repo.default_branch, "")

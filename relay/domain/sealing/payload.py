@@ -1,4 +1,4 @@
-"""A seal before its signature: its payload, and the rows written when it is signed."""
+"""A seal before its signature: its payload, and the rows to write when it is signed."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ async def _finalize(
 
 
 def require_prepare_id(text: str) -> None:
-    """Raise unless it has the form of a seal id: a prepare has the id of its (last) seal."""
+    """Raise unless the text has the form of a seal id: a prepare has the id of its (last) seal."""
     if not is_hex_digest(text):
         raise NotFound
 
@@ -291,7 +291,7 @@ async def _require_budget(tx: Tx, load: trees.Load, view: View, ref: RefRow, bui
 
 
 def require_budget(view: View, files: int, blobs: int) -> None:
-    """Raise SealBudgetExceeded if a seal here may not have so many files and bytes of binaries."""
+    """Raise SealBudgetExceeded if a seal may not have so many files and bytes of binaries."""
     if files > limits.TREE_ENTRIES:
         raise SealBudgetExceeded(f"a seal holds at most {limits.TREE_ENTRIES} files; this one has {files}")
     if view.repo.kind not in BULK_KINDS and blobs > limits.BLOB_TREE:
@@ -322,9 +322,9 @@ async def store(
     settling: PrepareRequest | None = None,
     files: dict[bytes, bytes] | None = None,
 ) -> int:
-    """Write the directories and new `files`; then, in a transaction, write the prepare, make all this and
-    `texts` reachable from the repository, and delete answers that `settling` no longer needs. Returns when
-    the prepare expires."""
+    """Write the directories and new `files`; then, in one transaction, write the prepare, make everything and
+    `texts` reachable from the repository, and delete answers that `settling` no longer needs. Returns the
+    expiry of the prepare."""
     now = now_ms()
     expires = now + limits.PREPARE * 1000
     ref, key = plan.ref, plan.key

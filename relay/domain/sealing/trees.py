@@ -86,7 +86,7 @@ class Chain:
         return self.tx
 
     def apart(self) -> Chain:
-        """The same trees, to go on from outside of the transaction."""
+        """The same trees, for work outside of the transaction."""
         return Chain(self.view, None, dict(self.written), self.size)
 
     async def update(
@@ -96,7 +96,7 @@ class Chain:
         cached: tree.Known | None = None,
         alike: Mapping[str, bytes] = _NONE,
     ) -> bytes:
-        """The root of the tree with these changes. `cached` and `alike`: as of `tree.update`."""
+        """The root of the tree with these changes. `cached` and `alike`: as for `tree.update`."""
         key, cache = self.view.repo.tree_key, self.view.node.directories
         built: Built = await trees.update(root, changes, key, self.load, cached, alike, cache)
         self.size += sum(map(len, built.directories.values()))
@@ -208,7 +208,7 @@ async def _draft_seals(
 
 
 def require_parents(view: View, parents: list[str]) -> None:
-    """Raise Invalid for more than one parent; a merge seal may have two where the node makes such seals."""
+    """Raise Invalid for more than one parent; a merge seal may have two if the node makes such seals."""
     if len(parents) > seals.PARENTS_MAX:
         raise Invalid(
             f"a seal has one parent, or {seals.PARENTS_MAX} if it merges; this one names {len(parents)}",
@@ -254,8 +254,8 @@ def _entry(view: View, change: SealChange) -> TreeEntry | None:
 
 
 async def _require_caps(chain: Chain, root: bytes | None, changes: dict[str, TreeEntry | None]) -> None:
-    """Raise TooLarge for a file over the cap that the manifest in its own tree gives. Entries that were in
-    the tree before (`root`) stay valid."""
+    """Raise TooLarge for a file over the cap that the manifest in the same tree sets. Entries of the previous
+    tree (`root`) stay valid."""
     large = {path: entry for path, entry in changes.items() if entry and _is_large(entry)}
     kind = chain.view.repo.kind
     if not large or kind in chunks.BULK_KINDS:
@@ -314,7 +314,7 @@ async def require_budget(chain: Chain, root: bytes) -> None:
 
 
 async def _prepared_branch(tx: Tx, view: View, prepare_id: str) -> RefRow:
-    """The branch for which this id was prepared."""
+    """The branch for which the seal with this id was prepared."""
     prepared = await seal.prepared_for("seals", tx, prepare_id)
     branch = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=prepared.branch_id)
     if branch is None:

@@ -70,7 +70,7 @@ async def put(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, boo
 
 
 async def manifest(view: View, name: str) -> bytes:
-    """The manifest of a large file that this repository holds, by the file's own digest."""
+    """The manifest of a large file that this repository holds. `name`: the digest of the file itself."""
     async with view.read() as tx:
         digest = await tx.value(rows.MANIFEST, repo_id=view.repo.id, digest=unhex(name))
     if digest is None:
@@ -90,7 +90,8 @@ async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, 
 
 
 async def any_held(tx: Tx, repo_id: str) -> bool:
-    """Whether the repository holds any large file: most hold none and can skip the check for each digest."""
+    """Whether the repository holds any large file: most repositories hold none and skip the check of each
+    digest."""
     return await tx.value(rows.ANY, repo_id=repo_id) is not None
 
 
@@ -146,8 +147,8 @@ async def admit(view: View, chunk_manifest: ChunkManifest, raw: bytes) -> None:
 
 
 async def _locate_chunks(node: Node, repo_id: str, part: Sequence[ChunkRow]) -> dict[bytes, Located]:
-    """The places of these chunks. Raises PayloadMissing with the chunks that the repository does not hold,
-    Invalid for a chunk of another size than the manifest says."""
+    """The places of these chunks. Raises PayloadMissing with the chunks that the repository lacks, Invalid if
+    a chunk's size differs from the manifest."""
     sizes = {bytes.fromhex(chunk.blake3): chunk.size for chunk in part}
     located = await node.objects.locate(list(sizes), repo_id)
     missing = [chunk for chunk in sizes if chunk not in located or located[chunk].directory]

@@ -102,7 +102,7 @@ async def _drop_scopes(db: Database, marks: Marks, cutoff: int) -> None:
 
 async def _drop_large(db: Database, marks: Marks, cutoff: int, dry_run: bool) -> int:
     """Delete (with `dry_run`: count) large files that no frontier, seal, prepare or asset of any repository
-    names."""
+    refers to."""
     gone, repo_id, digest = 0, "", b""
     while True:
         async with db.read() as tx:

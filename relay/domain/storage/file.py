@@ -63,7 +63,7 @@ class Taken:
 
 
 async def receive(view: View, upload: Upload) -> Taken:
-    """Write the body, which announces its length. Raises QuotaExceeded while it arrives."""
+    """Store the body, whose length must be announced. Raises QuotaExceeded while it arrives."""
     if upload.length is None:
         raise BadRequest("a file is sent with a Content-Length")
     if upload.length > BLOB_FILE:
@@ -79,7 +79,7 @@ async def receive(view: View, upload: Upload) -> Taken:
 
 async def listed(view: View, upload: Upload) -> Taken:
     """The file above the blob cap whose chunks the body lists. Raises TooLarge above the cap of assets,
-    PayloadMissing with the chunks to send first, DigestMismatch if they are not that file."""
+    PayloadMissing with the chunks to send first, DigestMismatch if the chunks are not that file."""
     if upload.length is None:
         raise BadRequest("a manifest is sent with a Content-Length")
     if upload.length > CHUNK_MANIFEST:
@@ -160,7 +160,7 @@ class _Cut:
         return self._take_chunks(self.chunker.finish())
 
     def _take_chunks(self, chunks: Iterable[memoryview]) -> list[tuple[bytes, bytes]]:
-        """Copy chunks out of the buffer and note them in `rows`. Returns (digest, bytes) of each."""
+        """Copy chunks out of the buffer and add them to `rows`. Returns (digest, bytes) of each."""
         cut = [(blake3_digest(data), data) for data in map(bytes, chunks)]
         self.rows += [(digest, len(data)) for digest, data in cut]
         return cut

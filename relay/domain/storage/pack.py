@@ -35,7 +35,7 @@ ROW_BYTES, PLACE_BYTES, DIGEST_BYTES = 300, 600, 200
 
 
 async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
-    """The objects and large files among `digests` that the repository lacks. The ones it has are safe from
+    """The objects and large files among `digests` that the repository lacks. The others are protected from
     the collector for another day."""
     require_plaintext(view)
     await view.lease.wait(len(digests) * DIGEST_BYTES)
@@ -52,7 +52,7 @@ async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
 async def store(view: View, upload: Upload) -> PackStored:
     """Store every object of a pack, or none
 
-    Its objects become reachable only if all of it verifies and matches the signature.
+    The objects become reachable only if the whole pack verifies and matches the signature.
     """
     require_plaintext(view)
     if upload.length is None:
@@ -136,7 +136,7 @@ class _Intake:
         self._placed += await self._store.append(fresh, sync=False)
 
     async def _reserve_memory(self, arrived: int) -> None:
-        """Reserve memory for what has arrived of an incomplete frame and of the table."""
+        """Reserve memory for the arrived bytes of an incomplete frame and of the table."""
         needed = arrived + self.reader.waiting
         if needed > self._held:
             self._held += await self._view.lease.wait(needed - self._held, BEGUN_PATIENCE)
@@ -156,8 +156,8 @@ class _Intake:
             await quota.require(tx, self._view.repo.id, sizes, self._view.node.config.quota)
 
     async def index(self) -> None:
-        """Make the pack durable, then its objects reachable: some objects at a time, so that writers need not
-        wait for a large pack. Everything was verified before."""
+        """Make the pack durable, then its objects reachable: some objects at a time, so that other writers
+        need not wait for a large pack. Everything was verified before."""
         await self._store.sync(self._placed)
         for placed, digests in self._portions():
             async with self._view.write() as tx:
@@ -194,8 +194,8 @@ class _Intake:
         return [frame for frame in frames if any(row.digest in missing for row in frame.row.objects)]
 
     def _verify_frames(self, step: Sequence[bytes]) -> tuple[list[Frame], list[bytes]]:
-        """Verify the complete frames. Returns (frames, digests of their text objects), because updates will
-        soon ask for texts; incompressible objects are not text."""
+        """Verify the complete frames. Returns (frames, digests of their text objects); texts are found now,
+        because updates will soon ask for them. Incompressible objects are not text."""
         frames = [frame for part in step for frame in self.reader.feed(part)]
         texts = []
         for frame in frames:

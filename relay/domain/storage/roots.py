@@ -55,7 +55,7 @@ async def mark(db: Database, objects: ObjectStore, marks: Marks) -> None:
 
 async def _from_rows(tx: Tx, marks: Marks) -> list[bytes]:
     """Mark every object that a database row names. Returns the newly marked tree roots, whose contents are
-    still to be marked."""
+    not marked yet."""
     trees: list[bytes] = []
     for statement in (rows.SEAL_ROOTS, rows.PARTIAL_ROOTS):
         async for (root,) in tx.stream(statement):

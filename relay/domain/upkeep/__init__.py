@@ -1,1 +1,1 @@
-"""The node itself: periodic work, health and version, verification of what is stored."""
+"""The node itself: periodic work, health and version, verification of all stored data."""

@@ -1,4 +1,4 @@
-"""What a node reports about itself: liveness, readiness, version, flags."""
+"""The reports of a node about itself: liveness, readiness, version, flags."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def client_config(node: Node) -> ClientConfig:
 
 
 async def source() -> bytes:
-    """The source code of this node as a gzip tarball; the same bytes for the same code."""
+    """The source code of this node as a gzip tarball; the same code gives the same bytes."""
     return await asyncio.to_thread(_source)
 
 
@@ -125,8 +125,8 @@ def _source() -> bytes:
 
 
 async def gauges(caller: Caller, loopback: bool, secret: str | None) -> dict[str, float]:
-    """Current values for the metrics. Only for requests of this machine and holders of the admin secret; for
-    others the path does not exist."""
+    """Current values for the metrics. Only for requests from this machine and holders of the admin secret;
+    for others the path does not exist."""
     admin = caller.node.config.secrets.admin
     comparable = admin is not None and secret is not None
     if not loopback and not (comparable and hmac.compare_digest(str(admin).encode(), str(secret).encode())):
@@ -159,7 +159,7 @@ async def _database(node: Node) -> None:
 
 
 async def _write_heartbeat(node: Node) -> None:
-    """Write to the database: on a full disk it answers reads but accepts no write."""
+    """Write to the database, because on a full disk it can be read but not written."""
     now = now_ms()
     async with node.db.write() as tx:
         if not await tx.run(usage.BEAT, now=now):
@@ -217,13 +217,13 @@ def _e2ee(node: Node) -> E2ee:
 
 
 def _sign_in_methods(node: Node) -> list[str]:
-    """The sign-in methods that work; each identity provider by its name, after `oidc:`."""
+    """The working sign-in methods; each identity provider as `oidc:` and its name."""
     ways = ["guest", "local", *(f"oidc:{provider.name}" for provider in node.providers.all)]
     return [*ways, "device_key"] if node.config.device_key_sign_in else ways
 
 
 def _client_flags(config: Config) -> dict[str, bool | str]:
-    """The flags for clients: on if switched on here and implemented in this build."""
+    """The flags for clients: on if switched on for this node and implemented in this build."""
     built = {route.flag for route in TABLE} | flags.WITHOUT_ROUTES
     return {name: config.flags.on(name) and name in built for name in flags.DEFAULTS} | {
         flags.CONDITIONAL_PUT: config.flags.conditional_put

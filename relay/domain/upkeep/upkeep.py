@@ -86,8 +86,8 @@ def register(node: Node, collect: Callable[[], None]) -> None:
 
 async def sweep(node: Node) -> int:
     """Delete expired nonces, keys, challenges, codes, tokens, prepares, aliases, events, frames and webhook
-    deliveries, ended sessions, guests without a session and their documents, and old jobs. Returns how many
-    rows were deleted; beyond SWEPT of one kind the rest is left for the next time."""
+    deliveries, ended sessions, guests without a session and their documents, and old jobs. Returns the number
+    of deleted rows; at most SWEPT of each kind at a time."""
     now = now_ms()
     gone = 0
     for statement in rows.EXPIRED:
@@ -142,8 +142,8 @@ async def sweep_live(db: Database) -> int:
 
 
 async def take_over_audit(db: Database) -> int:
-    """Move the rows of the audit table, which older builds wrote, into the log. Returns how many. Their
-    numbers are below all others, so that no follower sees them."""
+    """Move the rows of the audit table, which older builds wrote, into the log. Returns their number. Their
+    event numbers are below all others, so that no follower reads them."""
     taken = 0
     while True:
         async with db.write("sweep events") as tx:

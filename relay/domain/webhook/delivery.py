@@ -78,7 +78,7 @@ class _Turns:
 
     @contextlib.asynccontextmanager
     async def of(self, hook_id: str) -> AsyncIterator[bool]:
-        """Wait for the webhook's turn. Yields whether it came within TURN."""
+        """Wait for the webhook's turn. Yields whether the turn came within TURN."""
         lock = self._locks.setdefault(hook_id, asyncio.Lock())
         self._asking[hook_id] += 1
         mine = False
@@ -99,7 +99,7 @@ class _Turns:
 
 
 async def keep(tx: Tx, event_id: int, repo_id: str, type_: str, body: bytes) -> None:
-    """Store the message of an event, once for all webhooks that are sent it."""
+    """Store the message of an event, once for all webhooks that receive it."""
     values = {"event_id": event_id, "repo_id": repo_id, "type": type_, "body": body.decode()}
     await tx.many(rows.MESSAGE, [{**values, "created_at": now_ms()}])
 
@@ -114,8 +114,8 @@ async def queue(
     failing: bool = False,
     redelivery: bool = False,
 ) -> str:
-    """Queue a delivery of a stored message, due at once. Returns its id. None is queued for a failing webhook
-    with too many waiting deliveries."""
+    """Queue a delivery of a stored message, due at once. Returns its id. Nothing is queued for a failing
+    webhook with too many waiting deliveries."""
     delivery_id, now = new_id(), now_ms()
     full = failing and await tx.value(rows.COUNT_WAITING, of_hook=hook_id) >= WEBHOOK_WAITING
     blank = dict.fromkeys(
@@ -141,7 +141,7 @@ async def queue(
 
 
 def _job(delivery: str, hook_id: str, host: str, attempt: int) -> dict[str, Any]:
-    """The data of the job of one attempt. `attempt`: the number of attempts before it."""
+    """The data of the job of one attempt. `attempt`: the number of previous attempts."""
     return {"delivery": delivery, "hook": hook_id, "host": host, "attempt": attempt}
 
 
@@ -240,7 +240,7 @@ async def _record_attempt(node: Node, tx: Tx, to_send: ToSend, delivery: str, ou
 
 
 async def _disable(tx: Tx, to_send: ToSend, why: Literal["gone", "failing"]) -> None:
-    """Switch the webhook off and write the event that tells its owner."""
+    """Switch the webhook off and write the event that informs its owner."""
     if await tx.run(rows.DISABLE, of_hook=to_send.hook_id, why=why, now=now_ms()):
         await log.append(
             tx,

@@ -1,5 +1,6 @@
-"""The follower that turns events into deliveries to the webhooks that want them, so that writers do not wait
-for it."""
+"""The follower that turns events into deliveries to the webhooks that subscribe to them, so that writers do
+not wait for this.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ def follower(node: Node) -> Follow:
     """The follower that queues deliveries for the jobs of this node."""
 
     async def follow(tx: Tx, events: Sequence[Logged]) -> None:
-        """Queue deliveries of events for every reader; events for writers or the owner are never sent."""
+        """Queue deliveries of events that every reader may see; events for writers or the owner are never
+        sent."""
         for_readers = [
             (event.repo_id, event) for event in events if event.audience == "reader" and event.repo_id
         ]

@@ -1,5 +1,6 @@
-"""Messages of webhooks about events: only what every reader of the repository may see, and no paths of
-files."""
+"""Messages of webhooks about events: only content that every reader of the repository may see, and no paths
+of files.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +103,7 @@ async def encode(
 
 
 async def _push(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
-    """The message of a moved branch or a new ref. `seals`: the newest that it did not have before, along
+    """The message of a moved branch or a new ref. `seals`: its newest seals that are new on the branch, along
     first parents, oldest first."""
     after, before = data.get("head"), data.get("before")
     message: Data = {
@@ -139,8 +140,8 @@ async def _seal(tx: Tx, repo_id: str, seal_id: str | None) -> Row | None:
 
 
 async def _release(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
-    """The message of a release. `asset`: the name of the asset that was added or removed. A deleted release
-    has version and seal alone."""
+    """The message of a release. `asset`: the name of the added or removed asset. For a deleted release it has
+    only version and seal."""
     asset: Data = {"asset": data["name"]} if "name" in data else {}
     row = await tx.one(releases.ONE, of_repo=repo_id, version=data["version"])
     if row is None:

@@ -1,4 +1,4 @@
-"""Webhooks, and what was delivered to them."""
+"""Webhooks, and their deliveries."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ async def delete(view: View, hook: str) -> None:
 
 
 async def switch_off_all(tx: Tx, repo_id: str) -> None:
-    """Switch off all webhooks of a repository that gets another owner, so that addresses of the old owner
+    """Switch off all webhooks of a repository that gets another owner, so that the old owner's addresses
     receive nothing more."""
     await tx.run(rows.DISABLE_ALL, of_repo=repo_id, why="transferred", now=now_ms())
 

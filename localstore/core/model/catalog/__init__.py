@@ -1,1 +1,1 @@
-"""What the catalog shows of a repository: listing, releases, artifacts, dependencies, advisories."""
+"""The catalog's data about a repository: listing, releases, artifacts, dependencies, advisories."""

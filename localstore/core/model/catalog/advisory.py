@@ -17,8 +17,8 @@ _Aliases = Annotated[list[_Short], msgspec.Meta(max_length=20)]
 
 
 class Event(Model, frozen=True, omit_defaults=True):
-    """One event in the history of a package: `introduced` or `fixed` in this version, or `last_affected` in
-    it."""
+    """One event in the history of a package: the version that `introduced` or `fixed` the fault, or the
+    `last_affected` version."""
 
     introduced: _Short | None = None
     fixed: _Short | None = None
@@ -68,7 +68,7 @@ class Reference(Model, frozen=True):
 
 
 class NodeFields(Model, frozen=True):
-    """Members of this node that the OSV format lacks. `repo`: OWNER/NAME on this node."""
+    """Members of this node that the OSV format does not have. `repo`: OWNER/NAME on this node."""
 
     repo: str
     severity: Literal["low", "medium", "high", "critical"]
@@ -90,8 +90,8 @@ class Advisory(Model, frozen=True):
 
 
 class AdvisoryDraft(Model, frozen=True, forbid_unknown_fields=True):
-    """An advisory as the owner of a repository writes it. Without `affected` it is about every version of the
-    repository."""
+    """An advisory as the owner of a repository writes it. Without `affected` it applies to every version of
+    the repository."""
 
     summary: _Short
     details: Annotated[str, msgspec.Meta(max_length=ADVISORY_TEXT_BYTES)] = ""

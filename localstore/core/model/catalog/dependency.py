@@ -1,4 +1,4 @@
-"""Dependencies of a repository, read from its manifests at a seal, and what depends on it."""
+"""Dependencies of a repository, read from its manifests at a seal, and its dependents."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Ecosystem = Literal["svc", "PyPI", "npm", "crates.io", "Go"]
 
 
 class Matched(Model, frozen=True):
-    """An advisory about a dependency. `certain` False: the manifest allows several versions, or the version
-    cannot be compared."""
+    """An advisory that affects a dependency. `certain` False: the manifest allows several versions, or the
+    version cannot be compared."""
 
     id: str
     summary: str
@@ -40,7 +40,7 @@ class Dependency(Model, frozen=True):
 
 
 class Manifest(Model, frozen=True):
-    """A manifest in the tree. `problem`: why it could not be read, None if it could."""
+    """A manifest in the tree. `problem`: the reason why it could not be read, None if it could."""
 
     path: str
     problem: str | None = None

@@ -1,1 +1,1 @@
-"""What people do together: issues, proposals, reviews, runs, access."""
+"""Collaboration: issues, proposals, reviews, runs, access."""

@@ -80,7 +80,7 @@ class Invite(Model, frozen=True):
 
 
 class InviteCreate(Sent, frozen=True):
-    """`handle`: whom to invite."""
+    """A new invitation. `handle`: the person to invite."""
 
     handle: Handle
     role: Granted = "read"

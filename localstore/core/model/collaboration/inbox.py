@@ -1,4 +1,4 @@
-"""The inbox of an account: one row for each issue, proposal or repository that has something new for it."""
+"""The inbox of an account: one row for each issue, proposal or repository with news for it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class InboxItem(Model, frozen=True):
 
 
 class InboxQuery(PageQuery, frozen=True):
-    """`all`: list rows that are done, too."""
+    """A filter of the inbox. `all`: also list rows that are done."""
 
     reason: Reason | None = None
     all: bool = False
@@ -75,7 +75,7 @@ class InboxState(Sent, frozen=True):
 
 
 class InboxMarks(InboxState, frozen=True):
-    """The state for several rows. `ids`: these rows; absent: every row that is not done."""
+    """The state to set for several rows. `ids`: these rows; absent: every row that is not done."""
 
     ids: Annotated[list[str], msgspec.Meta(min_length=1, max_length=INBOX_MARKED)] | None = None
 

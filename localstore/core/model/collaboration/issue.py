@@ -67,7 +67,7 @@ class Reactions(Model, frozen=True, rename={"plus": "+1", "minus": "-1"}):
 
 
 class Issue(Model, frozen=True):
-    """An issue. `comments`: their number. `state_reason`: why it is closed."""
+    """An issue. `comments`: number of comments. `state_reason`: the reason why it is closed."""
 
     number: int
     title: str
@@ -98,7 +98,7 @@ class Comment(Model, frozen=True):
 
 
 class IssueCreate(Sent, frozen=True):
-    """A new issue. Only callers with the role triage may give labels and assignees."""
+    """A new issue. Labels and assignees need the role triage."""
 
     title: Title
     body: Body = ""

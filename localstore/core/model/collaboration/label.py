@@ -13,7 +13,7 @@ from localstore.core.model.base import Description, Model, Page, PageQuery, Sent
 
 
 class LabelExists(Conflict):
-    """The repository has a label of this name, in whatever case."""
+    """The repository has a label with this name, compared without case."""
 
     code = "label_exists"
 
@@ -64,7 +64,7 @@ class LabelClone(Sent, frozen=True):
 
 
 class LabelsCloned(Model, frozen=True):
-    """The number of labels that were created, that were changed, and that were equal already (`left`)."""
+    """The numbers of labels that were created, that were changed, and that were equal already (`left`)."""
 
     created: int
     changed: int

@@ -37,8 +37,8 @@ class MergeConflict(Conflict):
 
 
 class NotMergeable(Conflict):
-    """The proposal cannot be merged; `blocked_by` lists codes of the reasons. If protection rules of the base
-    are among them: `branch`, and the `patterns` of the rules."""
+    """The proposal cannot be merged; `blocked_by`: codes of the reasons. If these include protection rules of
+    the base: `branch`, and the `patterns` of the rules."""
 
     code = "not_mergeable"
 
@@ -53,9 +53,9 @@ Message = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class MergePrepareRequest(Sent, frozen=True):
-    """A request to prepare a merge. Without `strategy` the base is fast-forwarded to the head. `message`: of
-    the seal, if one is made. `expected_head`, `expected_base`: the seals that the caller has seen. `auto`:
-    the merge may wait, so it is prepared even if the proposal is blocked now."""
+    """A request to prepare a merge. Without `strategy` the base is fast-forwarded to the head. `message`:
+    message of the seal, if one is made. `expected_head`, `expected_base`: the seals that the caller has seen.
+    `auto`: the merge may wait, so it is prepared even if the proposal is blocked now."""
 
     device_key_id: str
     strategy: Strategy | None = None

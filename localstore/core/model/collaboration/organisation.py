@@ -93,7 +93,7 @@ class MemberInvite(Model, frozen=True):
 
 
 class MemberInviteCreate(Sent, frozen=True):
-    """`handle`: whom to invite."""
+    """A new invitation to an organisation. `handle`: the person to invite."""
 
     handle: Handle
     role: MemberRole = "member"

@@ -25,7 +25,7 @@ from localstore.core.model.collaboration.review import Review
 
 
 class ProposalExists(Conflict):
-    """An open proposal with this head and this base exists; `number` is its number."""
+    """There is an open proposal with this head and base; `number`: its number."""
 
     code = "proposal_exists"
 

@@ -15,8 +15,8 @@ from localstore.core.model.base import Page, PageQuery, Sent
 
 
 class BranchProtected(Conflict):
-    """A protection rule of the branch forbids this. `rules`: the flags that forbid it, `patterns`: the
-    matching rules. Requirements of a merge are named by NotMergeable instead."""
+    """A protection rule of the branch forbids this. `rules`: the flags that forbid it; `patterns`: the
+    matching rules. Missing requirements of a merge are reported by NotMergeable instead."""
 
     code = "branch_protected"
 
@@ -39,7 +39,7 @@ class ProtectionSet(Sent, frozen=True):
 
 
 class Protection(ProtectionSet, frozen=True, kw_only=True):
-    """The rule of one pattern. Branches that match it cannot be deleted, whatever its flags."""
+    """The rule for one pattern. Matching branches cannot be deleted, whatever its flags."""
 
     pattern: str
 

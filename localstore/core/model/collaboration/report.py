@@ -1,4 +1,4 @@
-"""Security reports: messages to the owner of a repository in confidence, and the decisions about them."""
+"""Security reports: confidential messages to the owner of a repository, and the decisions about them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from localstore.core.model.collaboration.issue import Text
 
 
 class ReportDecided(Conflict):
-    """The report was decided before; `state` says how. Published and dismissed are final."""
+    """The report was decided before; `state`: the decision. Published and dismissed are final."""
 
     code = "report_decided"
 
@@ -26,7 +26,7 @@ ReportState = Literal["new", "triaged", "published", "dismissed"]
 
 
 class Report(Model, frozen=True):
-    """A security report. `advisory_id`: the advisory that was published about it, None without one."""
+    """A security report. `advisory_id`: the advisory that was published for it, None without one."""
 
     id: str
     title: str

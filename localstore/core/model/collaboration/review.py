@@ -17,7 +17,7 @@ class OwnProposal(Forbidden):
 
 
 class HeadMoved(Conflict):
-    """The head moved; `head` is its seal now."""
+    """The head has moved; `head`: its current seal."""
 
     code = "head_moved"
 

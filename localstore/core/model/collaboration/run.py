@@ -1,5 +1,6 @@
-"""Runs: results of checks on a seal, reported by whoever ran them. The relay records runs and executes
-nothing."""
+"""Runs: results of checks on a seal, reported by the programs or people that ran them. The relay records runs
+and executes nothing.
+"""
 
 from __future__ import annotations
 
@@ -83,8 +84,8 @@ class Run(Model, frozen=True):
 
 
 class RunCreate(Sent, frozen=True):
-    """`seal_id`: the full id of a seal of this repository. `status`: by default completed with a conclusion,
-    else queued."""
+    """A new run. `seal_id`: the full id of a seal of this repository. `status`: by default completed if there
+    is a conclusion, else queued."""
 
     name: CheckName
     seal_id: SealId

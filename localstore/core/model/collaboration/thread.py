@@ -19,7 +19,8 @@ from localstore.core.model.seal import PreparedSeals, SealId
 
 
 class SuggestionMoved(Conflict):
-    """The lines that a suggestion would replace have changed, or are gone; `threads` lists the ids."""
+    """The lines that a suggestion would replace have changed or were deleted; `threads`: the ids of such
+    threads."""
 
     code = "suggestion_moved"
 
@@ -45,8 +46,8 @@ ThreadId = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 
 class Suggestion(Model, frozen=True):
-    """A suggested replacement. `text`: the new lines. `applied_seal`: the seal that applied it, None
-    before."""
+    """A suggested replacement. `text`: the new lines. `applied_seal`: the seal that applied it, None if not
+    applied."""
 
     text: str
     applied_seal: str | None = None
@@ -64,8 +65,8 @@ class Place(Model, frozen=True):
 
 
 class LivePlace(Model, frozen=True):
-    """Where the lines are on the live frontier of the branch, at its number `seq`. `how` `gone`: the file was
-    deleted and the lines are in no other."""
+    """The place of the lines on the live frontier of the branch, at its number `seq`. `how` `gone`: the file
+    was deleted and no other file has the lines."""
 
     path: str
     start: int
@@ -98,8 +99,8 @@ class Thread(Model, frozen=True):
 
 
 class ThreadCreate(Sent, frozen=True):
-    """A new thread. `seal_id`: the head that the caller has seen. `suggestion`: lines to replace these with.
-    `draft`: publish it with the caller's next review."""
+    """A new thread. `seal_id`: the head that the caller has seen. `suggestion`: lines to replace the
+    commented lines. `draft`: publish it with the caller's next review."""
 
     path: Path
     start: Line

@@ -57,8 +57,8 @@ Secret = Annotated[
 
 class Webhook(Model, frozen=True):
     """A webhook. `events`: the kinds of events that it receives. `secret`: key of the messages' signatures,
-    only in the answer to its creation. `disabled`: why it is switched off. `failing_since`: time of the first
-    failure since the last success."""
+    only in the answer to its creation. `disabled`: the reason why it is switched off. `failing_since`: time
+    of the first failure since the last success."""
 
     id: str
     url: str
@@ -122,8 +122,8 @@ class DeliveryQuery(PageQuery, frozen=True):
 
 
 class Message(Model, frozen=True):
-    """The body of a delivery. `type`: a kind of EventKind, or `ping`. `data` has `repo`, `actor`, and the
-    members that the guide lists for each type."""
+    """The body of a delivery. `type`: a kind of EventKind, or `ping`. `data`: `repo`, `actor`, and the
+    members listed in the guide for each type."""
 
     type: str
     timestamp: str
@@ -131,7 +131,7 @@ class Message(Model, frozen=True):
 
 
 def check_url(url: str) -> tuple[str, int]:
-    """Host and port of an address. Raises Invalid if it is no valid address of a webhook."""
+    """Host and port of an address. Raises Invalid if it is not a valid address for a webhook."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -145,8 +145,8 @@ def check_url(url: str) -> tuple[str, int]:
 
 
 def signing_key(secret: str) -> bytes:
-    """The key for signatures: the base64 after `whsec_`, decoded; a secret without that prefix is taken as
-    its UTF-8 bytes. Raises Invalid for `whsec_` without valid base64."""
+    """The key for signatures: the base64 after `whsec_`, decoded; for a secret without that prefix, its UTF-8
+    bytes. Raises Invalid for `whsec_` without valid base64."""
     if not secret.startswith(SECRET_PREFIX):
         return secret.encode()
     try:

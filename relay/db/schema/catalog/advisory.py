@@ -1,4 +1,4 @@
-"""Tables of security advisories and the packages that they speak of."""
+"""Tables of security advisories and the packages that they affect."""
 
 from __future__ import annotations
 

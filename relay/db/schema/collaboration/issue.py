@@ -1,5 +1,7 @@
-"""Tables of issues and reports. Proposals share the sequence of numbers, and the tables of what has a number:
-labels, people, comments, reactions. `kind` and `state` are repeated where lists are filtered by them."""
+"""Tables of issues and reports. Proposals share the sequence of numbers, and the tables of everything that
+belongs to a number: labels, people, comments, reactions. `kind` and `state` are repeated in tables whose
+lists are filtered by them.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Tables of organisations, which are accounts of kind `org`: members, invitations, and the roles that admins
-have by them."""
+"""Tables of organisations, which are accounts of kind `org`: members, invitations, and the roles that members
+have through an organisation.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL statements on organisations: members, invitations, and the roles that admins have by them."""
+"""SQL statements on organisations: members, invitations, and the roles that members have through them."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from relay.db.schema.account import api_key
 
 @dataclass(slots=True, frozen=True)
 class ApiKeyRow:
-    """An API key. `scopes`: words with a space between them. Times in milliseconds."""
+    """An API key. `scopes`: words separated by spaces. Times in milliseconds."""
 
     id: str
     name: str

@@ -62,7 +62,7 @@ def _is_open_offer(reason: str, table: Table) -> ColumnElement[bool]:
 
 
 def _is_undecided(reason: str, table: Table, state: str) -> ColumnElement[bool]:
-    """Whether a row has another reason, or what it is about is still in `state`, undecided."""
+    """The condition that a row has another reason, or that its subject is still in `state`, undecided."""
     undecided = select(table.c.id).where(table.c.repo_id == inbox.c.repo_id, table.c.state == state)
     return or_(inbox.c.reason != reason, undecided.correlate(inbox).exists())
 

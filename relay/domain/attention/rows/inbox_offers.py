@@ -79,7 +79,7 @@ def page(filters: frozenset[str]) -> Keyset:
 
 @cache
 def answers(filters: frozenset[str]) -> Keyset:
-    """Declined invitations of an inviter who is a member of the organisation, newest first."""
+    """Declined invitations by an inviter who is still a member of the organisation, newest first."""
     return _filter_newest_first(_ANSWERS, filters)
 
 

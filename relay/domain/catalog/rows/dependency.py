@@ -1,4 +1,4 @@
-"""SQL statements on what repositories depend on."""
+"""SQL statements on the dependencies of repositories."""
 
 from __future__ import annotations
 

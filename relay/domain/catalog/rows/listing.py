@@ -14,7 +14,7 @@ from relay.db.schema.repo import repo
 
 
 class ListingRow(msgspec.Struct, frozen=True):
-    """A listing in the catalog. `screenshots`: paths, one a line."""
+    """A listing in the catalog. `screenshots`: paths, one per line."""
 
     id: str
     name: str

@@ -20,8 +20,8 @@ _ID: Any = bindparam("thread")
 
 
 class ThreadRow(msgspec.Struct, frozen=True):
-    """A thread. `at_…`: where its lines were last found, in the seal `carried_to`; for another seal they must
-    be looked for again."""
+    """A thread. `at_…`: the last known place of its lines, in the seal `carried_to`; for another seal they
+    must be searched again."""
 
     id: str
     author_id: str

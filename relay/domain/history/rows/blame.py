@@ -1,4 +1,4 @@
-"""SQL statements on line blame: the versions of a path along first parents, and kept owners."""
+"""SQL statements on line blame: the versions of a path along first parents, and cached owners."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from relay.db.schema.seal import blame_cache, seal, seal_change, seal_parent
 
 def _versions() -> Any:
     """(seal, steps down, kind, digest, size) of the seals that changed `path`, from `head` along first
-    parents, newest first, at most `steps` down. The last row is always the last seal that was reached."""
+    parents, newest first, at most `steps` down. The last row is the last seal that was reached, whether it
+    changed the path or not."""
     top = select(seal.c.id, literal(0).label("down")).where(seal.c.id == bindparam("head"))
     chain = top.cte("chain", recursive=True)
     step = (

@@ -31,7 +31,8 @@ class TokenForm(Sent, frozen=True):
 
 
 class SettingsQuery(TokenForm, frozen=True, forbid_unknown_fields=False):
-    """`again`: a form was sent after the session had ended, and changed nothing."""
+    """The query of the page of settings. `again`: a form was sent after the session had ended, and had no
+    effect."""
 
     tab: str = "tokens"
     cursor: str | None = None

@@ -1,5 +1,6 @@
-"""The sign-in pages: by password, by an identity provider, and the first time; with the stylesheet that every
-page needs."""
+"""The sign-in pages: by password, by an identity provider, and for a first sign-in; with the stylesheet of
+all pages.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ class LoginForm(Sent, frozen=True):
 
 
 class CallbackQuery(Model, frozen=True):
-    """What an identity provider sends back with the browser (RFC 6749, RFC 9207)."""
+    """The parameters that an identity provider sends back with the browser (RFC 6749, RFC 9207)."""
 
     state: str = ""
     code: str = ""
@@ -176,7 +177,7 @@ def _login_page(caller: Caller, query: LoginQuery, *, sign_up: bool = False) -> 
 
 
 async def _to_provider(caller: Caller, name: str, return_to: str) -> Reply:
-    """Send the browser to an identity provider; if that is down, the sign-in page says so."""
+    """Send the browser to an identity provider; if the provider is down, show that on the sign-in page."""
     try:
         begun = await logins.begin(caller, name, return_to)
     except Unavailable as error:

@@ -19,7 +19,8 @@ HERE = "/cli/authorize"
 
 
 class AuthorizeQuery(Model, frozen=True):
-    """`again`: a decision was sent after the session had ended, and was not carried out."""
+    """The query of the approval page. `again`: a decision was sent after the session had ended, and had no
+    effect."""
 
     user_code: str | None = None
     again: bool = False

@@ -12,7 +12,7 @@ from relay.db.schema.account import device_code
 
 @dataclass(slots=True, frozen=True)
 class DeviceCodeRow:
-    """A device code of the CLI sign-in. `state`: pending, approved, denied. `interval` in seconds, times in
+    """A device code of the CLI's sign-in. `state`: pending, approved, denied. `interval` in seconds, times in
     milliseconds."""
 
     hash: bytes

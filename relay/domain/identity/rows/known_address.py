@@ -1,4 +1,4 @@
-"""SQL statements on the networks (address ranges) from which accounts were signed in."""
+"""SQL statements on the networks (address ranges) from which accounts have signed in."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ PARTS: tuple[Callable[[Database, ObjectStore], AsyncIterator[str]], ...] = (
 
 
 async def audit(db: Database, store: ObjectStore) -> AsyncIterator[str]:
-    """Yields one line for each error. What a damaged database cannot return is an error too; the rest is
-    still read."""
+    """Yields one line for each error. Unreadable rows of a damaged database are errors too; the rest is still
+    checked."""
     for line in await db.damages():
         yield f"database: {line}; {WAY_OUT}"
     for part in PARTS:

@@ -1,4 +1,4 @@
-"""Releases: the repository holds the bytes of each asset, in the size that its row says."""
+"""Checks releases: the repository has the bytes of each asset, in the size recorded in its row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Live frontiers: every lane's log gives the text of its row, and the repository holds what rows name."""
+"""Checks live frontiers: every lane's log gives the text of its row, and the repository has the objects of
+all rows.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ async def _branch(tx: Tx, store: ObjectStore, ref: RefRow) -> list[str]:
 async def _wrong_directories(
     tx: Tx, branch_id: str, changed: list[LaneRow], base: Container[str]
 ) -> list[str]:
-    """The directories whose file count is wrong. Files of the branch's base are counted apart."""
+    """The directories whose file count is wrong. Files of the branch's base are counted separately."""
     counted: Counter[str] = Counter()
     for lane in changed:
         for parent in paths.parents(lane.path):
@@ -73,7 +75,7 @@ async def _wrong_directories(
 
 
 async def _wrong_files(tx: Tx, repo_id: str, living: list[LaneRow]) -> list[str]:
-    """The rows whose bytes (a file) or genesis (an edited text) the repository does not hold."""
+    """The rows whose bytes (a file) or genesis (an edited text) the repository lacks."""
     plain = {lane.digest for lane in living if lane.kind != "chunked" and not lane.edited}
     named = sorted(plain | {lane.genesis for lane in living if lane.kind == "text"})
     held = {bytes(d): s for d, s in await tx.all(rows.HELD, repo_id=repo_id, digests=named)} if named else {}

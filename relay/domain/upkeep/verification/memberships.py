@@ -1,4 +1,4 @@
-"""Compares the roles that accounts have by organisations with who is a member of them."""
+"""Compares the roles that accounts have through organisations with the memberships."""
 
 from __future__ import annotations
 

@@ -105,8 +105,8 @@ async def _lost_heads(tx: Tx) -> list[str]:
 
 
 async def _shared_places(tx: Tx) -> list[str]:
-    """The seals of one branch with the same parent. Only a branch that was moved back, or deleted and created
-    again, may have them."""
+    """The seals of one branch that have the same parent. Only a branch that was moved back, or deleted and
+    created again, may have them."""
     wrong: list[str] = []
     for statement in (rows.SHARED_PARENTS, rows.SHARED_STARTS):
         for repo_id, branch, parent, count in await tx.all(statement):

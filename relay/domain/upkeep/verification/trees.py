@@ -1,4 +1,4 @@
-"""Trees: every directory below every sealed root matches its digest, and its files are held."""
+"""Checks trees: every directory below every sealed root matches its digest, and its files are stored."""
 
 from __future__ import annotations
 

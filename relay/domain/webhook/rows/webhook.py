@@ -27,7 +27,7 @@ _HOOK: Any = bindparam("of_hook")
 
 @dataclass(slots=True, frozen=True)
 class WebhookRow:
-    """A webhook. `events`: kinds with spaces between and around them."""
+    """A webhook. `events`: kinds, with spaces between and around them."""
 
     id: str
     url: str
@@ -143,7 +143,8 @@ _OF_HOOK = select(*_SUMMARY).select_from(_WITH_MESSAGE).where(_d.webhook_id == _
 
 @cache
 def deliveries(by_state: bool) -> Keyset:
-    """The deliveries of a webhook, newest first. `by_state`: only those in the state `of_state`."""
+    """The statements of a page of a webhook's deliveries, newest first. `by_state`: only deliveries in the
+    state `of_state`."""
     return Keyset(_OF_HOOK.where(_d.state == bindparam("of_state")) if by_state else _OF_HOOK, "-id")
 
 
