@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 
@@ -82,6 +82,7 @@ class Rounds:
         self.followed = Followed()
         self.barred: dict[str, str] = {}  # paths that the relay refused → why, until they are saved again
         self._costly: set[str] = set()
+        self._left_out: set[str] = set()  # files over a size cap
         self._moved: Counter[str] = Counter()
         self._coming: dict[str, int] = {}  # path → inode of the file that is to come there
         self._placed: dict[str, int] = {}  # path → inode of the file that svc wrote
@@ -136,7 +137,14 @@ class Rounds:
         paths = [path for path in paths if path in self._unseen or not self.is_ours(copy, path)]
         for path in paths:
             self.barred.pop(path, None)
-        return self._send_off(copy, self._followed(copy, paths), None)
+        return self._send_off(copy, self._followed(copy, self._with_left_out(copy, paths)), None)
+
+    def _with_left_out(self, copy: WorkingCopy, paths: Sequence[str]) -> Sequence[str]:
+        """The saved paths; if a file is gone, also those that are left out, since one of them may be what
+        the file is called now. Its old name then stays on the branch."""
+        if not self._left_out or all(copy.exists(path) for path in paths):
+            return paths
+        return [*paths, *sorted(self._left_out.difference(paths))]
 
     def typed(self, copy: WorkingCopy, sheet: OpenSheet, updates: list[bytes], last: int) -> Done:
         """Turn the updates typed into a sheet into an edit of its lane, write the file, and put the edit in
@@ -320,6 +328,8 @@ class Rounds:
         released = self.removals.hold(copy, scan, paths)
         barred = {*self.barred, *self.frames.paths, *self.removals.held}
         composed = compose(copy, scan, True, barred, self._costly, typed, only={*paths, *released})
+        self._left_out.difference_update(paths)
+        self._left_out.update(composed.left_out)
         for path in composed.marked:
             self.barred[path] = "it still holds conflict markers"
         return composed

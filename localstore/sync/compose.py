@@ -29,13 +29,14 @@ OPS_BYTES = limits.UPDATE_BATCH_BYTES * 3 // 4 - 64 * limits.KIB  # raw operatio
 
 
 class Composed(msgspec.Struct):
-    """The result of `compose`. `written`, `removed`: paths put in flight. `skipped`: files over a size cap.
-    `marked`: files that still contain conflict markers of svc. `kept`: path of an entry that svc cannot send
-    → files that stay on the branch because of it."""
+    """The result of `compose`. `written`, `removed`: paths put in flight. `skipped`: files over a size cap,
+    `left_out`: their paths. `marked`: files that still contain conflict markers of svc. `kept`: path of an
+    entry that svc cannot send → files that stay on the branch because of it."""
 
     written: list[str] = msgspec.field(default_factory=list)
     removed: list[str] = msgspec.field(default_factory=list)
     skipped: list[Skipped] = msgspec.field(default_factory=list)
+    left_out: list[str] = msgspec.field(default_factory=list)
     marked: list[str] = msgspec.field(default_factory=list)
     kept: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
@@ -103,6 +104,7 @@ def compose(
                 over = caps.over(path, stat)
                 if over is not None:
                     done.skipped.append(over)
+                    done.left_out.append(path)
                     uncarried.leave_out(path, stat.digest, entry is None)
                     continue
             departing.append(_PathUpdate(path, entry, stat, members))

@@ -6,11 +6,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from localstore.core.errors import SvcError
 from localstore.core.lane.update import LiveUpdate
 from localstore.core.model.collaboration.protection import BranchProtected
 from localstore.core.model.live import UpdateAnswers
 from localstore.core.model.sync import Live
+from localstore.core.names import MANIFEST
 from localstore.core.paths import terminal_safe
+from localstore.core.storage.chunks import file_cap
 from localstore.folder.walk_rules import is_utf8
 from localstore.sync.transfer.send import batch_of
 from localstore.sync.withdraw import forget_flights, not_held, withdraw
@@ -18,7 +21,7 @@ from localstore.sync.working_copy import WorkingCopy
 from svc.agent.editing import OpenTexts
 from svc.agent.line import Line, Place
 from svc.agent.state import FolderState, SentBatch
-from svc.flows.common import moved_back_words
+from svc.flows.common import moved_back_words, update_file_cap
 from svc.flows.executable import mark, marking
 from svc.flows.pull import pull
 
@@ -37,6 +40,7 @@ class FolderRounds:
     def __init__(self, state: FolderState, texts: OpenTexts, join: Callable[[Line], None]) -> None:
         """`join` makes a line serve the folder with its current place."""
         self._state, self._texts, self._join = state, texts, join
+        self._cap_from: tuple[object, ...] = ()  # what the size cap of a file was computed from
 
     def run(self) -> None:
         """Lock the folder and work off what waits (answers, received frames, saves) until nothing is left,
@@ -46,6 +50,7 @@ class FolderRounds:
         with state.owning.round() as copy:
             state.link = copy.repo
             work.begin(copy, state.turn)
+            self._follow_file_cap(copy)
             while self._texts.step(copy) or self._step(copy):
                 if time.monotonic() >= until or state.owning.wanted():
                     break
@@ -56,6 +61,23 @@ class FolderRounds:
             looked_at = state.waiting - copy.db.flight_kinds().keys() - work.followed.later.keys()
             state.look_at = time.monotonic() + (LOOK if looked_at else AGAIN)
             self._place_now(copy)
+
+    def _follow_file_cap(self, copy: WorkingCopy) -> None:
+        """Set the size cap of a file, if the repository's kind or `.svc.yaml` changed. If it was raised, the
+        files that were left out count as saved. Of a malformed `.svc.yaml` nothing raises the cap."""
+        info = copy.files.stat(MANIFEST)
+        version = None if info is None else (info.st_ino, info.st_size, info.st_mtime_ns)
+        now = (copy, copy.repo_kind, version)
+        if now == self._cap_from:
+            return
+        before = copy.file_cap
+        try:
+            update_file_cap(copy)
+        except SvcError:
+            copy.file_cap = file_cap(copy.repo_kind)
+        if self._cap_from and copy.file_cap > before:
+            self._state.saves.changed_below("", time.monotonic())
+        self._cap_from = now
 
     def _step(self, copy: WorkingCopy) -> bool:
         """Do one piece of work. Returns False when nothing is left."""

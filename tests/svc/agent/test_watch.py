@@ -318,6 +318,31 @@ def test_saves_in_an_ignored_folder_travel_if_its_file_is_tracked(watched: tuple
     assert not (second.folder / "build/other.txt").exists()
 
 
+def test_a_raised_cap_lets_large_files_travel_and_a_lowered_one_removes_none(
+    watched: tuple[Device, Device],
+) -> None:
+    first, second = watched
+    manifest, large = first.folder / ".svc.yaml", first.folder / "large.bin"
+    large.write_bytes(bytes(17 << 20))
+    (first.folder / "small.bin").write_bytes(bytes(3))
+    until(lambda: (second.folder / "small.bin").exists())
+    manifest.write_text("kind: app\nlimits: {max_file_mib: 20}\n")
+    until(lambda: (second.folder / "large.bin").exists())
+    large.rename(first.folder / "moved.bin")
+    until(lambda: (second.folder / "moved.bin").exists() and not (second.folder / "large.bin").exists())
+    manifest.unlink()
+    until(lambda: not (second.folder / ".svc.yaml").exists())
+    (first.folder / "moved.bin").rename(first.folder / "again.bin")
+    (first.folder / "a.txt").rename(first.folder / "renamed.txt")
+    until(lambda: (second.folder / "renamed.txt").exists() and not (second.folder / "a.txt").exists())
+    assert (second.folder / "moved.bin").stat().st_size == 17 << 20
+    (first.folder / "renamed.txt").rename(first.folder / "a.txt")
+    (first.folder / "small.bin").unlink()
+    (first.folder / "again.bin").unlink()
+    first.svc("push", "-m", "What is left")
+    until(lambda: not (second.folder / "moved.bin").exists())
+
+
 def test_what_cannot_be_sent_is_named_when_it_appears(watched: tuple[Device, Device]) -> None:
     first, _ = watched
     process = subprocess.Popen(
