@@ -101,7 +101,7 @@ async def serving(
     `say`: called with lines for the operator."""
     if git.program() is None:
         say("git is not installed here, so nobody can clone with git; svc needs none")
-    async with _open(config) as node:
+    async with _own_signer(config) as signer, _open(config) as node:
         app = http.build(node)
         os.environ["SANIC_IGNORE_PRODUCTION_WARNING"] = "1"  # an advice to its own developers, on a terminal
         server: Any = await app.create_server(
@@ -115,6 +115,8 @@ async def serving(
             raise RuntimeError("no server was made")
         app.state.server_info.append(ApplicationServerInfo({"version": HTTP.VERSION_1}))  # no Alt-Svc header
         await server.startup()
+        if signer is not None:
+            await signer.wait_until_it_listens()
         await server.start_serving()
         node.renderer.start()
         try:
@@ -129,14 +131,25 @@ async def serving(
 
 
 @contextlib.asynccontextmanager
+async def _own_signer(config: Config) -> AsyncIterator[Child | None]:
+    """A context with the signer of a development node; None if another process serves it. It starts while the
+    node opens, which takes longer."""
+    if not config.dev or (config.shared and await listens(config.data)):
+        yield None
+        return
+    child = await Child.start(config.data)
+    try:
+        yield child
+    finally:
+        await child.stop()
+
+
+@contextlib.asynccontextmanager
 async def _open(config: Config) -> AsyncIterator[Node]:
     """A context with the opened resources of a node. They are closed in reverse order, also if opening one of
     them fails."""
     async with contextlib.AsyncExitStack() as stack:
         signer = Signer(config.data)
-        if config.dev and not (config.shared and await listens(config.data)):
-            child = await Child.start(config.data)
-            stack.push_async_callback(child.stop)
         stack.push_async_callback(signer.close)
         db = connect.database(config.database_url)
         stack.push_async_callback(db.close)

@@ -174,20 +174,23 @@ def _private_umask() -> Iterator[None]:
 class Child:
     """A signer started by the web process: `--dev`, and tests."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
+    def __init__(self, process: asyncio.subprocess.Process, data_dir: Path) -> None:
+        self.process, self.data_dir = process, data_dir
 
     @classmethod
     async def start(cls, data_dir: Path) -> Child:
-        """Start the signer and wait until it listens. Raises Unavailable if it exits instead."""
+        """Start the signer, without waiting until it listens."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", __name__, str(data_dir), stdin=asyncio.subprocess.PIPE
         )
-        while not await listens(data_dir):
-            if process.returncode is not None:
+        return cls(process, data_dir)
+
+    async def wait_until_it_listens(self) -> None:
+        """Return when the signer answers. Raises Unavailable when it exits instead."""
+        while not await listens(self.data_dir):
+            if self.process.returncode is not None:
                 raise Unavailable("the token signer did not start; its message is above")
             await asyncio.sleep(0.02)
-        return cls(process)
 
     async def stop(self) -> None:
         if self.process.stdin is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import random
-from dataclasses import dataclass
+from functools import cached_property
 
 import httpx
 from blake3 import blake3
@@ -19,10 +19,18 @@ from tests.relay.histories import Repository, ok
 ROOMY = 17 * limits.MIB  # a little above the blob cap
 
 
-@dataclass(frozen=True)
 class Large:
-    data: bytes
-    chunks: list[bytes]
+    """A file as it is sent. It is cut when its chunks are asked for: such files are constants of modules, and
+    each process of tests imports all modules."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    @cached_property
+    def chunks(self) -> list[bytes]:
+        return [
+            self.data[one.offset :][: one.size] for one in chunking.cut_into_chunks(io.BytesIO(self.data))
+        ]
 
     @property
     def manifest(self) -> ChunkManifest:
@@ -35,11 +43,7 @@ class Large:
 
 
 def large(seed: int, size: int = ROOMY) -> Large:
-    return cut(random.Random(seed).randbytes(size))
-
-
-def cut(data: bytes) -> Large:
-    return Large(data, [data[one.offset :][: one.size] for one in chunking.cut_into_chunks(io.BytesIO(data))])
+    return Large(random.Random(seed).randbytes(size))
 
 
 def send_chunks(repo: Repository, parts: list[bytes]) -> None:

@@ -42,7 +42,7 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def silent() -> Iterator[Silent]:
     with Silent() as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         yield server
         server.released.set()

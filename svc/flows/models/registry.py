@@ -14,7 +14,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
@@ -32,6 +32,8 @@ from svc.flows.models.fetching import Part, WrongBytes
 from svc.http.origin import is_loopback, parse_origin
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 OLLAMA, HUGGING_FACE = "registry.ollama.ai", "hf.co"
@@ -223,7 +225,9 @@ class _Registry:
 
         headers = {"User-Agent": f"svc/{__version__}", "Accept-Encoding": "identity", **headers}
         timeout = httpx.Timeout(_TIMEOUT, connect=_CONNECT)
-        with httpx.Client(timeout=timeout, follow_redirects=False, headers=headers) as client:
+        with httpx.Client(
+            verify=_tls_context(), timeout=timeout, follow_redirects=False, headers=headers
+        ) as client:
             for _ in range(_REDIRECTS + 1):
                 try:
                     with client.stream("GET", url) as answer:
@@ -269,6 +273,14 @@ class _Registry:
                 "download its file, then: svc llm pull FILE.gguf"
             )
         return RegistryFailed(f"{self._origin} answered {answer.status_code}; try again later")
+
+
+@cache
+def _tls_context() -> ssl.SSLContext:
+    """One for all requests of the process: each reads the certificates for 25 ms."""
+    import httpx
+
+    return httpx.create_ssl_context()
 
 
 def _words(error: Exception) -> str:

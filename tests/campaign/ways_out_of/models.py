@@ -63,7 +63,7 @@ def _a_name_that_another_repository_has_now(place: Place) -> None:
 @row("registry_failed", "llm pull")
 def _a_model_for_those_who_are_signed_in_elsewhere(place: Place) -> None:
     with _own_server(place) as ann, ThreadingHTTPServer(("127.0.0.1", 0), _Closed) as registry:
-        threading.Thread(target=registry.serve_forever, daemon=True).start()
+        threading.Thread(target=registry.serve_forever, args=(0.05,), daemon=True).start()
         ann.environment["SVC_LLM_REGISTRIES"] = f"hf.co=http://127.0.0.1:{registry.server_address[1]}"
         refused(ann, "llm", "pull", "hf.co/alice/tiny", says="llm pull FILE.gguf")
         ann.ok("llm", "pull", "tiny.gguf", "--as", "hf.co/alice/tiny")

@@ -153,7 +153,7 @@ def without_conditions() -> Iterator[S3]:
 
     asked: list[str] = []
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Store) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         yield S3(f"http://127.0.0.1:{server.server_port}", "b", "us-east-1", "k", "s")
         server.shutdown()
     assert len(asked) <= 1, "the probe is not repeated"

@@ -21,7 +21,7 @@ from relay.db.schema import tables
 from relay.domain.repository import repo as repositories
 from relay.domain.storage import chunked
 from relay.gate.gate import require_node_can
-from tests.relay.chunked_files import cut
+from tests.relay.chunked_files import Large
 from tests.relay.domain.live.live_world import World, world
 
 EDIT = OPERATIONS["comment.edit"]
@@ -147,7 +147,7 @@ async def test_a_large_file_that_was_being_read_is_not_taken_from_somebody_remov
         view = await w.view(member)
         view.operation = OPERATIONS["payload.put_manifest"]
         data = bytes(17 * MIB)
-        rows = [(await w.node.objects.put(w.repo_id, one), len(one)) for one in cut(data).chunks]
+        rows = [(await w.node.objects.put(w.repo_id, one), len(one)) for one in Large(data).chunks]
         made = chunks.manifest(digest(data), rows)
         collaborator = tables["collaborator"]
         async with w.node.db.write() as tx:

@@ -14,7 +14,7 @@ from localstore.core.encoding import b64u, unb64u
 from localstore.core.storage import chunks
 from relay.domain.history import proof
 from relay.objects.store import ObjectStore
-from tests.relay.chunked_files import Large, cut, send
+from tests.relay.chunked_files import Large, send
 from tests.relay.conftest import Relay
 from tests.relay.histories import Repository, create, ok
 
@@ -112,8 +112,8 @@ def test_what_becomes_hidden_or_shown_is_so_for_the_next_request(repo: Repositor
 def test_chunks_are_found_by_the_manifest_that_was_asked_for(
     repo: Repository, asking: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown = [cut(bytes([number]) * 17_000_000) for number in range(5)]
-    secret = cut(b"\x77" * 17_000_000)
+    shown = [Large(bytes([number]) * 17_000_000) for number in range(5)]
+    secret = Large(b"\x77" * 17_000_000)
     for one in (*shown, secret):
         ok(send(repo, one))
     named = {f"large/{number}.bin": one for number, one in enumerate(shown)} | {"hidden/s.bin": secret}

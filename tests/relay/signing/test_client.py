@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -26,8 +27,15 @@ def body(**changes):
     return asked | changes
 
 
+async def started(folder: Path) -> Child:
+    """A signer of this data folder that answers."""
+    child = await Child.start(folder)
+    await child.wait_until_it_listens()
+    return child
+
+
 async def test_it_mints_within_bounds_and_keeps_its_keys_private(tmp_path):
-    child = await Child.start(tmp_path)
+    child = await started(tmp_path)
     signer = Signer(tmp_path)
     try:
         raw = await signer.mint(**body())
@@ -52,14 +60,14 @@ async def test_it_mints_within_bounds_and_keeps_its_keys_private(tmp_path):
 
 
 async def test_its_death_is_unavailable_and_its_return_is_noticed(tmp_path):
-    child = await Child.start(tmp_path)
+    child = await started(tmp_path)
     signer = Signer(tmp_path)
     keys = await signer.public_keys()
     child.process.kill()
     await child.stop()
     with pytest.raises(Unavailable):
         await signer.mint(**body())
-    child = await Child.start(tmp_path)
+    child = await started(tmp_path)
     raw = await signer.mint(**body())
     Guard(keys).inspect(raw)
     await signer.close()
@@ -67,7 +75,7 @@ async def test_its_death_is_unavailable_and_its_return_is_noticed(tmp_path):
 
 
 async def test_it_ends_with_its_parent(tmp_path):
-    child = await Child.start(tmp_path)
+    child = await started(tmp_path)
     child.process.stdin.close()
     assert await child.process.wait() == 0
     assert not (tmp_path / SOCKET_NAME).exists()
@@ -75,11 +83,11 @@ async def test_it_ends_with_its_parent(tmp_path):
 
 async def test_tokens_of_a_rotated_key_still_verify(tmp_path):
     signer = Signer(tmp_path)
-    child = await Child.start(tmp_path)
+    child = await started(tmp_path)
     old = await signer.mint(**body())
     await child.stop()
     assert process.rotate(tmp_path) == 2
-    child = await Child.start(tmp_path)
+    child = await started(tmp_path)
     guard = Guard(await signer.public_keys())
     for raw in (old, await signer.mint(**body())):
         guard.inspect(raw)
@@ -90,7 +98,7 @@ async def test_tokens_of_a_rotated_key_still_verify(tmp_path):
 async def test_noise_on_the_socket_disturbs_nobody(tmp_path):
     import asyncio
 
-    child = await Child.start(tmp_path)
+    child = await started(tmp_path)
     signer = Signer(tmp_path)
     for noise in (b"\xff" * 9, LENGTH.pack(3) + b"abc", LENGTH.pack(0), os.urandom(500)):
         reader, writer = await asyncio.open_unix_connection(tmp_path / SOCKET_NAME)

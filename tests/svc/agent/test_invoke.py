@@ -315,7 +315,7 @@ def test_another_uid_is_hung_up_on_even_with_the_socket_open_to_all(tmp_path_fac
 def test_a_model_is_downloaded_by_a_process_that_goes_on(machines: dict[str, Machine]) -> None:
     ann, registry = machines["ann"], Registry()
     registry.put("/v2/library/small/manifests/latest", registry.blob(tiny.model(), "model"))
-    threading.Thread(target=registry.serve_forever, daemon=True).start()
+    threading.Thread(target=registry.serve_forever, args=(0.05,), daemon=True).start()
     os.environ["SVC_LLM_REGISTRIES"] = f"registry.ollama.ai={registry.origin}"
     try:
         assert ann.invoke("model_download", {"name": "small"}).success

@@ -373,7 +373,7 @@ def hub(desk: Desk) -> Iterator[Registry]:
     for number, tag in enumerate(("latest", "big")):
         data = tiny.model(pad=number + 1)
         registry.put(f"/v2/library/small/manifests/{tag}", registry.blob(data, "model"))
-    threading.Thread(target=registry.serve_forever, daemon=True).start()
+    threading.Thread(target=registry.serve_forever, args=(0.05,), daemon=True).start()
     desk.more["SVC_LLM_REGISTRIES"] = f"registry.ollama.ai={registry.origin}"
     yield registry
     registry.shutdown()
@@ -435,7 +435,7 @@ class _Unwell(BaseHTTPRequestHandler):
 
 def test_the_app_starts_once_the_server_is_healthy(desk: Desk) -> None:
     with ThreadingHTTPServer(("127.0.0.1", desk.port), _Unwell) as unwell:
-        threading.Thread(target=unwell.serve_forever, daemon=True).start()
+        threading.Thread(target=unwell.serve_forever, args=(0.05,), daemon=True).start()
         desk.app("waits", SHOW, models=["tiny"])
         desk.ok("app", "launch", "waits", "--yes")
         assert _Unwell.asked > 3

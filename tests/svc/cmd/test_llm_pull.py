@@ -30,7 +30,7 @@ def hub() -> Iterator[Registry]:
     registry = Registry()
     registry.put(MANIFEST, registry.blob(DATA, "model"))
     registry.pause_at = HALF
-    threading.Thread(target=registry.serve_forever, daemon=True).start()
+    threading.Thread(target=registry.serve_forever, args=(0.05,), daemon=True).start()
     yield registry
     registry.go_on.set()
     registry.shutdown()

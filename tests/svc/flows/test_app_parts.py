@@ -185,7 +185,7 @@ def test_only_the_first_model_of_an_app_has_a_replacement(tmp_path: Path) -> Non
 def test_a_pull_that_the_disk_refuses_is_recorded_as_failed(tmp_path: Path) -> None:
     registry = Registry()
     registry.put("/v2/library/small/manifests/latest", registry.blob(b"model", "model"))
-    threading.Thread(target=registry.serve_forever, daemon=True).start()
+    threading.Thread(target=registry.serve_forever, args=(0.05,), daemon=True).start()
     (tmp_path / "file").touch()
     cache, home, name = tmp_path / "file/llm", tmp_path / "home", parse("small")
     more = {"SVC_LLM_HOME": str(cache), "SVC_LLM_REGISTRIES": f"registry.ollama.ai={registry.origin}"}

@@ -143,7 +143,7 @@ class _Numbered(BaseHTTPRequestHandler):
 
 def test_threads_share_a_client_and_a_call_inside_a_stream_has_a_connection_of_its_own() -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), _Numbered) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         caller = Http(f"http://127.0.0.1:{server.server_port}")
 
         def ask(number: int) -> bool:

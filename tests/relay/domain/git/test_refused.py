@@ -230,7 +230,7 @@ def test_between_two_requests_of_one_fetch(
     git.clone(mine, "work")
     mine.seal({"more": b"3"})
     road = Road(relay.url, at, lambda: close(relay, mine))
-    serving = threading.Thread(target=road.serve_forever)
+    serving = threading.Thread(target=road.serve_forever, args=(0.05,))
     serving.start()
     try:
         refused = git.tried("fetch", f"{road.url}/{mine.body['full_name']}.git", at="work")

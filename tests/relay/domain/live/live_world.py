@@ -59,7 +59,7 @@ from relay.outbound.reach import Reach
 from relay.signing.client import Signer
 from tests import buckets
 from tests.databases import new_url
-from tests.relay.chunked_files import cut
+from tests.relay.chunked_files import Large
 
 ORIGIN = "http://127.0.0.1:1"
 UNSIGNED = b64u(bytes(64))
@@ -148,7 +148,7 @@ class World:
 
     async def put_large(self, data: bytes) -> str:
         """A file above the blob cap, as its chunks and their manifest."""
-        rows = [(await self.node.objects.put(self.repo_id, one), len(one)) for one in cut(data).chunks]
+        rows = [(await self.node.objects.put(self.repo_id, one), len(one)) for one in Large(data).chunks]
         made = chunks.manifest(digest(data), rows)
         await chunked.admit(await self.view(self.owner), made, chunks.encode(made))
         return made.blake3

@@ -91,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def hub() -> Iterator[Registry]:
     found = Registry()
-    threading.Thread(target=found.serve_forever, daemon=True).start()
+    threading.Thread(target=found.serve_forever, args=(0.05,), daemon=True).start()
     yield found
     found.shutdown()
     found.server_close()
