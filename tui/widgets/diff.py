@@ -109,10 +109,10 @@ class Diff(Lines):
     def _rooms(self, half: int, digits: int) -> Rooms:
         """The columns of notes: below the text of the lines that they are about."""
         if half:
-            left, width = digits + 1, max(12, half - digits - 2)
-            return Rooms(Room(left, width), Room(half + 3 + left, width))
-        left = 2 * digits + 3
-        both = Room(left, max(12, min(NOTE_MAX, self.size.width - left - 1)))
+            numbers, width = digits + 1, max(12, half - digits - 2)
+            return Rooms(Room(numbers, width), Room(half + 3 + numbers, width))
+        numbers = 2 * digits + 3
+        both = Room(numbers, max(12, min(NOTE_MAX, self.size.width - numbers - 1)))
         return Rooms(both, both)
 
     def on_resize(self) -> None:

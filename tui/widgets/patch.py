@@ -151,8 +151,8 @@ class Patches:
         if self._look is None:
             return Item(key, ((f"{'':>12}{safe(title)}", "hunk"),))
         numbers, _, named = title.removeprefix("@@").partition("@@")
-        known = self._look.colours.get(file.path)
-        named = named.strip() or (known.functions.get(key.new, "") if known is not None else "")
+        colours = self._look.colours.get(file.path)
+        named = named.strip() or (colours.functions.get(key.new, "") if colours is not None else "")
         gutter = " " * (self.digits if self._half else 2 * self.digits)
         return Item(
             key, ((f"{gutter}⋯ ", "line"), (safe(f"@@{numbers}@@"), "hunk"), (f"  {safe(named)}", "name"))
@@ -207,9 +207,9 @@ class Patches:
                 (safe(text[start:end]), f"under {role}_mark" if changed else role)
                 for start, end, role, changed in cut
             ]
-        known = self._look.colours.get(file.path) if self._look is not None else None
-        found = known.spans(number, text, old=kind == "delete") if known is not None else None
-        spans: Spans = found if found is not None else ((0, len(text), "text"),)
+        colours = self._look.colours.get(file.path) if self._look is not None else None
+        coloured = colours.spans(number, text, old=kind == "delete") if colours is not None else None
+        spans: Spans = coloured if coloured is not None else ((0, len(text), "text"),)
         if kind is None:
             return [(safe(text[start:end]), role) for start, end, role in spans]
         return [
@@ -299,16 +299,16 @@ class Patches:
             kind = None
         text = self._shown(file, at[index] + 1)
         wide = self.digits if self._look is not None else 5
-        shown = f"{number:>{wide}} "
+        numbered = f"{number:>{wide}} "
         if self._look is None:
             role = kind or "text"
             mark = f"{kind}_mark" if kind else "text"
-            pieces: list[Part] = [(shown, "gutter"), (SIGNS[role], mark), (safe(text), role)]
+            pieces: list[Part] = [(numbered, "gutter"), (SIGNS[role], mark), (safe(text), role)]
         elif kind is None:
-            pieces = [(shown, "gutter"), (" ", "text"), *self._pieces(file, number, text, None, ())]
+            pieces = [(numbered, "gutter"), (" ", "text"), *self._pieces(file, number, text, None, ())]
         else:
             words = self._words_beside(file, index, old=old)
-            pieces = [*self._marks(kind, shown), *self._pieces(file, number, text, kind, words)]
+            pieces = [*self._marks(kind, numbered), *self._pieces(file, number, text, kind, words)]
         fill = "text" if kind is None else kind if self._look is None else self._ground(kind)
         parts = fit(pieces, self._half)
         used = sum(cell_len(piece) for piece, _ in parts)

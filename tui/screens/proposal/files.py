@@ -89,12 +89,14 @@ class Files(Remarking, Differing):
         words = f"{seen}/{count} seen  " if count else ""
         talk = f"{open_threads} open thread{'' if open_threads == 1 else 's'}  " if open_threads else ""
         pending = self.pending()
-        kept = f"{pending} pending  " if pending else "comments wait for A, X or S  " if self._keeps else ""
+        pending_words = (
+            f"{pending} pending  " if pending else "comments wait for A, X or S  " if self._keeps else ""
+        )
         name = f" {safe(self.repo.full_name)} #{self._one.number} files"
         return (
             (name, "title"),
             ("  ", "text"),
-            (kept, "warn"),
+            (pending_words, "warn"),
             (words, "dim"),
             (talk, "accent"),
             (safe(self._one.title), "text"),
@@ -131,8 +133,8 @@ class Files(Remarking, Differing):
         self.show_frame()
 
     def _paint(self, compare: Compare, at: float) -> None:
-        shown = self._shown()
-        path = self._path or (shown.path if shown is not None else "")
+        current = self._shown()
+        path = self._path or (current.path if current is not None else "")
         chosen = bool(self._path)
         first = not len(self._changes)
         self._changes, self._path = Changes(compare.files), ""
@@ -160,13 +162,13 @@ class Files(Remarking, Differing):
     def _paint_notes(self) -> None:
         if self._threads is None:
             return
-        shown = self._shown()
-        here = [
+        current = self._shown()
+        listed = [
             thread
             for thread in self._threads
-            if shown is not None and thread.place is not None and thread.place.path == shown.path
+            if current is not None and thread.place is not None and thread.place.path == current.path
         ]
-        self.diff.show_notes(lambda rooms: notes(here, self._texts.rows, self.svc.clock(), rooms))
+        self.diff.show_notes(lambda rooms: notes(listed, self._texts.rows, self.svc.clock(), rooms))
 
     def _open_threads(self) -> dict[str, int]:
         """The number of open threads by the path of the file where they are now."""
@@ -221,33 +223,37 @@ class Files(Remarking, Differing):
         return self.diff.files[0] if self.diff.files else None
 
     def _position(self) -> str:
-        shown = self._shown()
+        current = self._shown()
         count, seen = len(self._changes), len(self._seen.paths) if self._seen is not None else 0
-        place = self._changes.place_of.get(shown.path, 0) + 1 if shown is not None else 0
+        place = self._changes.place_of.get(current.path, 0) + 1 if current is not None else 0
         return f"{place} of {count} file{'' if count == 1 else 's'}, {seen} seen" if count else ""
 
     def _say_where(self) -> None:
         """Write the file and the position into the frames, or into the line above the changes."""
         if not self.query("#diff"):
             return
-        shown, diff, tree = self._shown(), self.diff, self.listing
+        current, diff, tree = self._shown(), self.diff, self.listing
         position = self._position()
         tree.border_title = Content("Files")
         tree.border_subtitle = Content(position)
-        if shown is None:
+        if current is None:
             diff.border_title = diff.border_subtitle = None
             return
-        seen: Part = ("  ✓ seen" if self._seen is not None and shown.path in self._seen.paths else "", "good")
-        was = f"{safe(shown.old_path)} → " if shown.old_path and shown.old_path != shown.path else ""
-        name: Part = (f" {was}{safe(shown.path)}  ", "title")
-        counts = counts_of(shown)
-        words = f"{sign_of(shown)[0]}{name[0]}{''.join(text for text, _ in counts)}{seen[0]}"
+        seen: Part = (
+            "  ✓ seen" if self._seen is not None and current.path in self._seen.paths else "",
+            "good",
+        )
+        moved = current.old_path if current.old_path != current.path else None
+        was = f"{safe(moved)} → " if moved else ""
+        name: Part = (f" {was}{safe(current.path)}  ", "title")
+        counts = counts_of(current)
+        words = f"{sign_of(current)[0]}{name[0]}{''.join(text for text, _ in counts)}{seen[0]}"
         diff.border_title = Content(words)
         hunk, hunks = diff.hunk_position
         diff.border_subtitle = Content(f"hunk {hunk} of {hunks}" if hunks else "")
         rule: Part = ("── ", "line")
         self.query_one("#file", Line).put(
-            (rule, sign_of(shown), name, *counts, seen), ((position, "dim"), (" ──", "line"))
+            (rule, sign_of(current), name, *counts, seen), ((position, "dim"), (" ──", "line"))
         )
 
     def on_lines_moved(self, event: Lines.Moved) -> None:
@@ -262,8 +268,8 @@ class Files(Remarking, Differing):
         key = self.listing.key
         if self.is_current and isinstance(key, Place) and key.kind == "file":
             place = self._changes.place_of.get(key.path)
-            shown = self._shown()
-            if place is not None and (shown is None or shown.path != key.path):
+            current = self._shown()
+            if place is not None and (current is None or current.path != key.path):
                 self.show_file(place, follow=False)
 
     def show_file(self, place: int, *, end: bool = False, follow: bool = True) -> None:
@@ -401,8 +407,8 @@ class Files(Remarking, Differing):
 
     def _step_file(self, by: int, *, end: bool = False) -> bool:
         """Show the next file, or with -1 the one before. Returns False if there is none."""
-        shown = self._shown()
-        place = self._changes.place_of.get(shown.path, 0) + by if shown is not None else -1
+        current = self._shown()
+        place = self._changes.place_of.get(current.path, 0) + by if current is not None else -1
         if not 0 <= place < len(self._changes):
             self.tell("this is the last file" if by > 0 else "this is the first file")
             return False
@@ -426,10 +432,10 @@ class Files(Remarking, Differing):
 
     def do_seen(self) -> None:
         """Mark the file, or all of the folder under the cursor, and show the next that is not seen."""
-        shown, key = self._shown(), self.listing.key
-        if self._seen is None or shown is None:
+        current, key = self._shown(), self.listing.key
+        if self._seen is None or current is None:
             return
-        files = [shown]
+        files = [current]
         if self.listing.has_focus and isinstance(key, Place):
             below = next(
                 entry
@@ -478,10 +484,10 @@ class Files(Remarking, Differing):
         if self.lines is self.listing or not words:
             super()._search(step)
             return
-        shown, cursor = self._shown(), self.diff.cursor
+        current, cursor = self._shown(), self.diff.cursor
         if self.diff.search(step) and (self.diff.cursor - cursor) * step > 0:
             return
-        begin = self._changes.place_of.get(shown.path, 0) if shown is not None else 0
+        begin = self._changes.place_of.get(current.path, 0) if current is not None else 0
         count = len(self._changes)
         for away in range(1, count):
             place = (begin + away * step) % count

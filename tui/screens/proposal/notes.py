@@ -65,8 +65,8 @@ def _state(thread: Thread) -> str:
 def _folded(thread: Thread, room: Room, now: float) -> list[Line]:
     """A resolved thread in one row."""
     first = thread.comments[0] if thread.comments else None
-    said = f"  @{safe(first.author.handle or '?')}: {safe(first_words(first.body))}" if first else ""
-    parts = fit(((f"─ ✓ {_state(thread)}", "good"), (said, "dim")), room.width)
+    words = f"  @{safe(first.author.handle or '?')}: {safe(first_words(first.body))}" if first else ""
+    parts = fit(((f"─ ✓ {_state(thread)}", "good"), (words, "dim")), room.width)
     return [(first.id if first else "", ((" " * room.left, "text"), *parts))]
 
 
@@ -80,8 +80,8 @@ def _card(thread: Thread, rows_of: Texts, now: float, room: Room) -> list[Line]:
 
     def add(comment: str, parts: Sequence[Part]) -> None:
         fitting = fit(parts, inside)
-        blank = " " * (inside - sum(cell_len(text) for text, _ in fitting))
-        rows.append((comment, (("│ ", role), *fitting, (f"{blank} │", role))))
+        rest = " " * (inside - sum(cell_len(text) for text, _ in fitting))
+        rows.append((comment, (("│ ", role), *fitting, (f"{rest} │", role))))
 
     if thread.suggestion is not None:
         applied = "these lines are applied" if thread.suggestion.applied_seal else "suggests"
@@ -95,5 +95,5 @@ def _card(thread: Thread, rows_of: Texts, now: float, room: Room) -> list[Line]:
         for row in rows_of(comment.body, inside):
             add(comment.id, row.parts)
     rows.append((last, (("╰" + "─" * (room.width - 2) + "╯", role),)))
-    left: Part = (" " * room.left, "text")
-    return [(comment, (left, *parts)) for comment, parts in rows]
+    blank: Part = (" " * room.left, "text")
+    return [(comment, (blank, *parts)) for comment, parts in rows]

@@ -141,8 +141,8 @@ class TreeRows:
         was: tuple[Part, ...] = ()
         if file.old_path and file.old_path != file.path:
             was = ((f" ← {safe(file.old_path.rpartition('/')[2])}", "dim"),)
-        left = (mark, (indent, "text"), sign_of(file), (" ", "text"), label, *was)
-        return Item(_key(entry), left, self._right(file))
+        parts = (mark, (indent, "text"), sign_of(file), (" ", "text"), label, *was)
+        return Item(_key(entry), parts, self._right(file))
 
     def _folder(self, entry: Entry, indent: str) -> Item:
         first, last = entry.first, entry.last
