@@ -35,6 +35,7 @@ from tui.widgets.diff import Diff
 from tui.widgets.frame import Line
 from tui.widgets.lines import Lines
 
+GLIMPSE = 128 * 1024  # characters of a patch that are shown while the cursor is among the files
 SHARE, LEAST = 30, 30  # hundredths of the width that the files take, and columns at least
 
 
@@ -217,10 +218,14 @@ class Files(Remarking, Differing):
     def on_descendant_focus(self) -> None:
         self.place()
         self.listing.refresh()
+        file = self._shown()
+        if self.diff.has_focus and file is not None and file != self.diff.files[0]:
+            self.diff.show_files([file])  # all of it
 
     def _shown(self) -> ChangedFile | None:
         """The file whose changes are shown."""
-        return self.diff.files[0] if self.diff.files else None
+        place = self._changes.place_of.get(self.diff.files[0].path) if self.diff.files else None
+        return self._changes.file(place) if place is not None else None
 
     def _position(self) -> str:
         current = self._shown()
@@ -282,13 +287,21 @@ class Files(Remarking, Differing):
         if follow:
             self._unfold(file.path)
             self.listing.go_to(Place("file", file.path))
-        diff.show_files([file])
+        diff.show_files([self._glimpse(file) if self.listing.has_focus else file])
         self._paint_notes()
         if before is None or before.path != file.path:
             diff.top = diff.shift = 0
             diff.go(len(diff.rows) - 1 if end else 0, -1 if end else 1)
         self._say_where()
         self._ask_for_colours(file)
+
+    def _glimpse(self, file: ChangedFile) -> ChangedFile:
+        """The file with the beginning of its changes: all of a very long one are made rows of once the
+        cursor is among them."""
+        patch = file.patch or ""
+        if len(patch) <= GLIMPSE:
+            return file
+        return replace(file, patch=patch[: patch.rfind("\n", 0, GLIMPSE)])
 
     def _unfold(self, path: str) -> None:
         folders = {folder for folder in self._folded if path.startswith(f"{folder}/")}
