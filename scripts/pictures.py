@@ -96,6 +96,67 @@ async def main() -> None:
 
 </details>
 """
+POOL = '''"""Connections that are kept for the next request."""
+
+import time
+
+
+class Pool:
+    """Keeps at most `size` connections."""
+
+    def __init__(self, size: int = 10) -> None:
+        self.size = size
+        self._idle: list[Connection] = []
+
+    def take(self, host: str) -> Connection:
+        for connection in self._idle:
+            if connection.host == host:
+                self._idle.remove(connection)
+                return connection
+        return Connection(host)
+
+    def give(self, connection: Connection) -> None:
+        if len(self._idle) < self.size:
+            self._idle.append(connection)
+
+    def close(self) -> None:
+        for connection in self._idle:
+            connection.close()
+        self._idle.clear()
+
+
+def count(pools: list[Pool]) -> int:
+    return sum(len(pool._idle) for pool in pools)
+'''
+POOL_NOW = (
+    POOL.replace("size: int = 10", "size: int = 10, wait: float = 5.0")
+    .replace("        self.size = size\n", "        self.size, self.wait = size, wait\n")
+    .replace("if connection.host == host:", "if connection.host == host and not connection.stale(self.wait):")
+    .replace(
+        "        if len(self._idle) < self.size:\n            self._idle.append(connection)\n",
+        "        # an abandoned stream is closed, not kept\n        if connection.abandoned:\n"
+        "            connection.close()\n"
+        "        elif len(self._idle) < self.size:\n            self._idle.append(connection)\n",
+    )
+    .replace("return sum(len(pool._idle) for pool in pools)", "return sum(map(len, pools))  # of all hosts")
+)
+BEFORE = {
+    "README.md": BODY.replace("##", "#", 1).encode(),
+    "src/pool.py": POOL.encode(),
+    "src/transport/http/headers.py": b"ACCEPT = 'accept'\nHOST = 'host'\n",
+    "src/transport/http/old.py": b"GONE = True\n",
+    "docs/guide/pools.md": b"# Pools\n\nA pool keeps ten connections.\n",
+    "tests/names.py": b"NAMES = ['a', 'b']\nMORE = ['c', 'd']\nLAST = ['e']\n",
+}
+AFTER = {
+    "src/pool.py": POOL_NOW.encode(),
+    "src/transport/http/headers.py": b"ACCEPT = 'accept'\nHOST = 'host'\nVIA = 'via'\n",
+    "docs/guide/pools.md": b"# Pools\n\nA pool keeps ten connections, and closes abandoned streams.\n",
+    "docs/guide/pool.bin": bytes(range(256)),
+    "tests/test_pool.py": b"def test_an_abandoned_stream_is_closed() -> None:\n    assert Pool().take('a')\n",
+    "tests/more_names.py": b"NAMES = ['a', 'b']\nMORE = ['c', 'd']\nLAST = ['e']\n",
+}
+GONE = ("src/transport/http/old.py", "tests/names.py")
 SCREENS = {
     "home": "",
     "overview": "\r1",
@@ -105,6 +166,9 @@ SCREENS = {
     "proposals": "\r3p",
     "proposal": "\r3p\r",
     "files": "\r3p\r\r",
+    "changes": "\r3p\r\r\tG",
+    "beside": "\r3p\r\r\tvG",
+    "tree": "\r3p\r\rf",
     "workflows": "\r4",
     "releases": "\r5",
     "history": "\r2h",
@@ -141,10 +205,7 @@ ENVIRONMENTS = {
 def furnish(api: Api, base: Path, env: dict[str, str]) -> Path:
     """A linked folder of a repository with something on every screen."""
     folder, repo_id = linked(api, base, env, "httpx")
-    write(
-        folder,
-        {"README.md": BODY.replace("##", "#", 1).encode(), "src/pool.py": b"def take():\n    return 1\n"},
-    )
+    write(folder, BEFORE)
     svc(folder, env, "push", "-m", "Keep connections")
     for name, colour in LABELS.items():
         api.send(labels.CREATE, LabelCreate(name=name, color=colour), id=repo_id)
@@ -155,15 +216,37 @@ def furnish(api: Api, base: Path, env: dict[str, str]) -> Path:
     api.send(issues.COMMENT, said, id=repo_id, n=str(len(TITLES)))
     svc(folder, env, "repo", "branch", "close-streams")
     svc(folder, env, "switch", "close-streams")
-    write(folder, {"src/pool.py": b"def take(wait):\n    return wait + 1\n"})
+    write(folder, AFTER)
+    for path in GONE:
+        (folder / path).unlink()
     svc(folder, env, "push", "-m", "Close abandoned streams")
     svc(folder, env, "pr", "create", "-t", "Close abandoned streams", "-b", BODY)
+    remark(folder, env)
     svc(folder, env, "switch", "main")
     for name, *how in RUNS:
         svc(folder, env, "repo", "run", "create", name, *how)
     svc(folder, env, "repo", "release", "create", "v1.0", "-n", "## Fixed\n\n- streams\n- cookies")
     friend(api, env, repo_id)
     return folder
+
+
+def remark(folder: Path, env: dict[str, str]) -> None:
+    """Comments on lines of the proposal, one of them on a line that is gone."""
+    number = str(len(TITLES) + 1)
+    on = ("pr", "comment", number, "--path", "src/pool.py")
+    svc(folder, env, *on, "--line", "17", "-b", "Is `stale` cheap? It runs for **each** idle connection.")
+    svc(folder, env, *on, "--line", "10", "--side", "old", "-b", "Nobody else reads this one.")
+    svc(
+        folder,
+        env,
+        *on,
+        "--line",
+        "34",
+        "--suggest",
+        "    return sum(len(pool) for pool in pools)",
+        "-b",
+        "Why?",
+    )
 
 
 def friend(api: Api, env: dict[str, str], repo_id: str) -> None:

@@ -40,7 +40,8 @@ from tui.offers import OFFERS
 from tui.reads import Read
 from tui.screens.order import KeysInOrder
 from tui.sending import Sending
-from tui.theme import THEMES, selected
+from tui.theme import THEMES, light_ground, selected
+from tui.tints import Tints, tints
 from tui.widgets.picture import over
 
 T = TypeVar("T")
@@ -108,6 +109,12 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             role = selected(self.colours, self.console.color_system, self.no_color, ground)
             self._selected = self.colours, role
         return self._selected[1]
+
+    @property
+    def tints(self) -> Tints | None:
+        """The grounds of changed lines; None where there are none."""
+        light = light_ground(os.environ.get("COLORFGBG", ""))
+        return tints(self.colours, self.console.color_system, light, self.no_color)
 
     @property
     def opens_links(self) -> bool:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tui.machine import Machine, Place
     from tui.reads import Read
     from tui.sending import Sending
+    from tui.tints import Tints
 
 T = TypeVar("T")
 
@@ -57,6 +58,10 @@ class AskedApp(Protocol):
     @property
     def selected(self) -> str:
         """The role of the line under a cursor."""
+
+    @property
+    def tints(self) -> Tints | None:
+        """The grounds of changed lines; None where there are none."""
 
     @property
     def opens_links(self) -> bool:

@@ -61,6 +61,7 @@ FAINT: Final = frozenset({"dim", "gutter", "line", "comment", "quote", "struck",
 """Roles that the line of the cursor shows as text, because its tint would swallow them."""
 
 _LABEL = re.compile(r"label ([0-9a-f]{6})")
+_TINTED = re.compile(r"(?:on ([0-9a-f]{6}|\d{1,3})|under) (\w+)")  # see tui.tints
 _LABELS = 500  # colours of labels that are kept
 _SEEN = 1.6  # the least contrast of a label's dot
 
@@ -75,6 +76,9 @@ class Styles(dict[str, Style]):
         super().__init__((role, self._base + Style.parse(colours.get(role) or "none")) for role in ROLES)
 
     def __missing__(self, role: str) -> Style:
+        tinted = _TINTED.fullmatch(role)
+        if tinted is not None:
+            return self._tinted(role, *tinted.groups())
         match = _LABEL.fullmatch(role)
         if match is None:
             raise KeyError(role)
@@ -85,6 +89,15 @@ class Styles(dict[str, Style]):
         swallowed = ground is not None and contrast(colour, ground) < _SEEN
         style = self["dim"] if swallowed else self._base + Style.from_color(colour)
         self[role] = style
+        return style
+
+    def _tinted(self, role: str, ground: str | None, of: str) -> Style:
+        """The style of another role on a ground, or underlined."""
+        if ground is None:
+            other = Style(underline=True)
+        else:
+            other = Style(bgcolor=f"#{ground}" if len(ground) == 6 else f"color({int(ground) % 256})")
+        self[role] = style = self[of] + other
         return style
 
 
@@ -114,10 +127,14 @@ def selected(colours: str, system: str | None, no_color: bool, colorfgbg: str) -
         return "reversed"
     if colours != "terminal":
         return "selected"
+    light = light_ground(colorfgbg)
+    return "reversed" if light is None else "selected_light" if light else "selected"
+
+
+def light_ground(colorfgbg: str) -> bool | None:
+    """Whether the terminal's own background is light by the environment; None if that does not say it."""
     ground = colorfgbg.rpartition(";")[2]
-    if not ground.isdecimal():
-        return "reversed"
-    return "selected" if int(ground) in (*range(7), 8) else "selected_light"
+    return int(ground) not in (*range(7), 8) if ground.isdecimal() else None
 
 
 THEMES: Final[dict[str, Styles]] = {

@@ -92,7 +92,7 @@ async def test_a_note_on_lines_is_changed(proposal: str, alice: Svc, open_app: O
         await sees(pilot, "+    return 3")
         await press(pilot, "G", "c")
         await press(pilot, *"Why", "enter")
-        await sees(pilot, "┌ open", "│ Why")
+        await sees(pilot, "╭─ open", "│ Why")
         await press(pilot, "e")
         await sees(pilot, "put the cursor on a comment")
         await press(pilot, "G", "e")

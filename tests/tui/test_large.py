@@ -23,9 +23,10 @@ from tui.highlight import coloured, plain
 from tui.lexing import lexer_of, role_of
 from tui.listed import ListedProposal, Verdict, as_rows
 from tui.text import WINDOW, lines_of, safe, starts, windows
+from tui.widgets.hunks import texts
 from tui.widgets.lines import Item, Lines
 from tui.widgets.made import Made
-from tui.widgets.patch import Key, Noted, Patches, Spot, texts
+from tui.widgets.patch import Key, Noted, Patches, Spot
 from tui.widgets.source import Source
 
 MANY = 100_000

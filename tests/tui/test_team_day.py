@@ -130,7 +130,7 @@ def test_a_day_of_a_team(team: tuple[Device, Device], project: str, alice: Svc) 
     ann.sees("wait * 3")
     ann.types("p", "/", "wait = 1", "\r", "c", "Why so short?", "\r")
     ann.sees("1 pending", "Why so short?")
-    ann.types("/", "wait = 1", "\r", SHIFT_DOWN, SHIFT_DOWN, SHIFT_DOWN, SHIFT_DOWN)
+    ann.types("/", "wait = 1", "\r", *5 * [SHIFT_DOWN])  # four of them are on the comment
     ann.types("x")
     ann.sees("in the place of lines 2 to 3")
     ann.types("  # seconds", ESC)

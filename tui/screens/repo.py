@@ -329,12 +329,25 @@ class RepoScreen(RepoPage):
 
     def handler(self, name: str) -> object:
         """The method that runs an action: the shown tab's, else the screen's."""
-        if self.view is not None:
-            self.view.acting(name.removeprefix("do_"))
+        view = self.view
+        if view is not None and view.is_mounted:
+            view.acting(name.removeprefix("do_"))
         if name.startswith("do_tab_"):
             number = int(name.removeprefix("do_tab_"))
             return lambda: self.show_tab(number)
-        return getattr(self.view, name, None) or getattr(self, name, None)
+        if view is not None and not view.is_mounted and hasattr(view, name):
+            return lambda: self._once_mounted(view, name)
+        return getattr(view, name, None) or getattr(self, name, None)
+
+    def _once_mounted(self, view: View, name: str) -> None:
+        """Run an action of a tab whose widgets come later, because the key was typed before."""
+        if self.view is not view:
+            return
+        if not view.is_mounted:
+            self.set_timer(SOON, lambda: self._once_mounted(view, name))
+            return
+        view.acting(name.removeprefix("do_"))
+        getattr(view, name)()
 
 
 def widgets(view: Widget) -> list[Lines]:

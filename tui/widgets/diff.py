@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from localstore.core.model.history import ChangedFile
+from tui.tints import Tints
+from tui.widgets.coloured_file import FileColours
+from tui.widgets.hunks import texts
 from tui.widgets.lines import Item, Lines
-from tui.widgets.patch import Key, Noted, Patches, Spot, texts
+from tui.widgets.patch import Key, Look, Noted, Patches, Spot
+
+COLOURED = 24  # files whose colours are kept
+NOTE_MAX = 96  # columns of a note at most
+
+Notes = Mapping[Spot, Sequence[Item]]
 
 
 class Span(NamedTuple):
@@ -21,16 +30,31 @@ class Span(NamedTuple):
     text: str
 
 
+class Room(NamedTuple):
+    """The columns of a note below a line: blanks at the left, and its width."""
+
+    left: int
+    width: int
+
+
+class Rooms(NamedTuple):
+    """The room of notes about each side."""
+
+    old: Room
+    new: Room
+
+
 class Diff(Lines):
     """Shows changed files. `split`: old and new side by side. `blanks`: whether changes of white space alone
-    are shown. `seen`: paths whose lines are folded away."""
+    are shown. `seen`: paths whose lines are folded away. `heads`: whether a row names each file."""
 
-    def __init__(self, id: str | None = None) -> None:
+    def __init__(self, id: str | None = None, *, heads: bool = True) -> None:
         super().__init__(marked=False, searches=True, empty="no difference", id=id)
-        self.split, self.blanks = False, True
+        self.split, self.blanks, self.heads = False, True, heads
         self.seen: set[str] = set()
+        self.colours: OrderedDict[str, FileColours] = OrderedDict()  # by path
         self._files: tuple[ChangedFile, ...] = ()
-        self._notes: Mapping[Spot, Sequence[Item]] = {}
+        self._notes: Callable[[Rooms], Notes] | None = None
         self._anchor: Key | None = None
         self._begun = 0  # its row
         self._return_to: Hashable | None = None  # the line that the cursor was on
@@ -50,7 +74,19 @@ class Diff(Lines):
             self.show_files(())
             self._return_to = key
 
-    def show_notes(self, notes: Mapping[Spot, Sequence[Item]]) -> None:
+    @property
+    def files(self) -> tuple[ChangedFile, ...]:
+        return self._files
+
+    def learn(self, path: str, colours: FileColours) -> None:
+        """Paint the lines of a file in these colours."""
+        self.colours[path] = colours
+        self.colours.move_to_end(path)
+        while len(self.colours) > COLOURED:
+            self.colours.popitem(last=False)
+        self.refresh()
+
+    def show_notes(self, notes: Callable[[Rooms], Notes]) -> None:
         """Set the rows that are shown below lines of the files."""
         self._notes = notes
         self.rebuild()
@@ -58,14 +94,29 @@ class Diff(Lines):
     def rebuild(self) -> None:
         """Make the rows again. The cursor stays on its line."""
         half = (self.size.width - 3) // 2 if self.split else 0
-        patches = Patches(self._files, half, blanks=self.blanks, seen=self.seen)
-        self.show(Noted(patches, self._notes) if self._notes else patches)
+        look = Look(self._tints, self.colours)
+        patches = Patches(self._files, half, blanks=self.blanks, seen=self.seen, heads=self.heads, look=look)
+        notes = self._notes(self._rooms(half, patches.digits)) if self._notes is not None else {}
+        self.show(Noted(patches, notes) if notes else patches)
         if self._anchor is not None:
             place = self._place_of(self._anchor)
             self._begun = self.cursor if place is None else place
 
+    def _tints(self) -> Tints | None:
+        tints: Tints | None = getattr(self.app, "tints", None)
+        return tints
+
+    def _rooms(self, half: int, digits: int) -> Rooms:
+        """The columns of notes: below the text of the lines that they are about."""
+        if half:
+            numbers, width = digits + 1, max(12, half - digits - 2)
+            return Rooms(Room(numbers, width), Room(half + 3 + numbers, width))
+        numbers = 2 * digits + 3
+        both = Room(numbers, max(12, min(NOTE_MAX, self.size.width - numbers - 1)))
+        return Rooms(both, both)
+
     def on_resize(self) -> None:
-        if self.split:
+        if self.split or self._notes is not None:
             self.rebuild()
         super().on_resize()
 
@@ -132,6 +183,22 @@ class Diff(Lines):
         return [
             line.text for line in texts(file) if start <= (line.new if side == "new" else line.old) <= end
         ]
+
+    @property
+    def sought(self) -> str:
+        """What is searched for."""
+        return self._filter.casefold()
+
+    def text_at(self, index: int) -> str:
+        """The text of a row as searches see it."""
+        rows = self.rows
+        return rows.text_of(index).casefold() if isinstance(rows, (Patches, Noted)) and len(rows) else ""
+
+    @property
+    def hunk_position(self) -> tuple[int, int]:
+        """The number of the hunk that the cursor is in, and of all hunks."""
+        places = self.rows.marks["hunk"] if isinstance(self.rows, (Patches, Noted)) else []
+        return bisect_right(places, self.cursor), len(places)
 
     def jump(self, kind: str, step: int) -> bool:
         """Go to the next file or hunk. Returns False at the end."""

@@ -32,7 +32,8 @@ HEADINGS = 200  # rows among which there may be headings
 class Item(NamedTuple):
     """One row. `key` None: it cannot be chosen, such as a heading. `text`: searched by filters. `targets`:
     targets of its parts with a role of LINKED, in order. `below`: the second line, in lists with two; a row
-    that cannot be chosen has its content there, so that a heading is separated from the rows above."""
+    that cannot be chosen has its content there, so that a heading is separated from the rows above.
+    `rest`: the role of what is right of the parts."""
 
     key: Hashable | None
     left: tuple[Part, ...]
@@ -40,6 +41,7 @@ class Item(NamedTuple):
     text: str = ""
     targets: tuple[str, ...] = ()
     below: tuple[Part, ...] = ()
+    rest: str = "text"
 
 
 def heading(name: str, count: int | None = None, right: str = "") -> Item:
@@ -322,7 +324,7 @@ class Lines(Widget, can_focus=True):
         over = styles[self._over] if chosen else None
         bare = self._bare(item, len(mark), chosen)
         links = self._addresses(item, len(mark)) if item.targets else NO_LINKS
-        line = strip([*mark, *parts], width + self.shift, styles, over, bare, links)
+        line = strip([*mark, *parts], width + self.shift, styles, over, bare, links, item.rest)
         return line.crop(self.shift, self.shift + width) if self.shift else line
 
     def _note(self) -> str:

@@ -6,25 +6,26 @@ comparison of 100,000 lines takes a few megabytes and opens at once.
 
 from __future__ import annotations
 
-import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, compress
-from operator import mul
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from rich.cells import cell_len
 
 from localstore.core.model.history import ChangedFile
-from tui.text import Part, fit, line_at, safe, starts, windows
+from tui.text import CUT, Part, fit, line_at, safe
+from tui.tints import Kind, Tints
+from tui.widgets.coloured_file import FileColours, Spans
+from tui.widgets.hunks import SIGNED, SIGNS, Hunk, blocks, hunks_of, without_blanks
 from tui.widgets.lines import Item, text_of
+from tui.widgets.words import Ranges, changed_words
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
-_BLOCK = re.compile(r"(-*)(\+*)( *)")  # deleted lines, added ones in their place, unchanged ones
-SIGNS = {"add": "+", "delete": "-", "text": " "}
-OF_LINES = frozenset("+- ")
-KINDS = {"+": "add", "-": "delete", " ": "text", "F": "file", "H": "hunk", "B": "both"}
+DIGITS = 3  # columns of a line number at least
+RUN_MAX = 200  # deleted or added lines in a row among which the partner of a line is looked for
+SHOWN_MAX = 16 * 1024  # characters of a line that are painted
+KINDS = {**SIGNED, "F": "file", "H": "hunk", "B": "both"}
 
 
 class Key(NamedTuple):
@@ -45,34 +46,18 @@ class Spot(NamedTuple):
     line: int
 
 
-class Line(NamedTuple):
-    """A line of a patch. A number is 0 where its side has no line."""
+class Look(NamedTuple):
+    """How lines are painted. `tints`: returns the grounds of changed lines. `colours`: those of files, by
+    path."""
 
-    kind: str
-    old: int
-    new: int
-    text: str
-
-
-class _Hunk(NamedTuple):
-    """A hunk. `signs`: first character of each line. `old`, `new`: line numbers. `at`: positions in `patch`
-    where the lines begin. `title`: the position where the hunk's heading begins."""
-
-    patch: str
-    title: int
-    signs: str
-    old: Sequence[int]
-    new: Sequence[int]
-    at: Sequence[int]
-
-    def text(self, index: int) -> str:
-        """A line without its sign."""
-        return line_at(self.patch, self.at[index] + 1)
+    tints: Callable[[], Tints | None]
+    colours: Mapping[str, FileColours]
 
 
 class Patches:
     """The rows of `files`. `half`: columns of each side, 0 for one column. `blanks`: whether changes of white
-    space alone are shown. `seen`: paths whose lines are folded away."""
+    space alone are shown. `seen`: paths whose lines are folded away. `heads`: whether a row names each file.
+    `look`: None for lines in the two colours of changes."""
 
     def __init__(
         self,
@@ -81,8 +66,11 @@ class Patches:
         *,
         blanks: bool = True,
         seen: Iterable[str] = (),
+        heads: bool = True,
+        look: Look | None = None,
     ) -> None:
         self._half, self._folded = half, frozenset(seen)
+        self._look = look
         self._files: list[ChangedFile] = []
         self._kinds = bytearray()
         self._old, self._new, self._at, self._at_old = array("I"), array("I"), array("I"), array("I")
@@ -90,10 +78,13 @@ class Patches:
         for file in files:
             self.marks["file"].append(len(self._kinds))
             self._files.append(file)
-            self._put("F", (0,), (0,), (0,))
+            if heads:
+                self._put("F", (0,), (0,), (0,))
             if file.path not in self._folded:
-                for hunk in _hunks(file.patch or ""):
-                    self._add(hunk if blanks else _without_blanks(hunk))
+                for hunk in hunks_of(file.patch or ""):
+                    self._add(hunk if blanks else without_blanks(hunk))
+        highest = max(max(self._old, default=0), max(self._new, default=0)) if look is not None else 0
+        self.digits = max(DIGITS, len(str(highest)))  # columns of a line number
 
     def _put(
         self,
@@ -110,7 +101,7 @@ class Patches:
         if self._half:
             self._at_old.extend(at_old or at)
 
-    def _add(self, hunk: _Hunk) -> None:
+    def _add(self, hunk: Hunk) -> None:
         if not hunk.signs.strip(" "):
             return
         self.marks["hunk"].append(len(self._kinds))
@@ -118,7 +109,7 @@ class Patches:
         if not self._half:
             self._put(hunk.signs, hunk.old, hunk.new, hunk.at)
             return
-        for deleted, added, others in _blocks(hunk.signs):
+        for deleted, added, others in blocks(hunk.signs):
             count = max(len(deleted), len(added))
             left = [*deleted, *[-1] * (count - len(deleted)), *others]
             right = [*added, *[-1] * (count - len(added)), *others]
@@ -143,13 +134,103 @@ class Patches:
         if kind == "file":
             return Item(key, self._head(file))
         if kind == "hunk":
-            return Item(key, ((f"{'':>12}{safe(self._text(file, self._at[index]))}", "hunk"),))
+            return self._hunk_item(key, file, self._text(file, self._at[index]))
         if kind == "both":
             return Item(key, (*self._side(file, index, old=True), (" │ ", "line"), *self._side(file, index)))
-        numbers = f"{key.old or '':>5} {key.new or '':>5} "
-        mark = kind if kind == "text" else f"{kind}_mark"
-        text = safe(self._text(file, self._at[index] + 1))
-        return Item(key, ((numbers, "gutter"), (SIGNS[kind], mark), (text, kind)))
+        if self._look is None:
+            numbers = f"{key.old or '':>5} {key.new or '':>5} "
+            mark = kind if kind == "text" else f"{kind}_mark"
+            text = safe(self._text(file, self._at[index] + 1))
+            return Item(key, ((numbers, "gutter"), (SIGNS[kind], mark), (text, kind)))
+        return self._line_item(key, file, index)
+
+    # --- lines with their colours
+
+    def _hunk_item(self, key: Key, file: ChangedFile, title: str) -> Item:
+        """The heading of a hunk, with the function that it is in."""
+        if self._look is None:
+            return Item(key, ((f"{'':>12}{safe(title)}", "hunk"),))
+        numbers, _, named = title.removeprefix("@@").partition("@@")
+        colours = self._look.colours.get(file.path)
+        named = named.strip() or (colours.functions.get(key.new, "") if colours is not None else "")
+        gutter = " " * (self.digits if self._half else 2 * self.digits)
+        return Item(
+            key, ((f"{gutter}⋯ ", "line"), (safe(f"@@{numbers}@@"), "hunk"), (f"  {safe(named)}", "name"))
+        )
+
+    def _line_item(self, key: Key, file: ChangedFile, index: int) -> Item:
+        wide, text = self.digits, self._shown(file, self._at[index] + 1)
+        numbers = f"{key.old or '':>{wide}} {key.new or '':>{wide}} "
+        kind = _kind_of(key.kind)
+        if kind is None:
+            return Item(
+                key, ((numbers, "gutter"), (" ", "text"), *self._pieces(file, key.new, text, None, ()))
+            )
+        partner = self._partner(index)
+        words: Ranges = ()
+        if partner is not None:
+            other = self._shown(file, self._at[partner] + 1)
+            words = changed_words(text, other)[0] if kind == "delete" else changed_words(other, text)[1]
+        number = key.old if kind == "delete" else key.new
+        pieces = self._pieces(file, number, text, kind, words)
+        marks = self._marks(kind, numbers)
+        return Item(key, (*marks, *pieces), rest=self._ground(kind))
+
+    def _shown(self, file: ChangedFile, at: int) -> str:
+        """The part of a line that can be painted."""
+        text = self._text(file, at)
+        return text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + CUT
+
+    def _marks(self, kind: Kind, numbers: str) -> tuple[Part, Part]:
+        """The numbers and the sign of a changed line."""
+        tints = self._tints()
+        if tints is None:
+            return (numbers, "gutter"), (SIGNS[kind], f"{kind}_mark")
+        return (numbers, tints.mark(kind, "gutter")), (SIGNS[kind], tints.mark(kind, f"{kind}_mark"))
+
+    def _tints(self) -> Tints | None:
+        return self._look.tints() if self._look is not None else None
+
+    def _ground(self, kind: Kind) -> str:
+        """The role of what is right of a changed line."""
+        tints = self._tints()
+        return "text" if tints is None else tints.line(kind, "text")
+
+    def _pieces(
+        self, file: ChangedFile, number: int, text: str, kind: Kind | None, words: Ranges
+    ) -> list[Part]:
+        """The text of a line, with the roles of its parts; `words`: what changed in it."""
+        tints = self._tints()
+        if tints is None:
+            cut = _cut(((0, len(text), kind or "text"),), words)
+            return [
+                (safe(text[start:end]), f"under {role}_mark" if changed else role)
+                for start, end, role, changed in cut
+            ]
+        colours = self._look.colours.get(file.path) if self._look is not None else None
+        coloured = colours.spans(number, text, old=kind == "delete") if colours is not None else None
+        spans: Spans = coloured if coloured is not None else ((0, len(text), "text"),)
+        if kind is None:
+            return [(safe(text[start:end]), role) for start, end, role in spans]
+        return [
+            (safe(text[start:end]), tints.words(kind, role) if changed else tints.line(kind, role))
+            for start, end, role, changed in _cut(spans, words)
+        ]
+
+    def _partner(self, index: int) -> int | None:
+        """The added line that stands in the place of a deleted one, or the other way round."""
+        kinds, own = self._kinds, self._kinds[index : index + 1]
+        above = bytes(kinds[max(0, index - RUN_MAX) : index])
+        before = len(above) - len(above.rstrip(own))  # lines of the same kind above it
+        if own == b"-":
+            below = bytes(kinds[index : index + RUN_MAX])
+            begins = index + len(below) - len(below.lstrip(b"-"))
+            added = bytes(kinds[begins : begins + before + 1])
+            return begins + before if len(added) == before + 1 and not added.strip(b"+") else None
+        begins = index - before
+        run = bytes(kinds[max(0, begins - RUN_MAX) : begins])
+        deleted = len(run) - len(run.rstrip(b"-"))
+        return begins - deleted + before if before < deleted else None
 
     def text_of(self, index: int) -> str:
         """The text that searches look in."""
@@ -165,6 +246,9 @@ class Patches:
         """The row with this key."""
         if not isinstance(key, Key):
             return None
+        if key.kind == "file":
+            heads = (at for at in self.marks["file"] if at < len(self) and chr(self._kinds[at]) == "F")
+            return next((at for at in heads if self._file(at).path == key.path), None)
         return next((place for place in self._places(key) if self[place].key == key), None)
 
     def of_spot(self, spot: Spot) -> int | None:
@@ -207,15 +291,54 @@ class Patches:
 
     def _side(self, file: ChangedFile, index: int, *, old: bool = False) -> list[Part]:
         numbers, at = (self._old, self._at_old) if old else (self._new, self._at)
-        if not numbers[index]:
+        number = numbers[index]
+        if not number:
             return [(" " * self._half, "text")]
-        patch, begins = file.patch or "", at[index]
-        kind = KINDS[patch[begins]] if self._at[index] != self._at_old[index] else "text"
-        mark = kind if kind == "text" else f"{kind}_mark"
-        text = safe(self._text(file, begins + 1))
-        parts = fit(((f"{numbers[index]:>5} ", "gutter"), (SIGNS[kind], mark), (text, kind)), self._half)
+        kind = _kind_of(SIGNED[(file.patch or "")[at[index]]])
+        if self._at[index] == self._at_old[index]:
+            kind = None
+        text = self._shown(file, at[index] + 1)
+        wide = self.digits if self._look is not None else 5
+        numbered = f"{number:>{wide}} "
+        if self._look is None:
+            role = kind or "text"
+            mark = f"{kind}_mark" if kind else "text"
+            pieces: list[Part] = [(numbered, "gutter"), (SIGNS[role], mark), (safe(text), role)]
+        elif kind is None:
+            pieces = [(numbered, "gutter"), (" ", "text"), *self._pieces(file, number, text, None, ())]
+        else:
+            words = self._words_beside(file, index, old=old)
+            pieces = [*self._marks(kind, numbered), *self._pieces(file, number, text, kind, words)]
+        fill = "text" if kind is None else kind if self._look is None else self._ground(kind)
+        parts = fit(pieces, self._half)
         used = sum(cell_len(piece) for piece, _ in parts)
-        return [*parts, (" " * (self._half - used), kind)]
+        return [*parts, (" " * (self._half - used), fill)]
+
+    def _words_beside(self, file: ChangedFile, index: int, *, old: bool) -> Ranges:
+        """What changed in a line that has another one beside it."""
+        if not self._old[index] or not self._new[index]:
+            return ()
+        both = changed_words(*(self._shown(file, at[index] + 1) for at in (self._at_old, self._at)))
+        return both[0] if old else both[1]
+
+
+def _kind_of(name: str) -> Kind | None:
+    return "add" if name == "add" else "delete" if name == "delete" else None
+
+
+def _cut(spans: Spans, words: Ranges) -> Iterator[tuple[int, int, str, bool]]:
+    """Yields (start, end, role, whether it changed) of the pieces of a line."""
+    for start, end, role in spans:
+        at = start
+        for first, last in words:
+            if last <= at or first >= end:
+                continue
+            if at < first:
+                yield at, first, role, False
+            yield max(at, first), min(end, last), role, True
+            at = min(end, last)
+        if at < end:
+            yield at, end, role, False
 
 
 class Noted:
@@ -268,68 +391,3 @@ class Noted:
     def _moved(self, place: int) -> int:
         """The index of a row of the patches among all rows."""
         return place + self._before[bisect_left(self._under, place)]
-
-
-def texts(file: ChangedFile) -> Iterator[Line]:
-    """The lines of a file's patch."""
-    for hunk in _hunks(file.patch or ""):
-        for index, (sign, old, new) in enumerate(zip(hunk.signs, hunk.old, hunk.new, strict=True)):
-            yield Line(KINDS[sign], old, new, hunk.text(index))
-
-
-def _hunks(patch: str) -> Iterator[_Hunk]:
-    """The hunks of a patch. Other lines, such as a note about a missing line break, are left out."""
-    begins = starts(patch)
-    firsts = "".join(line[:1] or "\n" for _, lines in windows(patch) for line in lines)
-    titles = [line for line, first in enumerate(firsts) if first == "@" and _HUNK.match(patch, begins[line])]
-    for title, end in zip(titles, (*titles[1:], len(begins)), strict=False):
-        mask = bytes(map(OF_LINES.__contains__, firsts[title + 1 : end]))
-        signs = "".join(compress(firsts[title + 1 : end], mask))
-        numbers = _HUNK.match(patch, begins[title])
-        old, new = map(int, numbers.groups()) if numbers is not None else (0, 0)
-        yield _Hunk(
-            patch,
-            begins[title],
-            signs,
-            _numbered(signs, "+", old),
-            _numbered(signs, "-", new),
-            array("I", compress(begins[title + 1 : end], mask)),
-        )
-
-
-def _numbered(signs: str, without: str, first: int) -> array[int]:
-    """The number of each line on the side that lacks lines with the sign `without`; 0 for those."""
-    there = signs.translate({ord(sign): sign != without for sign in SIGNS.values()}).encode()
-    return array("I", map(mul, accumulate(there, initial=first), there))
-
-
-def _blocks(signs: str) -> Iterator[tuple[range, range, range]]:
-    """Yields (deleted, added, unchanged) ranges of lines: deleted lines, the added ones that replace them,
-    and the unchanged ones after them."""
-    for match in _BLOCK.finditer(signs):
-        if match[0]:
-            yield range(*match.span(1)), range(*match.span(2)), range(*match.span(3))
-
-
-def _without_blanks(hunk: _Hunk) -> _Hunk:
-    """The hunk with deleted and added lines that differ only in white space joined into unchanged ones."""
-    signs: list[str] = []
-    olds, news = array("I"), array("I")  # the lines that the numbers come from; the new one is shown
-    for deleted, added, others in _blocks(hunk.signs):
-        alike = len(deleted) == len(added) and all(
-            hunk.text(a).split() == hunk.text(b).split() for a, b in zip(deleted, added, strict=True)
-        )
-        for numbers, chosen in ((olds, deleted), (news, added)):
-            for lines in (chosen,) if alike else (deleted, added):
-                numbers.extend(lines)
-            numbers.extend(others)
-        signs.append(" " * len(deleted) if alike else "-" * len(deleted) + "+" * len(added))
-        signs.append(" " * len(others))
-    return _Hunk(
-        hunk.patch,
-        hunk.title,
-        "".join(signs),
-        array("I", (hunk.old[line] for line in olds)),
-        array("I", (hunk.new[line] for line in news)),
-        array("I", (hunk.at[line] for line in news)),
-    )

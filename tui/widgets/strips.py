@@ -23,9 +23,11 @@ def strip(
     over: Style | None = None,
     bare: int = -1,
     links: Mapping[int, str] = NO_LINKS,
+    rest: str = "text",
 ) -> Strip:
     """The parts as a line of exactly `width` cells. `over`: style of the cursor's line, applied to all parts
-    except `bare`; faint parts are shown like text there. `links`: the addresses of parts, by index."""
+    except `bare`; faint parts are shown like text there. `links`: the addresses of parts, by index.
+    `rest`: the role of what is right of the parts."""
     segments, used = [], 0
     for place, (text, role) in enumerate(fit(parts, width)):
         style = styles[role]
@@ -36,5 +38,5 @@ def strip(
         segments.append(Segment(text, style))
         used += cell_len(text)
     if used < width:
-        segments.append(Segment(" " * (width - used), styles["text"] + over if over else styles["text"]))
+        segments.append(Segment(" " * (width - used), styles[rest] + over if over else styles[rest]))
     return Strip(segments, width)

@@ -80,11 +80,11 @@ async def test_a_proposal_is_read_changed_and_merged(proposal: str, alice: Svc, 
         assert "+    return 3" in text
         await press(pilot, "G", "c")
         text = await press(pilot, *"Why", "enter")
-        assert "┌ open" in text
+        assert "╭─ open" in text
         assert "Why" in text
         text = await press(pilot, "x", "ctrl+u", *"return4", "enter")
         assert "+ return4" in text
-        assert "┌ resolved" in await press(pilot, "j", "z")
+        assert "─ ✓ resolved" in await press(pilot, "j", "z")
         await press(pilot, "escape")
         await press(pilot, "c")
         assert "Seen" in await press(pilot, *"Seen", "enter", "G")

@@ -78,7 +78,7 @@ async def test_a_review_of_several_lines_goes_out_with_its_verdict(
         await press(pilot, "slash", *"def main", "enter", "V", "j", "j")
         await press(pilot, "c")
         text = await press(pilot, *"Three lines", "enter")
-        assert "┌ waits for your review" in text
+        assert "╭─ waits for your review" in text
         assert "1 pending" in text
         await press(pilot, "slash", *"c = 4", "enter", "shift+down")
         await press(pilot, "shift+down")
@@ -133,7 +133,7 @@ async def test_a_suggestion_is_applied(
         await press(pilot, "y")
         assert "Applied" in await seen(pilot, "done")
         await press(pilot, "escape")
-        await sees(pilot, "+    c = 5", "┌ resolved")  # the lines of the new version, not of the one before
+        await sees(pilot, "+    c = 5", "─ ✓ resolved")  # the lines of the new version, not of the one before
     assert alice("pull").code == 0
     assert "c = 5" in Path("src/main.py").read_text()
 

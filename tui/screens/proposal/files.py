@@ -2,81 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
 
+from msgspec.structs import replace
 from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.timer import Timer
 
-from localstore.core.endpoint import Endpoint
-from localstore.core.model.collaboration import thread as threads
+from localstore.core.errors import SvcError
 from localstore.core.model.collaboration.proposal import Proposal
-from localstore.core.model.collaboration.thread import State, Thread, ThreadComment, ThreadCreate, ThreadPatch
-from localstore.core.model.history import Compare
+from localstore.core.model.collaboration.thread import Thread
+from localstore.core.model.history import ChangedFile, Compare
 from localstore.core.model.repo import Repo
-from localstore.core.paths import terminal_safe
 from tui import contents
 from tui.actions import Action
-from tui.drafts import named
+from tui.screens.base import TWO_PANES
 from tui.screens.code.differing import DIFF_ACTIONS, Differing
-from tui.screens.proposal.review import VERDICTS, Reviewing, waiting
-from tui.screens.talk.talk import edit_comment
-from tui.text import Part, ago, safe
+from tui.screens.proposal.notes import notes
+from tui.screens.proposal.remarks import REMARKS, Remarking
+from tui.screens.proposal.review import VERDICTS
+from tui.screens.proposal.seen import Seen
+from tui.screens.proposal.tree import Changes, FileTree, Place, TreeRows, counts_of, sign_of
+from tui.screens.split import REST, STEP
+from tui.text import Part, safe
 from tui.texts import Texts
-from tui.widgets.diff import Diff, Span
-from tui.widgets.lines import Item
-from tui.widgets.patch import Key, Spot
+from tui.theme import css_colour
+from tui.widgets.coloured_file import FileColours, colours_of
+from tui.widgets.diff import Diff
+from tui.widgets.frame import Line
+from tui.widgets.lines import Lines
 
-if TYPE_CHECKING:
-    from tui.markdown.words import Row
-
-
-class Note(NamedTuple):
-    """The key of a list row that shows a thread below the lines that it is about."""
-
-    thread: str
-    row: int
-    comment: str = ""  # the id of the comment that the row is of
+GLIMPSE = 128 * 1024  # characters of a patch that are shown while the cursor is among the files
+SHARE, LEAST = 30, 30  # hundredths of the width that the files take, and columns at least
 
 
-def _action(id: str, key: str, label: str, command: str, right: str) -> Action:
-    return Action(id, (key,), label, f"svc pr {command}", "signed_in", True, right)
-
-
-_ON = "comment {n} --path FILE --line A"
-_ACTIONS = (
-    _action("comment", "c", "comment on the line", f"{_ON} -b TEXT", "thread.create"),
-    _action(
-        "suggest",
-        "x",
-        "suggest other lines",
-        f"{_ON} --suggest TEXT",
-        "thread.create",
-    ),
-    _action("pending", "p", "keep for the verdict", f"{_ON} --draft -b TEXT", "thread.create"),
-    _action("edit_comment", "e", "edit the comment", "comment {n} --edit-last -b TEXT", ""),
-    _action("resolve", "z", "resolve or reopen", "resolve {n} ID", "thread.resolve"),
-    _action("apply", "a", "apply suggestion", "apply {n} ID", "suggestion.prepare"),
+_TREE = (
+    Action("tree", ("f",), "files", footer=True),
+    Action("hide_tree", ("P",), "hide or show the files"),
+    Action("narrower", ("less_than_sign",), "narrower files"),
+    Action("wider", ("greater_than_sign",), "wider files"),
+)
+_DIFF = tuple(
+    replace(action, label="seen", footer=True) if action.id == "seen" else action for action in DIFF_ACTIONS
 )
 
 
-_SELECTING = (
-    Action("select", ("V",), "select lines"),
-    Action("select_down", ("shift+down",), "select the next line too"),
-    Action("select_up", ("shift+up",), "select the line before too"),
-)
+class Files(Remarking, Differing):
+    """The files beside the changes of the one under the cursor; below 100 columns the changes, and the files
+    instead of them with a key."""
 
-
-class Files(Differing, Reviewing):
-    ACTIONS: tuple[Action, ...] = (*DIFF_ACTIONS, *_SELECTING, *_ACTIONS, *VERDICTS)
+    DEFAULT_CSS = """
+    Files FileTree { height: 1fr; }
+    Files #changes { width: 1fr; height: 1fr; }
+    """
+    ACTIONS: tuple[Action, ...] = (*_TREE, *_DIFF, *REMARKS, *VERDICTS)
 
     def __init__(self, repo: Repo, proposal: Proposal, path: str = "") -> None:
         super().__init__()
         self.repo, self._one, self._path = repo, proposal, path
-        self._count = 0
-        self._threads: list[Thread] = []
         self._texts = Texts(self, self._paint_notes)
-        self._keeps = False  # whether comments wait for the verdict
+        self._changes = Changes()
+        self._folded: set[str] = set()  # folders
+        self._hides = self._covers = False  # whether the tree is hidden; covers the changes
+        self._rests: Timer | None = None
+        self._coloured = ""  # the path whose colours were asked for
+        self._seen: Seen | None = None
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, self._one.author.handle == self.svc.client.account
@@ -85,18 +78,40 @@ class Files(Differing, Reviewing):
         return {"pr": str(self._one.number), "seal": self._one.head_seal}
 
     def content(self) -> ComposeResult:
-        yield Diff(id="diff")
+        with Horizontal(classes="row"):
+            yield FileTree(empty="no difference", waiting="asking the server", id="tree")
+            with Vertical(id="changes"):
+                yield Line(id="file")
+                yield Diff(id="diff", heads=False)
 
     def title_parts(self) -> Sequence[Part]:
-        files = f"{self._count} file{'' if self._count == 1 else 's'}  "
-        count = self.pending()
-        pending = f"{count} pending  " if count else "comments wait for A, X or S  " if self._keeps else ""
-        named = f" {safe(self.repo.full_name)} #{self._one.number} files"
-        return ((named, "title"), (f"  {files}", "dim"), (pending, "warn"), (safe(self._one.title), "text"))
+        count, seen = len(self._changes), len(self._seen.paths) if self._seen is not None else 0
+        open_threads = sum(self._open_threads().values())
+        words = f"{seen}/{count} seen  " if count else ""
+        talk = f"{open_threads} open thread{'' if open_threads == 1 else 's'}  " if open_threads else ""
+        pending = self.pending()
+        pending_words = (
+            f"{pending} pending  " if pending else "comments wait for A, X or S  " if self._keeps else ""
+        )
+        name = f" {safe(self.repo.full_name)} #{self._one.number} files"
+        return (
+            (name, "title"),
+            ("  ", "text"),
+            (pending_words, "warn"),
+            (words, "dim"),
+            (talk, "accent"),
+            (safe(self._one.title), "text"),
+        )
 
     def on_mount(self) -> None:
         super().on_mount()
+        self._seen = Seen(self.svc.client, self.repo.id, self._one.number)
+        self.place()
+        self.set_focus(self.diff)
         self.do_refresh()
+
+    def on_resize(self) -> None:
+        self.place()
 
     def do_refresh(self) -> None:
         proposal = self._one
@@ -111,17 +126,31 @@ class Files(Differing, Reviewing):
     def _paint_one(self, proposal: Proposal, at: float) -> None:
         before, self._one = self._one, proposal
         if (proposal.base_seal, proposal.head_seal) != (before.base_seal, before.head_seal):
+            self._coloured = ""
+            self.diff.colours.clear()
             self._load_changes()
             if proposal.head_seal != before.head_seal:
                 self.tell("somebody pushed: this is the newest version")
         self.show_frame()
 
     def _paint(self, compare: Compare, at: float) -> None:
-        self._count = len(compare.files)
-        self.diff.show_files(compare.files)
-        if self._path:
-            self.diff.go_to(Key(self._path, "file", 0, 0))
-            self._path = ""
+        current = self._shown()
+        path = self._path or (current.path if current is not None else "")
+        chosen = bool(self._path)
+        first = not len(self._changes)
+        self._changes, self._path = Changes(compare.files), ""
+        if self._seen is not None:
+            self._seen.compare(compare.files, self._one.head_seal)
+        self._paint_tree()
+        place = self._changes.place_of.get(path)
+        if place is None:
+            place = self._next_unseen(-1)
+        if len(self._changes):
+            self.show_file(place or 0)
+        else:
+            self.diff.show_files(())
+        if first and not chosen and len(self._changes) > 1 and self.beside:
+            self.set_focus(self.listing)
         self.show_frame()
 
     def _paint_threads(self, threads: list[Thread], at: float) -> None:
@@ -129,177 +158,372 @@ class Files(Differing, Reviewing):
         self._keeps = self.pending() > 0 or (self._keeps and not before)  # a review ends the keeping
         self.show_frame()
         self._paint_notes()
+        self._paint_tree()
 
     def _paint_notes(self) -> None:
-        width = max(20, self.size.width - 16)
-        self.diff.show_notes(notes(self._threads, partial(self._texts.rows, width=width), self.svc.clock()))
+        if self._threads is None:
+            return
+        current = self._shown()
+        listed = [
+            thread
+            for thread in self._threads
+            if current is not None and thread.place is not None and thread.place.path == current.path
+        ]
+        self.diff.show_notes(lambda rooms: notes(listed, self._texts.rows, self.svc.clock(), rooms))
 
-    def reviewed(self) -> Proposal | None:
-        return self._one
+    def _open_threads(self) -> dict[str, int]:
+        """The number of open threads by the path of the file where they are now."""
+        return Counter(
+            thread.place.path
+            for thread in self._threads or ()
+            if thread.state == "open" and thread.place is not None
+        )
 
-    def pending(self) -> int:
-        return waiting(self._threads)
+    def _paint_tree(self) -> None:
+        seen = self._seen.paths if self._seen is not None else set()
+        self.listing.show(TreeRows(self._changes, self._folded, seen, self._open_threads()))
+        self._say_where()
 
     @property
     def diff(self) -> Diff:
         return self.query_one("#diff", Diff)
 
-    def tell(self, text: str) -> None:
-        self.say(text, "dim")
+    @property
+    def listing(self) -> FileTree:
+        return self.query_one("#tree", FileTree)
 
-    # --- comments on lines
+    # --- panes
 
-    def do_select(self) -> None:
-        self.tell("move to the last line, then c or x" if self.diff.select() else "no lines are selected")
+    @property
+    def beside(self) -> bool:
+        """Whether the files stand beside the changes."""
+        return self.app.size.width >= TWO_PANES and not self._hides
 
-    def do_select_down(self) -> None:
-        self._select_by(1)
+    def place(self) -> None:
+        """Show one pane, or two with frames."""
+        if not self.query("#tree"):
+            return
+        tree, changes, beside = self.listing, self.query_one("#changes"), self.beside
+        wide = self.app.size.width >= TWO_PANES
+        self._covers = self._covers and not beside
+        tree.display, changes.display = beside or self._covers, beside or not self._covers
+        share = self.svc.shares.get("files", SHARE)
+        tree.styles.width = max(LEAST, self.app.size.width * share // 100) if beside else "1fr"
+        self.query_one("#file").display = not wide
+        for lines in (tree, self.diff):
+            colour = css_colour(self.svc.colours, "accent" if lines.has_focus else "line")
+            lines.styles.border = ("round", colour) if wide else None
+        self._say_where()
 
-    def do_select_up(self) -> None:
-        self._select_by(-1)
+    def on_descendant_focus(self) -> None:
+        self.place()
+        self.listing.refresh()
+        file = self._shown()
+        if self.diff.has_focus and file is not None and file != self.diff.files[0]:
+            self.diff.show_files([file])  # all of it
 
-    def _select_by(self, by: int) -> None:
-        if not self.diff.selects:
-            self.diff.select()
-        self.diff.move(by)
+    def _shown(self) -> ChangedFile | None:
+        """The file whose changes are shown."""
+        place = self._changes.place_of.get(self.diff.files[0].path) if self.diff.files else None
+        return self._changes.file(place) if place is not None else None
+
+    def _position(self) -> str:
+        current = self._shown()
+        count, seen = len(self._changes), len(self._seen.paths) if self._seen is not None else 0
+        place = self._changes.place_of.get(current.path, 0) + 1 if current is not None else 0
+        return f"{place} of {count} file{'' if count == 1 else 's'}, {seen} seen" if count else ""
+
+    def _say_where(self) -> None:
+        """Write the file and the position into the frames, or into the line above the changes."""
+        if not self.query("#diff"):
+            return
+        current, diff, tree = self._shown(), self.diff, self.listing
+        position = self._position()
+        tree.border_title = Content("Files")
+        tree.border_subtitle = Content(position)
+        if current is None:
+            diff.border_title = diff.border_subtitle = None
+            return
+        seen: Part = (
+            "  ✓ seen" if self._seen is not None and current.path in self._seen.paths else "",
+            "good",
+        )
+        moved = current.old_path if current.old_path != current.path else None
+        was = f"{safe(moved)} → " if moved else ""
+        name: Part = (f" {was}{safe(current.path)}  ", "title")
+        counts = counts_of(current)
+        words = f"{sign_of(current)[0]}{name[0]}{''.join(text for text, _ in counts)}{seen[0]}"
+        diff.border_title = Content(words)
+        hunk, hunks = diff.hunk_position
+        diff.border_subtitle = Content(f"hunk {hunk} of {hunks}" if hunks else "")
+        rule: Part = ("── ", "line")
+        self.query_one("#file", Line).put(
+            (rule, sign_of(current), name, *counts, seen), ((position, "dim"), (" ──", "line"))
+        )
+
+    def on_lines_moved(self, event: Lines.Moved) -> None:
+        """Show the file under the cursor of the tree once it rests there."""
+        if event.lines is self.listing:
+            if self._rests is not None:
+                self._rests.stop()
+            self._rests = self.set_timer(REST, self._show_rested) if self.beside else None
+        self._say_where()
+
+    def _show_rested(self) -> None:
+        key = self.listing.key
+        if self.is_current and isinstance(key, Place) and key.kind == "file":
+            place = self._changes.place_of.get(key.path)
+            current = self._shown()
+            if place is not None and (current is None or current.path != key.path):
+                self.show_file(place, follow=False)
+
+    def show_file(self, place: int, *, end: bool = False, follow: bool = True) -> None:
+        """Show the changes of the file at this place of the tree. `end`: with the cursor on its last row.
+        `follow`: the cursor of the tree goes to it."""
+        file, diff, before = self._changes.file(place), self.diff, self._shown()
+        diff.empty = _without_lines(file, self._one.number)
+        if diff.selects:
+            diff.select()
+        if follow:
+            self._unfold(file.path)
+            self.listing.go_to(Place("file", file.path))
+        diff.show_files([self._glimpse(file) if self.listing.has_focus else file])
+        self._paint_notes()
+        if before is None or before.path != file.path:
+            diff.top = diff.shift = 0
+            diff.go(len(diff.rows) - 1 if end else 0, -1 if end else 1)
+        self._say_where()
+        self._ask_for_colours(file)
+
+    def _glimpse(self, file: ChangedFile) -> ChangedFile:
+        """The file with the beginning of its changes: all of a very long one are made rows of once the
+        cursor is among them."""
+        patch = file.patch or ""
+        if len(patch) <= GLIMPSE:
+            return file
+        return replace(file, patch=patch[: patch.rfind("\n", 0, GLIMPSE)])
+
+    def _unfold(self, path: str) -> None:
+        folders = {folder for folder in self._folded if path.startswith(f"{folder}/")}
+        if folders:
+            self._folded -= folders
+            self._paint_tree()
+
+    # --- colours
+
+    def _ask_for_colours(self, file: ChangedFile) -> None:
+        """Find the roles of the words in a file, on a thread. The whole text says more than the patch."""
+        if self.svc.tints is None and self.diff.colours.get(file.path) is not None:
+            return
+        if file.path in self.diff.colours or file.patch is None or self._coloured == file.path:
+            return
+        self._coloured = file.path
+        client, head = self.svc.client, self._one.head_seal
+        read = contents.file(self.repo.id, head, file.path)
+
+        def work() -> None:
+            text = None
+            if file.status != "removed":
+                with suppress(SvcError):
+                    blob, _ = client.known(read) or client.fetch(read)
+                    text = blob.content if blob.encoding == "utf-8" else None
+            colours = colours_of(file, text)
+            self.svc.later(lambda: self._learn(file, head, colours))
+
+        self.svc.run_worker(work, thread=True, group="changes", exit_on_error=False)
+
+    def _learn(self, file: ChangedFile, head: str, colours: FileColours) -> None:
+        if self.is_attached and head == self._one.head_seal:
+            self.diff.learn(file.path, colours)
+        self._coloured = ""
+
+    # --- files
+
+    def do_tree(self) -> None:
+        """Go to the files; where they stand beside the changes, and back."""
+        if self.beside:
+            self.set_focus(self.diff if self.listing.has_focus else self.listing)
+            return
+        if self.app.size.width >= TWO_PANES:
+            self._hides = False
+        else:
+            self._covers = not self._covers
+        self._show_pane(self.listing if self.beside or self._covers else self.diff)
+
+    def _show_pane(self, lines: Lines) -> None:
+        self.place()
+        self.set_focus(lines)
+
+    def do_pane(self) -> None:
+        if self.beside:
+            super().do_pane()
+        else:
+            self.do_tree()
+
+    def do_hide_tree(self) -> None:
+        if self.app.size.width < TWO_PANES:
+            self.tell(f"the files stand beside the changes from {TWO_PANES} columns; f shows them")
+            return
+        self._hides = not self._hides
+        self._show_pane(self.diff)
+
+    def do_narrower(self) -> None:
+        self._resize(-STEP)
+
+    def do_wider(self) -> None:
+        self._resize(STEP)
+
+    def _resize(self, by: int) -> None:
+        self.svc.shares["files"] = max(15, min(60, self.svc.shares.get("files", SHARE) + by))
+        self.place()
+
+    def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        key = event.key
+        if isinstance(key, Place) and key.kind == "folder":
+            self._fold(key.path)
+        elif isinstance(key, Place):
+            self.show_file(self._changes.place_of[key.path], follow=False)
+            self._covers = False
+            self._show_pane(self.diff)
+
+    def _fold(self, path: str) -> None:
+        self._folded.symmetric_difference_update({path})
+        self._paint_tree()
+
+    def do_left(self) -> None:
+        """Fold the folder under the cursor, or go to the one around it; scroll the changes."""
+        key = self.listing.key
+        if not self.listing.has_focus or not isinstance(key, Place):
+            super().do_left()
+        elif key.kind == "folder" and key.path not in self._folded:
+            self._fold(key.path)
+        else:
+            around = [entry.path for entry in self._changes.entries if entry.file < 0]
+            inside = [path for path in around if key.path.startswith(f"{path}/")]
+            if inside:
+                self.listing.go_to(Place("folder", inside[-1]))
+
+    def do_right(self) -> None:
+        key = self.listing.key
+        if not self.listing.has_focus or not isinstance(key, Place):
+            super().do_right()
+        elif key.kind == "folder" and key.path in self._folded:
+            self._fold(key.path)
+        else:
+            self.listing.choose()
+
+    def do_next_file(self) -> None:
+        self._step_file(1)
+
+    def do_previous_file(self) -> None:
+        self._step_file(-1)
+
+    def _step_file(self, by: int, *, end: bool = False) -> bool:
+        """Show the next file, or with -1 the one before. Returns False if there is none."""
+        current = self._shown()
+        place = self._changes.place_of.get(current.path, 0) + by if current is not None else -1
+        if not 0 <= place < len(self._changes):
+            self.tell("this is the last file" if by > 0 else "this is the first file")
+            return False
+        self.show_file(place, end=end)
+        return True
+
+    def do_next_hunk(self) -> None:
+        if not self.diff.jump("hunk", 1) and self._step_file(1):
+            self.diff.jump("hunk", 1)
+
+    def do_previous_hunk(self) -> None:
+        if not self.diff.jump("hunk", -1) and self._step_file(-1, end=True):
+            self.diff.jump("hunk", -1)
+
+    def _next_unseen(self, place: int) -> int | None:
+        """The next file after `place` that is not seen, around the end; None if all are."""
+        seen = self._seen.paths if self._seen is not None else set()
+        count = len(self._changes)
+        around = ((place + step) % count for step in range(1, count + 1))
+        return next((at for at in around if self._changes.file(at).path not in seen), None)
+
+    def do_seen(self) -> None:
+        """Mark the file, or all of the folder under the cursor, and show the next that is not seen."""
+        current, key = self._shown(), self.listing.key
+        if self._seen is None or current is None:
+            return
+        files = [current]
+        if self.listing.has_focus and isinstance(key, Place):
+            below = next(
+                entry
+                for entry in self._changes.entries
+                if (entry.path, entry.file < 0) == (key.path, key.kind == "folder")
+            )
+            files = [self._changes.file(place) for place in range(below.first, below.last)]
+        seen = not all(file.path in self._seen.paths for file in files)
+        self._seen.mark(files, self._one.head_seal, seen=seen)
+        self.svc.run_worker(self._seen.keep, thread=True, group="seen", exit_on_error=False)
+        self._paint_tree()
+        self.show_frame()
+        if not seen:
+            return
+        following = self._next_unseen(self._changes.place_of[files[-1].path])
+        if following is None:
+            self.tell("all files are seen: A approves, X requests changes")
+        else:
+            self.show_file(following)
+
+    def _below(self, key: Place) -> list[ChangedFile]:
+        """The file of a row of the tree, or those below its folder."""
+        is_folder = key.kind == "folder"
+        entries = self._changes.entries
+        row = next(entry for entry in entries if entry.path == key.path and (entry.file < 0) == is_folder)
+        return [self._changes.file(place) for place in range(row.first, row.last)]
+
+    def do_half_down(self) -> None:
+        """Half a page down; at the end of a file the next one."""
+        if self.lines is self.diff and self.diff.cursor >= len(self.diff.rows) - 1:
+            self._step_file(1)
+        else:
+            super().do_half_down()
+
+    def do_half_up(self) -> None:
+        if self.lines is self.diff and not self.diff.cursor:
+            self._step_file(-1, end=True)
+        else:
+            super().do_half_up()
+
+    # --- search in all files
+
+    def _search(self, step: int) -> None:
+        """Go to the next match, also in the files after this one."""
+        words = self.diff.sought
+        if self.lines is self.listing or not words:
+            super()._search(step)
+            return
+        current, cursor = self._shown(), self.diff.cursor
+        if self.diff.search(step) and (self.diff.cursor - cursor) * step > 0:
+            return
+        begin = self._changes.place_of.get(current.path, 0) if current is not None else 0
+        count = len(self._changes)
+        for away in range(1, count):
+            place = (begin + away * step) % count
+            if words in (self._changes.file(place).patch or "").casefold():
+                self.show_file(place, end=step < 0)
+                if words in self.diff.text_at(self.diff.cursor) or self.diff.search(step):
+                    return
+        if not self.diff.search(step):
+            self.say("nothing matches; type what to look for: /", "warn")
 
     def do_back(self) -> None:
         if self.diff.selects:
             self.diff.select()
+        elif self._covers:
+            self.do_tree()
         else:
             super().do_back()
 
-    def do_pending(self) -> None:
-        self._keeps = not self._keeps
-        self.tell(
-            "comments go out with your verdict: A, X or S" if self._keeps else "comments go out at once"
-        )
-        self.show_frame()
 
-    def do_comment(self) -> None:
-        if isinstance(self.diff.key, Note) and not self.diff.selects:
-            thread = self.diff.key.thread
-            draft = named(self.repo.id, self._one.number, thread)
-            self.write("answer", lambda text: self._answer(thread, text), draft)
-        elif (span := self._span()) is not None:
-            seal = self._one.head_seal
-            draft = named(self.repo.id, self._one.number, *span[:4])
-            self.write(f"comment on {_lines(span)}", lambda text: self._begin(span, seal, text, None), draft)
-
-    def do_edit_comment(self) -> None:
-        """Change the text of the comment under the cursor."""
-        key = self.diff.key
-        comment_id = key.comment if isinstance(key, Note) else ""
-        talked = (comment for thread in self._threads for comment in thread.comments)
-        comment = next((comment for comment in talked if comment.id == comment_id), None)
-        if comment is None:
-            self.say("put the cursor on a comment", "warn")
-        else:
-            edit_comment(self, self.repo, self._one.number, comment)
-
-    def do_suggest(self) -> None:
-        span = self._span()
-        if span is None:
-            return
-        if span.side == "old":
-            self.say("only lines as they are after the change can be suggested otherwise", "warn")
-            return
-        if any(line != terminal_safe(line, keep="\t\u200d\u200c") for line in span.text.split("\n")):
-            self.say("these lines have characters that cannot be typed here", "warn")
-            return
-        draft = named(self.repo.id, self._one.number, "suggest", *span[:4])
-        seal = self._one.head_seal
-        words = "I suggest another line" if span.start == span.end else "I suggest other lines"
-        self.write(
-            f"in the place of {_lines(span)}",
-            lambda text: self._begin(span, seal, words, text),
-            draft,
-            span.text,
-        )
-
-    def _thread(self) -> Thread | None:
-        key = self.diff.key
-        thread = next((it for it in self._threads if isinstance(key, Note) and it.id == key.thread), None)
-        if thread is None:
-            self.say("go to a comment first", "warn")
-        return thread
-
-    def do_apply(self) -> None:
-        """Apply the suggestion: seal the suggested lines onto the branch of the proposal."""
-        thread = self._thread()
-        if thread is None:
-            return
-        if thread.suggestion is None or thread.suggestion.applied_seal:
-            self.say(
-                "it suggests no lines" if thread.suggestion is None else "these lines are applied", "warn"
-            )
-            return
-        words = ["pr", "apply", str(self._one.number), thread.id, "-R", self.repo.full_name]
-        self.confirm("seal the suggested lines onto the branch?", lambda: self.svc.run_words(words))
-
-    def do_resolve(self) -> None:
-        thread = self._thread()
-        if thread is None:
-            return
-        state: State = "resolved" if thread.state == "open" else "open"
-        self._send(threads.UPDATE, ThreadPatch(state=state), thread=thread.id)
-
-    def _span(self) -> Span | None:
-        span = self.diff.span()
-        if isinstance(span, str):
-            self.say(span, "warn")
-            return None
-        return span
-
-    def _begin(self, span: Span, seal: str, text: str, suggestion: str | None) -> None:
-        if self.diff.selects:
-            self.diff.select()
-        body = ThreadCreate(
-            path=span.path,
-            start=span.start,
-            end=span.end,
-            side=span.side,
-            seal_id=seal,
-            body=text.strip(),
-            suggestion=suggestion,
-            draft=self._keeps,
-        )
-        self._send(threads.CREATE, body)
-
-    def _answer(self, thread: str, text: str) -> None:
-        if text.strip():
-            body = ThreadComment(body=text.strip(), draft=self._keeps)
-            self._send(threads.COMMENT, body, thread=thread)
-
-    def _send(self, endpoint: Endpoint[Any], body: Any, **path: str) -> None:
-        n = str(self._one.number)
-        self.svc.act(endpoint, body, about=self.repo.full_name, id=self.repo.id, n=n, **path)
-
-
-def _lines(span: Span) -> str:
-    return f"line {span.start}" if span.start == span.end else f"lines {span.start} to {span.end}"
-
-
-def notes(
-    threads_of_proposal: Sequence[Thread], rows_of: Callable[[str], Sequence[Row]], now: float
-) -> dict[Spot, list[Item]]:
-    """Rows of threads, by the last line that they are about. `rows_of`: returns the rows of a text."""
-    items_by_spot: dict[Spot, list[Item]] = {}
-    for thread in threads_of_proposal:
-        at = thread.place
-        if at is None:
-            continue
-        state: str = "waits for your review" if thread.draft else thread.state
-        state += "" if at.how == "same" else f", {at.how}"
-        rows: list[tuple[str, tuple[Part, ...]]] = [("", ((f"{'':>12}┌ {state}", "accent"),))]
-        if thread.suggestion is not None:
-            for line in thread.suggestion.text.split("\n"):
-                rows.append(("", ((f"{'':>12}│ ", "accent"), (f"+ {safe(line)}", "add"))))
-        for comment in thread.comments if thread.state == "open" else ():
-            who = f"@{safe(comment.author.handle or '?')} "
-            when = ago(comment.created_at, now) + (" · waits" if comment.draft and not thread.draft else "")
-            rows.append((comment.id, ((f"{'':>12}│ ", "accent"), (who, "person"), (when, "dim"))))
-            rows += [(comment.id, ((f"{'':>12}│ ", "accent"), *row.parts)) for row in rows_of(comment.body)]
-        items = [Item(Note(thread.id, place, of), parts) for place, (of, parts) in enumerate(rows)]
-        items_by_spot.setdefault(Spot(at.path, thread.side, at.end), []).extend(items)
-    return items_by_spot
+def _without_lines(file: ChangedFile, number: int) -> str:
+    """What is said of a file without lines to show."""
+    if file.binary:
+        return "a binary file"
+    if file.patch is None:
+        return f"too large to be shown here: svc pr diff {number}"
+    return "its text is the same" if file.status == "renamed" else "no lines differ"

@@ -1,0 +1,99 @@
+"""Threads about lines as cards below these lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.cells import cell_len
+
+from localstore.core.model.collaboration.thread import Thread
+from tui.text import Part, ago, fit, safe
+from tui.texts import first_words
+from tui.widgets.diff import Room, Rooms
+from tui.widgets.lines import Item
+from tui.widgets.patch import Spot
+
+if TYPE_CHECKING:
+    from tui.markdown.words import Row
+
+FRAME = 4  # columns of a card beside its text
+Texts = Callable[[str, int], "Sequence[Row]"]
+"""Returns the rows of a text in a width."""
+
+
+class Note(NamedTuple):
+    """The key of a list row that shows a thread below the lines that it is about."""
+
+    thread: str
+    row: int
+    comment: str = ""  # the id of the comment that the row is of
+
+
+def notes(
+    threads_of_proposal: Sequence[Thread], rows_of: Texts, now: float, rooms: Rooms
+) -> dict[Spot, list[Item]]:
+    """Rows of threads, by the last line that they are about, on the side of that line."""
+    items_by_spot: dict[Spot, list[Item]] = {}
+    for thread in threads_of_proposal:
+        at = thread.place
+        if at is None:
+            continue
+        room = rooms.old if thread.side == "old" else rooms.new
+        rows = _folded(thread, room, now) if thread.state == "resolved" else _card(thread, rows_of, now, room)
+        items = [Item(Note(thread.id, place, of), parts) for place, (of, parts) in enumerate(rows)]
+        items_by_spot.setdefault(Spot(at.path, thread.side, at.end), []).extend(items)
+    return items_by_spot
+
+
+Line = tuple[str, tuple[Part, ...]]
+"""The id of the comment that a row is of, and its parts."""
+
+
+def _state(thread: Thread) -> str:
+    """Its state, lines and number of comments."""
+    words: str = "waits for your review" if thread.draft else thread.state
+    at = thread.place
+    if at is not None and at.how != "same":
+        words += f", {at.how}"
+    if at is not None and at.start != at.end:
+        words += f" · lines {at.start} to {at.end}"
+    count = len(thread.comments)
+    return f"{words} · {count} comments" if count > 1 else words
+
+
+def _folded(thread: Thread, room: Room, now: float) -> list[Line]:
+    """A resolved thread in one row."""
+    first = thread.comments[0] if thread.comments else None
+    words = f"  @{safe(first.author.handle or '?')}: {safe(first_words(first.body))}" if first else ""
+    parts = fit(((f"─ ✓ {_state(thread)}", "good"), (words, "dim")), room.width)
+    return [(first.id if first else "", ((" " * room.left, "text"), *parts))]
+
+
+def _card(thread: Thread, rows_of: Texts, now: float, room: Room) -> list[Line]:
+    role = "warn" if thread.draft else "accent"
+    inside = room.width - FRAME
+    last = thread.comments[-1].id if thread.comments else ""
+    title = fit(((f"─ {_state(thread)} ", role),), room.width - 2)
+    used = sum(cell_len(text) for text, _ in title)
+    rows: list[Line] = [("", (("╭", role), *title, ("─" * (room.width - 2 - used) + "╮", role)))]
+
+    def add(comment: str, parts: Sequence[Part]) -> None:
+        fitting = fit(parts, inside)
+        rest = " " * (inside - sum(cell_len(text) for text, _ in fitting))
+        rows.append((comment, (("│ ", role), *fitting, (f"{rest} │", role))))
+
+    if thread.suggestion is not None:
+        applied = "these lines are applied" if thread.suggestion.applied_seal else "suggests"
+        add("", ((applied, "dim"),))
+        for line in thread.suggestion.text.split("\n"):
+            add("", ((f"+ {safe(line)}", "add"),))
+    for comment in thread.comments:
+        who = f"@{safe(comment.author.handle or '?')} "
+        when = ago(comment.created_at, now) + (" · waits" if comment.draft and not thread.draft else "")
+        add(comment.id, ((who, "person"), (when, "dim")))
+        for row in rows_of(comment.body, inside):
+            add(comment.id, row.parts)
+    rows.append((last, (("╰" + "─" * (room.width - 2) + "╯", role),)))
+    blank: Part = (" " * room.left, "text")
+    return [(comment, (blank, *parts)) for comment, parts in rows]

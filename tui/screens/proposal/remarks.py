@@ -1,0 +1,193 @@
+"""Comments on lines of a proposal: written, answered, suggested, applied and resolved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from localstore.core.endpoint import Endpoint
+from localstore.core.model.collaboration import thread as threads
+from localstore.core.model.collaboration.proposal import Proposal
+from localstore.core.model.collaboration.thread import State, Thread, ThreadComment, ThreadCreate, ThreadPatch
+from localstore.core.paths import terminal_safe
+from tui.actions import Action
+from tui.drafts import named
+from tui.screens.proposal.notes import Note
+from tui.screens.proposal.review import Reviewing, waiting
+from tui.screens.talk.talk import edit_comment
+from tui.widgets.diff import Diff, Span
+
+
+def _action(id: str, key: str, label: str, command: str, right: str) -> Action:
+    return Action(id, (key,), label, f"svc pr {command}", "signed_in", True, right)
+
+
+_ON = "comment {n} --path FILE --line A"
+_COMMENTS = (
+    _action("comment", "c", "comment on the line", f"{_ON} -b TEXT", "thread.create"),
+    _action(
+        "suggest",
+        "x",
+        "suggest other lines",
+        f"{_ON} --suggest TEXT",
+        "thread.create",
+    ),
+    _action("pending", "p", "keep for the verdict", f"{_ON} --draft -b TEXT", "thread.create"),
+    _action("edit_comment", "e", "edit the comment", "comment {n} --edit-last -b TEXT", ""),
+    _action("resolve", "z", "resolve or reopen", "resolve {n} ID", "thread.resolve"),
+    _action("apply", "a", "apply suggestion", "apply {n} ID", "suggestion.prepare"),
+)
+
+
+_SELECTING = (
+    Action("select", ("V",), "select lines"),
+    Action("select_down", ("shift+down",), "select the next line too"),
+    Action("select_up", ("shift+up",), "select the line before too"),
+)
+REMARKS = (*_SELECTING, *_COMMENTS)
+
+
+class Remarking(Reviewing):
+    """A screen with the changes of a proposal in `diff`."""
+
+    _one: Proposal
+    _threads: list[Thread] | None = None  # None until they are read
+    _keeps = False  # whether comments wait for the verdict
+
+    @property
+    def diff(self) -> Diff:
+        raise NotImplementedError
+
+    def tell(self, text: str) -> None:
+        self.say(text, "dim")
+
+    def reviewed(self) -> Proposal | None:
+        return self._one
+
+    def pending(self) -> int:
+        return waiting(self._threads or ())
+
+    def do_select(self) -> None:
+        self.tell("move to the last line, then c or x" if self.diff.select() else "no lines are selected")
+
+    def do_select_down(self) -> None:
+        self._select_by(1)
+
+    def do_select_up(self) -> None:
+        self._select_by(-1)
+
+    def _select_by(self, by: int) -> None:
+        if not self.diff.selects:
+            self.diff.select()
+        self.diff.move(by)
+
+    def do_pending(self) -> None:
+        self._keeps = not self._keeps
+        self.tell(
+            "comments go out with your verdict: A, X or S" if self._keeps else "comments go out at once"
+        )
+        self.show_frame()
+
+    def do_comment(self) -> None:
+        if isinstance(self.diff.key, Note) and not self.diff.selects:
+            thread = self.diff.key.thread
+            draft = named(self.repo.id, self._one.number, thread)
+            self.write("answer", lambda text: self._answer(thread, text), draft)
+        elif (span := self._span()) is not None:
+            seal = self._one.head_seal
+            draft = named(self.repo.id, self._one.number, *span[:4])
+            self.write(f"comment on {_lines(span)}", lambda text: self._begin(span, seal, text, None), draft)
+
+    def do_edit_comment(self) -> None:
+        """Change the text of the comment under the cursor."""
+        key = self.diff.key
+        comment_id = key.comment if isinstance(key, Note) else ""
+        talked = (comment for thread in self._threads or () for comment in thread.comments)
+        comment = next((comment for comment in talked if comment.id == comment_id), None)
+        if comment is None:
+            self.say("put the cursor on a comment", "warn")
+        else:
+            edit_comment(self, self.repo, self._one.number, comment)
+
+    def do_suggest(self) -> None:
+        span = self._span()
+        if span is None:
+            return
+        if span.side == "old":
+            self.say("only lines as they are after the change can be suggested otherwise", "warn")
+            return
+        if any(line != terminal_safe(line, keep="\t\u200d\u200c") for line in span.text.split("\n")):
+            self.say("these lines have characters that cannot be typed here", "warn")
+            return
+        draft = named(self.repo.id, self._one.number, "suggest", *span[:4])
+        seal = self._one.head_seal
+        words = "I suggest another line" if span.start == span.end else "I suggest other lines"
+        self.write(
+            f"in the place of {_lines(span)}",
+            lambda text: self._begin(span, seal, words, text),
+            draft,
+            span.text,
+        )
+
+    def _thread(self) -> Thread | None:
+        key = self.diff.key
+        thread = next(
+            (it for it in self._threads or () if isinstance(key, Note) and it.id == key.thread), None
+        )
+        if thread is None:
+            self.say("go to a comment first", "warn")
+        return thread
+
+    def do_apply(self) -> None:
+        """Apply the suggestion: seal the suggested lines onto the branch of the proposal."""
+        thread = self._thread()
+        if thread is None:
+            return
+        if thread.suggestion is None or thread.suggestion.applied_seal:
+            self.say(
+                "it suggests no lines" if thread.suggestion is None else "these lines are applied", "warn"
+            )
+            return
+        words = ["pr", "apply", str(self._one.number), thread.id, "-R", self.repo.full_name]
+        self.confirm("seal the suggested lines onto the branch?", lambda: self.svc.run_words(words))
+
+    def do_resolve(self) -> None:
+        thread = self._thread()
+        if thread is None:
+            return
+        state: State = "resolved" if thread.state == "open" else "open"
+        self._send(threads.UPDATE, ThreadPatch(state=state), thread=thread.id)
+
+    def _span(self) -> Span | None:
+        span = self.diff.span()
+        if isinstance(span, str):
+            self.say(span, "warn")
+            return None
+        return span
+
+    def _begin(self, span: Span, seal: str, text: str, suggestion: str | None) -> None:
+        if self.diff.selects:
+            self.diff.select()
+        body = ThreadCreate(
+            path=span.path,
+            start=span.start,
+            end=span.end,
+            side=span.side,
+            seal_id=seal,
+            body=text.strip(),
+            suggestion=suggestion,
+            draft=self._keeps,
+        )
+        self._send(threads.CREATE, body)
+
+    def _answer(self, thread: str, text: str) -> None:
+        if text.strip():
+            body = ThreadComment(body=text.strip(), draft=self._keeps)
+            self._send(threads.COMMENT, body, thread=thread)
+
+    def _send(self, endpoint: Endpoint[Any], body: Any, **path: str) -> None:
+        n = str(self._one.number)
+        self.svc.act(endpoint, body, about=self.repo.full_name, id=self.repo.id, n=n, **path)
+
+
+def _lines(span: Span) -> str:
+    return f"line {span.start}" if span.start == span.end else f"lines {span.start} to {span.end}"

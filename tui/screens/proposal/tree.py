@@ -1,0 +1,203 @@
+"""The changed files of a proposal as a tree, whose folders with one child share its row."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from localstore.core.model.history import ChangedFile
+from tui.text import Part, safe
+from tui.widgets.lines import Item, Lines, Rows
+
+LEVELS = 24  # folders that are told apart; what is below keeps its path
+DEEPEST = 8  # levels that are indented
+SIGNS: dict[str, Part] = {
+    "added": ("A", "good"),
+    "modified": ("M", "warn"),
+    "removed": ("D", "bad"),
+    "renamed": ("R", "accent"),
+}
+
+
+class Entry(NamedTuple):
+    """A row: a folder, or a file if `file` is its place among the changed files. `first` to `last`: the
+    places in the order of the tree of the files below it."""
+
+    path: str
+    label: str
+    depth: int
+    file: int
+    first: int
+    last: int
+
+
+class Place(NamedTuple):
+    """The key of a row. `kind`: file or folder."""
+
+    kind: str
+    path: str
+
+
+class _Folder:
+    def __init__(self) -> None:
+        self.folders: dict[str, _Folder] = {}
+        self.files: list[tuple[str, int]] = []
+
+
+class Changes:
+    """Changed files in the order of their tree: folders first, by name. `order`: their places in `files`."""
+
+    def __init__(self, files: Sequence[ChangedFile] = ()) -> None:
+        self.files = tuple(files)
+        root = _Folder()
+        for place, file in enumerate(self.files):
+            *above, name = file.path.split("/", LEVELS)
+            folder = root
+            for part in above:
+                folder = folder.folders.setdefault(part, _Folder())
+            folder.files.append((name, place))
+        self.order: list[int] = []
+        self.entries: list[Entry] = []
+        self._walk(root)
+        self.place_of = {self.files[at].path: place for place, at in enumerate(self.order)}
+
+    def _walk(self, root: _Folder) -> None:
+        """Write down the rows, without recursion."""
+        open_folders: list[int] = []  # rows whose last file is not known yet
+        waiting: list[tuple[str, str, int, _Folder | int | None]] = [("", "", -1, root)]
+        while waiting:
+            path, label, depth, what = waiting.pop()
+            if what is None:
+                at = open_folders.pop()
+                self.entries[at] = self.entries[at]._replace(last=len(self.order))
+                continue
+            if isinstance(what, int):
+                place = len(self.order)
+                self.order.append(what)
+                self.entries.append(Entry(path, label, depth, what, place, place + 1))
+                continue
+            while depth >= 0 and not what.files and len(what.folders) == 1:
+                ((name, what),) = what.folders.items()
+                path, label = f"{path}/{name}", f"{label}/{name}"
+            if depth >= 0:
+                open_folders.append(len(self.entries))
+                self.entries.append(Entry(path, label, depth, -1, len(self.order), 0))
+                waiting.append(("", "", 0, None))
+            prefix = f"{path}/" if path else ""
+            for name, at in sorted(what.files, reverse=True):
+                waiting.append((prefix + name, name, depth + 1, at))
+            for name, folder in sorted(what.folders.items(), reverse=True):
+                waiting.append((prefix + name, name, depth + 1, folder))
+
+    def file(self, place: int) -> ChangedFile:
+        """The file at a place in the order of the tree."""
+        return self.files[self.order[place]]
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+
+class TreeRows:
+    """The rows of a tree, made when they are painted. `folded`: folders whose files are hidden. `seen`:
+    paths; `open_threads`: how many by path; `flat`: whether rows show whole paths, as those of a filter
+    do."""
+
+    def __init__(
+        self,
+        changes: Changes,
+        folded: Collection[str],
+        seen: Collection[str],
+        open_threads: Mapping[str, int],
+    ) -> None:
+        self._changes, self._folded, self._seen, self._open = changes, folded, seen, open_threads
+        self.flat = False
+        self._entries: list[Entry] = []
+        until = 0  # files before this place are hidden
+        for entry in changes.entries:
+            if entry.first < until:
+                continue
+            self._entries.append(entry)
+            if entry.file < 0 and entry.path in folded:
+                until = entry.last
+        self._places = {_key(entry): place for place, entry in enumerate(self._entries)}
+        paths = [changes.file(place).path for place in range(len(changes))]
+        self._seen_before = [0, *accumulate(path in seen for path in paths)]
+        self._open_before = [0, *accumulate(open_threads.get(path, 0) for path in paths)]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __getitem__(self, index: int, /) -> Item:
+        entry = self._entries[index]
+        indent = "" if self.flat else "  " * min(entry.depth, DEEPEST)
+        if entry.file < 0:
+            return self._folder(entry, indent)
+        file = self._changes.files[entry.file]
+        seen = file.path in self._seen
+        mark: Part = ("✓ " if seen else "  ", "good")
+        name = file.path if self.flat else entry.label
+        label: Part = (safe(name), "dim" if seen else "text")
+        was: tuple[Part, ...] = ()
+        if file.old_path and file.old_path != file.path:
+            was = ((f" ← {safe(file.old_path.rpartition('/')[2])}", "dim"),)
+        parts = (mark, (indent, "text"), sign_of(file), (" ", "text"), label, *was)
+        return Item(_key(entry), parts, self._right(file))
+
+    def _folder(self, entry: Entry, indent: str) -> Item:
+        first, last = entry.first, entry.last
+        count = last - first
+        whole = self._seen_before[last] - self._seen_before[first] == count
+        folded = entry.path in self._folded
+        open_threads = self._open_before[last] - self._open_before[first] if folded else 0
+        right: list[Part] = [(f"◆{open_threads} ", "warn")] if open_threads else []
+        if folded:
+            right.append((f"{count} file{'' if count == 1 else 's'}", "dim"))
+        mark: Part = ("✓ " if whole else "  ", "good")
+        label: Part = (f"{'▸' if folded else '▾'} {safe(entry.label)}", "dim" if whole else "accent")
+        return Item(_key(entry), (mark, (indent, "text"), label), tuple(right))
+
+    def _right(self, file: ChangedFile) -> tuple[Part, ...]:
+        open_threads = self._open.get(file.path, 0)
+        threads: list[Part] = [(f"◆{open_threads} ", "warn")] if open_threads else []
+        return (*threads, *counts_of(file))
+
+    def text_of(self, index: int) -> str:
+        """The path of a file, which filters look in; nothing of folders."""
+        entry = self._entries[index]
+        return entry.path if entry.file >= 0 else ""
+
+    def place_of(self, key: Hashable) -> int | None:
+        return self._places.get(key) if isinstance(key, Place) else None
+
+
+def _key(entry: Entry) -> Place:
+    return Place("file" if entry.file >= 0 else "folder", entry.path)
+
+
+def sign_of(file: ChangedFile) -> Part:
+    """What happened to a file, as a letter."""
+    return SIGNS[file.status]
+
+
+def counts_of(file: ChangedFile) -> tuple[Part, ...]:
+    """The numbers of added and deleted lines."""
+    if file.binary:
+        return (("binary", "dim"),)
+    added: list[Part] = [(f"+{file.additions}", "good")] if file.additions else []
+    gone: list[Part] = [(f"−{file.deletions}", "bad")] if file.deletions else []
+    return (*added, *([(" ", "text")] if added and gone else []), *gone)
+
+
+class FileTree(Lines):
+    """The tree. While it is filtered, its rows show whole paths."""
+
+    def show(self, rows: Rows, cursor: Hashable | None = None) -> None:
+        if isinstance(rows, TreeRows):
+            rows.flat = bool(self._filter.strip())
+        super().show(rows, cursor)
+
+    def filter(self, text: str) -> None:
+        if isinstance(self._all, TreeRows):
+            self._all.flat = bool(text.strip())
+        super().filter(text)

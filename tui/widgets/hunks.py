@@ -1,0 +1,109 @@
+"""The hunks of a unified patch, without the texts of their lines."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, compress
+from operator import mul
+from typing import NamedTuple
+
+from localstore.core.model.history import ChangedFile
+from tui.text import line_at, starts, windows
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_BLOCK = re.compile(r"(-*)(\+*)( *)")  # deleted lines, added ones in their place, unchanged ones
+SIGNS = {"add": "+", "delete": "-", "text": " "}
+OF_LINES = frozenset("+- ")
+SIGNED = {"+": "add", "-": "delete", " ": "text"}
+
+
+class Line(NamedTuple):
+    """A line of a patch. A number is 0 where its side has no line."""
+
+    kind: str
+    old: int
+    new: int
+    text: str
+
+
+class Hunk(NamedTuple):
+    """A hunk. `signs`: first character of each line. `old`, `new`: line numbers. `at`: positions in `patch`
+    where the lines begin. `title`: the position where the hunk's heading begins."""
+
+    patch: str
+    title: int
+    signs: str
+    old: Sequence[int]
+    new: Sequence[int]
+    at: Sequence[int]
+
+    def text(self, index: int) -> str:
+        """A line without its sign."""
+        return line_at(self.patch, self.at[index] + 1)
+
+
+def texts(file: ChangedFile) -> Iterator[Line]:
+    """The lines of a file's patch."""
+    for hunk in hunks_of(file.patch or ""):
+        for index, (sign, old, new) in enumerate(zip(hunk.signs, hunk.old, hunk.new, strict=True)):
+            yield Line(SIGNED[sign], old, new, hunk.text(index))
+
+
+def hunks_of(patch: str) -> Iterator[Hunk]:
+    """The hunks of a patch. Other lines, such as a note about a missing line break, are left out."""
+    begins = starts(patch)
+    firsts = "".join(line[:1] or "\n" for _, lines in windows(patch) for line in lines)
+    titles = [line for line, first in enumerate(firsts) if first == "@" and _HUNK.match(patch, begins[line])]
+    for title, end in zip(titles, (*titles[1:], len(begins)), strict=False):
+        mask = bytes(map(OF_LINES.__contains__, firsts[title + 1 : end]))
+        signs = "".join(compress(firsts[title + 1 : end], mask))
+        numbers = _HUNK.match(patch, begins[title])
+        old, new = map(int, numbers.groups()) if numbers is not None else (0, 0)
+        yield Hunk(
+            patch,
+            begins[title],
+            signs,
+            _numbered(signs, "+", old),
+            _numbered(signs, "-", new),
+            array("I", compress(begins[title + 1 : end], mask)),
+        )
+
+
+def _numbered(signs: str, without: str, first: int) -> array[int]:
+    """The number of each line on the side that lacks lines with the sign `without`; 0 for those."""
+    there = signs.translate({ord(sign): sign != without for sign in SIGNS.values()}).encode()
+    return array("I", map(mul, accumulate(there, initial=first), there))
+
+
+def blocks(signs: str) -> Iterator[tuple[range, range, range]]:
+    """Yields (deleted, added, unchanged) ranges of lines: deleted lines, the added ones that replace them,
+    and the unchanged ones after them."""
+    for match in _BLOCK.finditer(signs):
+        if match[0]:
+            yield range(*match.span(1)), range(*match.span(2)), range(*match.span(3))
+
+
+def without_blanks(hunk: Hunk) -> Hunk:
+    """The hunk with deleted and added lines that differ only in white space joined into unchanged ones."""
+    signs: list[str] = []
+    olds, news = array("I"), array("I")  # the lines that the numbers come from; the new one is shown
+    for deleted, added, others in blocks(hunk.signs):
+        alike = len(deleted) == len(added) and all(
+            hunk.text(a).split() == hunk.text(b).split() for a, b in zip(deleted, added, strict=True)
+        )
+        for numbers, chosen in ((olds, deleted), (news, added)):
+            for lines in (chosen,) if alike else (deleted, added):
+                numbers.extend(lines)
+            numbers.extend(others)
+        signs.append(" " * len(deleted) if alike else "-" * len(deleted) + "+" * len(added))
+        signs.append(" " * len(others))
+    return Hunk(
+        hunk.patch,
+        hunk.title,
+        "".join(signs),
+        array("I", (hunk.old[line] for line in olds)),
+        array("I", (hunk.new[line] for line in news)),
+        array("I", (hunk.at[line] for line in news)),
+    )
