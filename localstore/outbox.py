@@ -11,7 +11,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -81,28 +81,81 @@ class Outbox:
         """Append an action, joined with a queued action at the same path. Raises OverflowError if there are
         too many."""
         with self._lock, transaction(self._db):
-            (waiting,) = self._db.execute("SELECT count(*) FROM entry").fetchone()
-            if waiting >= KEPT:
-                raise OverflowError
+            self._require_room()
             if not path.endswith("/+") and folding != "never":
                 value = self._fold(origin, account, path, value, folding == "whole")
-            action = QueuedAction(
-                _new_id(self._clock()), origin, account, handle, about, path, value, self._tick()
-            )
-            self._db.execute(
-                "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 'waiting', '', '')",
-                (
-                    action.id,
-                    origin,
-                    account,
-                    handle,
-                    about,
-                    path,
-                    msgspec.json.encode(value),
-                    action.timestamp,
-                ),
-            )
+            return self._insert(origin, account, handle, about, path, value)
+
+    def revise(
+        self, origin: str, account: str, handle: str, path: str, revised: Callable[[QueuedAction | None], Any]
+    ) -> QueuedAction:
+        """Queue a value at a path that takes in the last action that waits there. `revised`: called with that
+        action, or None; returns the value. An action that was never tried is replaced by one with an id of
+        its own, so that whoever sends it at this moment does not remove what it has not sent. One that was
+        tried keeps its id: a repeat of its request must say the same. Raises OverflowError as `add`."""
+        with self._lock, transaction(self._db):
+            row = self._db.execute(
+                "SELECT * FROM entry WHERE origin = ? AND account = ? AND path = ? AND state != 'refused' "
+                "ORDER BY timestamp DESC LIMIT 1",
+                (origin, account, path),
+            ).fetchone()
+            last = _entry(row) if row else None
+            value = revised(last)
+            if last is not None and last.attempts:
+                self._set_value(last.id, value)
+                return msgspec.structs.replace(last, value=value)
+            if last is not None:
+                self._db.execute("DELETE FROM entry WHERE id = ?", (last.id,))
+            else:
+                self._require_room()
+            return self._insert(origin, account, handle, "", path, value)
+
+    def add_tried(
+        self, id: str, origin: str, account: str, handle: str, path: str, value: Any
+    ) -> QueuedAction:
+        """Append an action whose request was sent once under this id, and had no answer. It is kept whatever
+        waits already."""
+        with self._lock, transaction(self._db):
+            return self._insert(origin, account, handle, "", path, value, id=id, attempts=1)
+
+    def _require_room(self) -> None:
+        (waiting,) = self._db.execute("SELECT count(*) FROM entry").fetchone()
+        if waiting >= KEPT:
+            raise OverflowError
+
+    def _insert(
+        self,
+        origin: str,
+        account: str,
+        handle: str,
+        about: str,
+        path: str,
+        value: Any,
+        id: str | None = None,
+        attempts: int = 0,
+    ) -> QueuedAction:
+        id = id or new_id(self._clock())
+        action = QueuedAction(
+            id, origin, account, handle, about, path, value, self._tick(), attempts=attempts
+        )
+        self._db.execute(
+            "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting', '', '')",
+            (
+                action.id,
+                origin,
+                account,
+                handle,
+                about,
+                path,
+                msgspec.json.encode(value),
+                action.timestamp,
+                attempts,
+            ),
+        )
         return action
+
+    def _set_value(self, id: str, value: Any) -> None:
+        self._db.execute("UPDATE entry SET value = ? WHERE id = ?", (msgspec.json.encode(value), id))
 
     def list(self) -> list[QueuedAction]:
         """All actions, oldest first."""
@@ -110,27 +163,62 @@ class Outbox:
             rows = self._db.execute("SELECT * FROM entry ORDER BY timestamp").fetchall()
         return [_entry(row) for row in rows]
 
-    def next(self, origin: str, account: str) -> QueuedAction | None:
-        """The oldest action of an account that was not refused."""
+    def next(self, origin: str, account: str, path: str | None = None) -> QueuedAction | None:
+        """The oldest action of an account that was not refused; with `path`, of those at that path."""
         with self._lock:
             row = self._db.execute(
                 "SELECT * FROM entry WHERE origin = ? AND account = ? AND state != 'refused' "
-                "ORDER BY timestamp LIMIT 1",
-                (origin, account),
+                "AND path = coalesce(?, path) ORDER BY timestamp LIMIT 1",
+                (origin, account, path),
             ).fetchone()
         return _entry(row) if row else None
 
-    def count_attempt(self, id: str) -> None:
-        """Record that its request is about to be sent."""
-        self._run("UPDATE entry SET attempts = attempts + 1 WHERE id = ?", id)
+    def at(self, origin: str, account: str, path: str) -> Sequence[QueuedAction]:
+        """The actions of an account at a path, those that were refused too, oldest first."""
+        with self._lock:
+            rows = self._db.execute(
+                "SELECT * FROM entry WHERE origin = ? AND account = ? AND path = ? ORDER BY timestamp",
+                (origin, account, path),
+            ).fetchall()
+        return [_entry(row) for row in rows]
+
+    def count_attempt(self, id: str) -> bool:
+        """Record that its request is about to be sent. Returns False if it is not here any more, because it
+        was dropped or joined with a later one: then it must not be sent."""
+        with self._lock:
+            counted = self._db.execute("UPDATE entry SET attempts = attempts + 1 WHERE id = ?", (id,))
+        return counted.rowcount == 1
+
+    def replace(self, id: str, following: Callable[[Any], Any]) -> None:
+        """Delete an action that was carried out, and queue in its place what `following` makes of its value;
+        None: nothing follows."""
+        with self._lock, transaction(self._db):
+            row = self._db.execute("SELECT * FROM entry WHERE id = ?", (id,)).fetchone()
+            if row is None:
+                return
+            action = _entry(row)
+            value = following(action.value)
+            self._db.execute("DELETE FROM entry WHERE id = ?", (id,))
+            if value is not None:
+                self._insert(action.origin, action.account, action.handle, action.about, action.path, value)
 
     def remove(self, id: str) -> None:
         """Delete an action that was carried out or dropped."""
         self._run("DELETE FROM entry WHERE id = ?", id)
 
-    def refuse(self, id: str, code: str, reason: str) -> None:
-        """Mark an action as refused, so that it does not block others."""
-        self._run("UPDATE entry SET state = 'refused', code = ?, reason = ? WHERE id = ?", code, reason, id)
+    def refuse(
+        self, id: str, code: str, reason: str, joined: Callable[[Any], Any] = lambda value: value
+    ) -> None:
+        """Mark an action as refused, so that it does not block others. `joined`: makes one value of it and of
+        what was added to it since it was tried."""
+        with self._lock, transaction(self._db):
+            row = self._db.execute("SELECT value FROM entry WHERE id = ?", (id,)).fetchone()
+            if row is not None:
+                self._set_value(id, joined(msgspec.json.decode(row[0])))
+                self._db.execute(
+                    "UPDATE entry SET state = 'refused', code = ?, reason = ? WHERE id = ?",
+                    (code, reason, id),
+                )
 
     def retry(self, id: str) -> None:
         """Queue a refused action again, in its old place."""
@@ -196,8 +284,8 @@ def _entry(row: tuple[Any, ...]) -> QueuedAction:
     return QueuedAction(**{**fields, "value": msgspec.json.decode(row[6])})
 
 
-def _new_id(now: float) -> str:
-    """UUIDv7 (RFC 9562) in hex: 48 bits of milliseconds, then randomness."""
+def new_id(now: float) -> str:
+    """A new id of an action: UUIDv7 (RFC 9562) in hex: 48 bits of milliseconds, then randomness."""
     value = int(now * 1000) << 80 | secrets.randbits(80)
     value = value & ~(0xF << 76) | (0x7 << 76)
     value = value & ~(0x3 << 62) | (0x2 << 62)

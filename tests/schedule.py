@@ -18,6 +18,7 @@ SECONDS = {
     "tests/svc/test_transcripts.py": 75,
     "tests/relay/domain/repository/test_pages_in_browser.py": 55,
     "tests/relay/run/test_documents_killed.py": 10,
+    "tests/svc/flows/test_documents_offline.py": 60,
     "tests/svc/agent/test_asked_for.py": 16,
     "tests/svc/cmd/auth/test_pairing.py": 14,
     "tests/svc/cmd/test_llm_pull.py": 12,

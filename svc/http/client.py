@@ -236,6 +236,7 @@ class Http:
             except httpx.TransportError as error:
                 bounds.pause(self._after_failure(error, outgoing, attempt), self._sleep)
                 continue
+            outgoing.may_have_arrived = True
             try:
                 wait = self._retry_after(response, outgoing, attempt)
                 if wait is None and not corrected and self._correct_clock(response):
@@ -261,6 +262,7 @@ class Http:
                 "written http://), the certificate, and this machine's clock"
             ) from None
         never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
+        outgoing.may_have_arrived |= not never_sent
         once = isinstance(error, (httpx.WriteTimeout, httpx.ConnectTimeout))  # long enough
         stalled = isinstance(error, httpx.ReadTimeout)
         most = min(self.attempts, 1 if once else STALLS if stalled else self.attempts)
@@ -275,7 +277,7 @@ class Http:
         raise ServerUnreachable(
             f"cannot reach {self.origin} ({why}); check the address (--server, SVC_SERVER), your network, "
             "and that the node is running",
-            sent=not never_sent,
+            sent=outgoing.may_have_arrived,
         ) from None
 
     def _follow(self, outgoing: Outgoing) -> httpx.Response:

@@ -11,7 +11,8 @@ from localstore.core.identity.request_signature import SAFE_METHODS, ContentDige
 
 class Outgoing(msgspec.Struct):
     """One unsigned request. `body`: bytes, or a function that yields `length` bytes, called again for each
-    attempt. `alone`: it is signed by the device key, without a token."""
+    attempt. `alone`: it is signed by the device key, without a token. `may_have_arrived`: the server may have
+    read an attempt of it."""
 
     method: str
     target: str
@@ -22,6 +23,7 @@ class Outgoing(msgspec.Struct):
     repeatable: bool = False
     upgrades: bool = False
     alone: bool = False
+    may_have_arrived: bool = False
 
     @property
     def is_read(self) -> bool:

@@ -3,7 +3,8 @@
 In a ```console block a line `$ command` is run by bash and the lines after it are what it must print. `…`
 stands for any text within a line, a line of `…` alone for any lines, `<name>` for any word; the same
 `<name>` is the same word throughout the file and may be used in later commands. `# on NAME` turns to
-another machine, with its own home and folder. `[N]` at the end of a block's output is the exit code; without
+another machine, with its own home and folder; `# the relay stops` and `# the relay starts` do that to a relay
+of this file's own. `[N]` at the end of a block's output is the exit code; without
 it the code must be 0. Output is that of a terminal unless the command is piped.
 """
 
@@ -15,16 +16,19 @@ import pty
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from scripts.live.devices import Relay
 from tests.svc import forks
 from tests.svc.conftest import ROOT, clean_environment
 
 FOLDER = ROOT / "tests" / "transcripts"
 INTERPRETED = ("first-use.md", "scripting.md")  # here each command starts an interpreter, as everywhere else
+STOPS, STARTS = "# the relay stops", "# the relay starts"
 PLACEHOLDER = re.compile(r"<([a-z][a-z0-9-]*)>")
 
 
@@ -44,6 +48,8 @@ def steps_of(text: str) -> list[Step]:
         for line in block.splitlines():
             if line.startswith("# on "):
                 machine = line.removeprefix("# on ").strip()
+            elif line in (STOPS, STARTS):
+                found.append(Step(machine, line))
             elif line.startswith("$ "):
                 found.append(Step(machine, line[2:]))
             elif line.startswith("> "):
@@ -115,7 +121,24 @@ def on_terminal(command: str, environment: dict[str, str], folder: Path) -> tupl
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.glob("*.md")))
-def test_transcript(name: str, node: str, tmp_path: Path) -> None:
+def test_transcript(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    steps = steps_of((FOLDER / name).read_text())
+    assert steps
+    if not any(step.command == STOPS for step in steps):
+        play(name, steps, request.getfixturevalue("node"), tmp_path, {})
+        return
+    relay = Relay(tmp_path / "relay")
+    relay.start()
+    try:
+        play(name, steps, relay.server, tmp_path, {STOPS: relay.kill, STARTS: relay.start})
+    finally:
+        relay.kill()
+
+
+def play(
+    name: str, steps: list[Step], node: str, tmp_path: Path, relay: dict[str, Callable[[], None]]
+) -> None:
+    """Run the steps of a transcript. `relay`: what stops and starts the relay at `node`."""
     tools = tmp_path / "bin"
     tools.mkdir()
     if name in INTERPRETED:
@@ -124,9 +147,10 @@ def test_transcript(name: str, node: str, tmp_path: Path) -> None:
     else:
         forks.program(tools, forks.forking())
     known = {"server": node}
-    steps = steps_of((FOLDER / name).read_text())
-    assert steps
     for step in steps:
+        if step.command in relay:
+            relay[step.command]()
+            continue
         folder = tmp_path / step.machine
         (folder / "work").mkdir(parents=True, exist_ok=True)
         environment = clean_environment(

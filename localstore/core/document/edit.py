@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from localstore.core.document.content import encode, spelled
 from localstore.core.document.document import Document
 from localstore.core.errors import Invalid
@@ -79,3 +81,19 @@ def work_out(edit: Edit) -> Edited:
     if edit.joined:
         snapshot = Document(HEAD_WRITER, [*edit.base, *edit.later][: edit.joined]).state()
     return Edited(operations, json, snapshot)
+
+
+def merged(base: Any, first: Any, second: Any) -> Any:
+    """The content that `base` becomes by both edits, the one that made `first` of it and the one that made
+    `second`. All are as `content.checked` returns them. Raises TooLarge if both together exceed a bound,
+    DocumentDamaged."""
+    same = encode(base)
+    if encode(first) in (same, encode(second)):
+        return second
+    if encode(second) == same:
+        return first
+    stored: list[Kept] = []
+    for number, (content, edited) in enumerate(((base, 0), (first, 1), (second, 1)), 1):
+        outcome = work_out(plan(content, stored, edited, number))
+        stored.append(Kept(number, outcome.operations))
+    return msgspec.json.decode(outcome.content)

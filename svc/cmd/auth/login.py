@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from localstore import known
+from localstore import known, seen_documents
 from localstore.core.errors import NotFound, ServerUnreachable, Unauthorized, UsageError
 from localstore.core.identity.pairing import PairingText
 from localstore.core.limits import LABEL_CHARS
@@ -182,12 +182,17 @@ def logout(ctx: Ctx) -> None:
 
 
 def _forget_seen(home: Path, origin: str) -> None:
-    """Delete the app's cache of the server, which belongs to the account that was signed in."""
+    """Delete this device's cache of the server, which belongs to the account that was signed in."""
     file = home / known.FILE
     if file.exists():
         store = known.Store(file)
         store.forget_server(origin)
         store.close()
+    file = home / seen_documents.FILE
+    if file.exists():
+        documents = seen_documents.SeenDocuments(file)
+        documents.forget_server(origin)
+        documents.close()
 
 
 def _show(ctx: Ctx, approval: object) -> None:

@@ -15,11 +15,23 @@ from localstore.core.model.document import (
     DocumentSummary,
     DocumentUpdate,
 )
-from svc.cmd.doc.words import ALL, COLUMNS, AsJson, File, Id, content_of, documents_of
+from svc.cmd.doc.words import (
+    ALL,
+    COLUMNS,
+    AsJson,
+    File,
+    Id,
+    content_of,
+    documents_of,
+    of_account,
+    on_device,
+    on_server,
+)
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
+from svc.cmd.frame.queueing import queueable_anywhere
 from svc.console import Column, answers
-from svc.flows.document.place import Documents, OnDevice, OnServer, explained_missing
+from svc.flows.document.place import Documents, explained_missing
 from svc.flows.document.text import written
 from svc.http.checked import checked
 
@@ -33,6 +45,7 @@ CHANGES = (
 Local = Annotated[bool, typer.Option("--local", help="On this device only; it is never sent")]
 
 
+@queueable_anywhere
 @answers(ALL, Document)
 def create(
     ctx: Ctx,
@@ -58,7 +71,7 @@ def create(
 
 
 def _place(ctx: Ctx, local: bool) -> Documents:
-    return OnDevice(ctx.obj.home) if local else OnServer(ctx.api)
+    return on_device(ctx) if local else on_server(ctx)
 
 
 @answers(COLUMNS, DocumentSummary)
@@ -80,17 +93,28 @@ def list_documents(
 
 
 @answers(ALL, Document)
-def view(ctx: Ctx, id: Id) -> None:
+def view(
+    ctx: Ctx,
+    id: Id,
+    queued: Annotated[
+        bool, typer.Option("--queued", help="What you wrote here that waits or was refused")
+    ] = False,
+) -> None:
     """Show a document
 
     On a terminal with its title; in a pipe its content alone: a text as it is, everything else as JSON.
+    Without the server it is the version that this device saw last, with your edits that wait.
 
     Examples:
     svc doc view 0198c0de
     svc doc view 0198c0de > plan.json
+    svc doc view 0198c0de --queued > mine.json
     """
-    with explained_missing(id):
-        document = documents_of(ctx, id).get(id)
+    if queued:
+        document = of_account(ctx).written(id)
+    else:
+        with explained_missing(id):
+            document = documents_of(ctx, id).look(id).document
     if ctx.out.format.as_data:
         ctx.out.record(document, ALL, Document)
     elif ctx.out.terminal:
@@ -114,6 +138,7 @@ def history(ctx: Ctx, id: Id, limit: Limit = 30) -> None:
     ctx.out.rows(changes, CHANGES, DocumentUpdate, empty="no changes")
 
 
+@queueable_anywhere
 @answers(COLUMNS, Document)
 def archive(ctx: Ctx, id: Id) -> None:
     """Archive a document, so that it takes no changes
@@ -124,6 +149,7 @@ def archive(ctx: Ctx, id: Id) -> None:
     _archive(ctx, id, True)
 
 
+@queueable_anywhere
 @answers(COLUMNS, Document)
 def unarchive(ctx: Ctx, id: Id) -> None:
     """Let an archived document take changes again
@@ -150,7 +176,7 @@ def delete(ctx: Ctx, id: Id) -> None:
     """
     place = documents_of(ctx, id)
     with explained_missing(id):
-        title = place.get(id).title
+        title = place.look(id).document.title
         ctx.confirm(f"Deleting {title} removes its content and history for ever")
         place.delete(id)
     ctx.out.done(f"Deleted {title}", {"id": id}, (Column("id"),), value=id)

@@ -9,17 +9,19 @@ from typing import Annotated, Any
 import typer
 
 from localstore.core.document.content import checked as checked_content
+from localstore.core.document.content import encode
 from localstore.core.errors import SvcError, UsageError
 from localstore.core.limits import JSON_BODY
-from localstore.core.model.document import Document, DocumentArchived, DocumentPut
+from localstore.core.model.document import Document, DocumentArchived
 from svc.cmd.doc.words import COLUMNS, AsJson, File, Id, content_of, documents_of
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.editor import draft
+from svc.cmd.frame.queueing import print_queued
 from svc.console import answers
 from svc.flows.document.place import explained_missing
 from svc.flows.document.text import is_json, parsed, written
 from svc.flows.editor import editor, run
-from svc.http.checked import checked
+from svc.flows.outbox.actions import Queued
 
 
 @answers(COLUMNS, Document)
@@ -34,7 +36,7 @@ def edit(
 
     Your editor opens (VISUAL, EDITOR) on the content: a text, or JSON. What you change becomes operations on
     the version that you saw, so that both stay if somebody else changes the document meanwhile. With --file
-    the content is that of the file.
+    the content is that of the file. If the server cannot be reached, the edit waits on this device.
 
     Examples:
     svc doc edit 0198c0de
@@ -44,17 +46,27 @@ def edit(
     place = documents_of(ctx, id)
     content = None if file is None else checked_content(content_of(file, as_json))
     with explained_missing(id):
-        old = place.get(id)
+        view = place.look(id)
+    old = view.document
     if old.archived:
         raise DocumentArchived(old.title, old.id)
+    queued: Queued | None = None
     with ExitStack() as stack:
         if file is None and title is not None:
             content = old.content
         elif file is None:
             content = _typed(ctx, stack.enter_context(_draft(ctx, old)), is_json(old.content))
-        body = checked(DocumentPut(content=content, title=title, base=old.frontier))
-        with explained_missing(id):
-            document = place.put(id, body)
+        if file is None and title is None and encode(content) == encode(old.content):
+            document = old
+        else:
+            with explained_missing(id):
+                try:
+                    document = place.change(view, content, title)
+                except Queued as waits:  # it is kept: the draft is not needed any more
+                    queued = waits
+    if queued is not None:
+        print_queued(ctx.out, ctx.obj.home, queued.entry)
+        return
     if document.frontier == old.frontier:
         ctx.out.done(f"{document.title} did not change", document, COLUMNS, Document, value=document.id)
         return

@@ -6,11 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
+from localstore.core.errors import Unauthorized, UsageError
 from localstore.core.limits import JSON_BODY
+from localstore.documents import is_local
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.text_options import text_of
 from svc.console import Column
-from svc.flows.document.place import Documents, place_of
+from svc.flows.document.offline import OfAccount
+from svc.flows.document.place import Documents, OnDevice, OnServer
 from svc.flows.document.text import parsed
 
 COLUMNS = (
@@ -46,4 +49,32 @@ def content_of(file: str | None, as_json: bool) -> Any:
 
 
 def documents_of(ctx: Ctx, document_id: str) -> Documents:
-    return place_of(document_id, ctx.obj.home, lambda: ctx.api)
+    """The place of the document with this id. Raises UsageError for --queue with one of this device."""
+    return on_device(ctx) if is_local(document_id) else on_server(ctx)
+
+
+def on_device(ctx: Ctx) -> OnDevice:
+    """The documents of this device. Raises UsageError with --queue."""
+    if ctx.obj.queues:
+        raise UsageError("a document of this device waits for no server; leave out --queue")
+    return OnDevice(ctx.obj.home)
+
+
+def on_server(ctx: Ctx) -> OnServer:
+    """The documents of the account that is signed in."""
+    run = ctx.obj
+    session = None if run.environment.get("SVC_TOKEN") else run.sessions.find(run.server)
+    if session is None:
+        return OnServer(lambda: ctx.api)
+    return OfAccount(lambda: ctx.api, session, run.home, ctx.out.note)
+
+
+def of_account(ctx: Ctx) -> OfAccount:
+    """The documents of this device's session. Raises Unauthorized without one."""
+    place = on_server(ctx)
+    if not isinstance(place, OfAccount):
+        raise Unauthorized(
+            "edits wait for this machine's sign-in, not for SVC_TOKEN; unset it and run: "
+            f"svc login --server {ctx.obj.server}"
+        )
+    return place

@@ -21,7 +21,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.foreign_commands import INSTEAD, OTHER_NAMES, WORDS
 from svc.cmd.frame.json_option import is_list_of, with_fields
 from svc.cmd.frame.over_ssh import require_no_files, require_offered
-from svc.cmd.frame.queueing import catching_queued, is_queueable, offering_queue, queue_option
+from svc.cmd.frame.queueing import catching_queued, is_queueable, needs_repo, offering_queue, queue_option
 from svc.cmd.frame.table import COMMANDS, GROUPS, children
 from svc.cmd.frame.values import TYPED, explained, words_of
 from svc.console import Answers, Format, answers_of
@@ -77,6 +77,7 @@ class Command(TyperCommand):
     context_class = Ctx
     answers: Answers
     queues = False  # whether it has the option `--queue`
+    needs_repo = False  # whether what it queues is about a repository
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         text, _, examples = str(settings.get("help") or "").partition(EXAMPLES)
@@ -127,7 +128,7 @@ class Command(TyperCommand):
         self.answers.check(answer_format)
         out.format, out.answers = answer_format, self.answers
         if not given.get("queue"):
-            with offering_queue(ctx.obj) if self.queues else nullcontext():
+            with offering_queue(ctx.obj, self.needs_repo) if self.queues else nullcontext():
                 return super().invoke(ctx)
         with catching_queued(out, ctx.obj.home):
             return super().invoke(ctx)
@@ -196,7 +197,7 @@ def build(path: str) -> Any:
     command: Any = typer.main.get_command(app)
     command.answers = answers_of(function)
     if is_queueable(function):
-        command.queues = True
+        command.queues, command.needs_repo = True, needs_repo(function)
         option = queue_option()
         command.own_params.append(option)
         command.params.insert(len(command.own_params) - 1, option)

@@ -20,11 +20,12 @@ from localstore.core.errors import ServerUnreachable
 
 if TYPE_CHECKING:
     from localstore.home import Home
+    from localstore.outbox import QueuedAction
     from svc.console import Out
     from svc.flows.place.where import Where
 
 F = TypeVar("F", bound=Callable[..., Any])
-_NAME = "__svc_queueable__"
+_NAME, _ANYWHERE = "__svc_queueable__", "__svc_queueable_anywhere__"
 
 
 def queueable(function: F) -> F:
@@ -33,8 +34,19 @@ def queueable(function: F) -> F:
     return function
 
 
+def queueable_anywhere(function: F) -> F:
+    """Give a command that is about no repository the option `--queue`."""
+    setattr(function, _ANYWHERE, True)
+    return queueable(function)
+
+
 def is_queueable(function: Callable[..., Any]) -> bool:
     return bool(getattr(function, _NAME, False))
+
+
+def needs_repo(function: Callable[..., Any]) -> bool:
+    """Whether a queueable command is about a repository."""
+    return not getattr(function, _ANYWHERE, False)
 
 
 def queue_option() -> TyperOption:
@@ -54,24 +66,24 @@ def queue_option() -> TyperOption:
 
 
 @contextmanager
-def offering_queue(where: Where) -> Iterator[None]:
+def offering_queue(where: Where, with_repo: bool) -> Iterator[None]:
     """A context that names `--queue` in the error of a command that cannot reach the server, if the change
-    can be queued."""
+    can be queued. `with_repo`: it is about a repository."""
     try:
         yield
     except ServerUnreachable as error:
-        if error.sent or not _can_queue(where):
+        if error.sent or not _can_queue(where, with_repo):
             raise
         raise ServerUnreachable(
             f"{error.detail}; with --queue the change is kept here and sent later", sent=False
         ) from None
 
 
-def _can_queue(where: Where) -> bool:
-    """Whether the repository is known without a server, and there is a session to send with."""
+def _can_queue(where: Where, with_repo: bool) -> bool:
+    """Whether the repository is known without a server, if it matters, and there is a session to send
+    with."""
     return (
-        where.linked is not None
-        and where.named_repo is None
+        (not with_repo or (where.linked is not None and where.named_repo is None))
         and not where.environment.get("SVC_TOKEN")
         and where.sessions.find(where.server) is not None
     )
@@ -79,19 +91,24 @@ def _can_queue(where: Where) -> bool:
 
 @contextmanager
 def catching_queued(out: Out, home: Home) -> Iterator[None]:
-    """A context that catches a queued action and prints it; with `--json` as data. A running agent sends it
-    at once."""
-    from svc.flows.outbox.actions import Queued, described
+    """A context that prints the queued action (`print_queued`)."""
+    from svc.flows.outbox.actions import Queued
 
     try:
         yield
     except Queued as queued:
-        entry = queued.entry
-        _tell_agent(home)
-        if out.format.as_data:
-            out.data(msgspec.to_builtins(entry))
-        else:
-            out.done(f"Queued: {described(entry)}. To send it: svc queue retry", value=entry.id)
+        print_queued(out, home, queued.entry)
+
+
+def print_queued(out: Out, home: Home, entry: QueuedAction) -> None:
+    """Print a queued action; with `--json` as data. A running agent sends it at once."""
+    from svc.flows.outbox.actions import described
+
+    _tell_agent(home)
+    if out.format.as_data:
+        out.data(msgspec.to_builtins(entry))
+    else:
+        out.done(f"Queued: {described(entry)}. To send it: svc queue retry", value=entry.id)
 
 
 def _tell_agent(home: Home) -> None:

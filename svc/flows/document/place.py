@@ -1,10 +1,14 @@
-"""Where a document is kept: on the server, or on this device alone. Both answer alike."""
+"""Where a document is kept: on the server, or on this device alone. Both answer alike.
+
+Documents of the server can be read and edited without it, as far as this device has seen them
+(`svc.flows.document.offline`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 from localstore.core.errors import NotFound
 from localstore.core.model import document as documents
@@ -20,8 +24,18 @@ from localstore.disk_errors import translated_disk_errors
 from localstore.documents import FILE, LocalDocuments, is_local
 from localstore.home import Home
 from svc.api import Api
+from svc.http.checked import checked
 
 DAMAGED = "put back a copy of it, or move it away to begin anew"
+
+
+class Shown(NamedTuple):
+    """A document as the user sees it. `is_known`: it is what this device knows, since the server was not
+    asked or did not answer. `waits`: its content has edits that wait for the server."""
+
+    document: Document
+    is_known: bool = False
+    waits: bool = False
 
 
 class Documents(Protocol):
@@ -31,8 +45,13 @@ class Documents(Protocol):
         """Documents, newest first; `archived`: only those that are, or are not."""
 
     def create(self, body: DocumentCreate) -> Document: ...
-    def get(self, document_id: str) -> Document: ...
-    def put(self, document_id: str, body: DocumentPut) -> Document: ...
+    def look(self, document_id: str) -> Shown:
+        """The document as it is shown and edited."""
+
+    def change(self, view: Shown, content: Any, title: str | None) -> Document:
+        """Edit a document that was looked at. `title`: None: it stays. Returns the document with what others
+        changed meanwhile. Raises Queued if the edit waits for the server."""
+
     def archive(self, document_id: str, archived: bool) -> Document: ...
     def delete(self, document_id: str) -> None: ...
     def history(self, document_id: str, limit: int) -> Iterable[DocumentUpdate]:
@@ -40,10 +59,14 @@ class Documents(Protocol):
 
 
 class OnServer:
-    """The documents of the account that is signed in."""
+    """The documents of the account that is signed in. `connect`: opens its API."""
 
-    def __init__(self, api: Api) -> None:
-        self._api = api
+    def __init__(self, connect: Callable[[], Api]) -> None:
+        self._connect = connect
+
+    @property
+    def _api(self) -> Api:
+        return self._connect()
 
     def items(self, archived: bool | None, limit: int) -> Iterable[DocumentSummary]:
         return self._api.items(documents.LIST, DocumentQuery(archived=archived), limit=limit)
@@ -51,11 +74,11 @@ class OnServer:
     def create(self, body: DocumentCreate) -> Document:
         return self._api.send(documents.CREATE, body)
 
-    def get(self, document_id: str) -> Document:
-        return self._api.send(documents.GET, id=document_id)
+    def look(self, document_id: str) -> Shown:
+        return Shown(self._api.send(documents.GET, id=document_id))
 
-    def put(self, document_id: str, body: DocumentPut) -> Document:
-        return self._api.send(documents.PUT, body, id=document_id)
+    def change(self, view: Shown, content: Any, title: str | None) -> Document:
+        return self._api.send(documents.PUT, body_of(view, content, title), id=view.document.id)
 
     def archive(self, document_id: str, archived: bool) -> Document:
         return self._api.send(documents.ARCHIVE if archived else documents.UNARCHIVE, id=document_id)
@@ -86,13 +109,13 @@ class OnDevice:
         with self._disk():
             return self._kept.create(body)
 
-    def get(self, document_id: str) -> Document:
+    def look(self, document_id: str) -> Shown:
         with self._disk():
-            return self._kept.get(document_id)
+            return Shown(self._kept.get(document_id))
 
-    def put(self, document_id: str, body: DocumentPut) -> Document:
+    def change(self, view: Shown, content: Any, title: str | None) -> Document:
         with self._disk():
-            return self._kept.put(document_id, body)
+            return self._kept.put(view.document.id, body_of(view, content, title))
 
     def archive(self, document_id: str, archived: bool) -> Document:
         with self._disk():
@@ -107,9 +130,9 @@ class OnDevice:
             return self._kept.history(document_id)[:limit]
 
 
-def place_of(document_id: str, home: Home, api: Callable[[], Api]) -> Documents:
-    """The place of the document with this id."""
-    return OnDevice(home) if is_local(document_id) else OnServer(api())
+def body_of(view: Shown, content: Any, title: str | None) -> DocumentPut:
+    """The request that edits a document. Raises UsageError for a title that it cannot have."""
+    return checked(DocumentPut(content=content, title=title, base=view.document.frontier))
 
 
 @contextmanager

@@ -26,6 +26,8 @@ from localstore.core.endpoint import Endpoint
 from localstore.core.errors import (
     Cancelled,
     ClientError,
+    EditionLacks,
+    QuotaExceeded,
     RateLimited,
     ServerMisbehaved,
     ServerUnreachable,
@@ -33,6 +35,7 @@ from localstore.core.errors import (
     Unauthorized,
     UsageError,
 )
+from localstore.core.model import document
 from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.home import Home
 from localstore.outbox import Folding, Outbox, QueuedAction
@@ -46,6 +49,8 @@ if TYPE_CHECKING:
 
 API = "/api/v1"
 ADDS = "/+"
+FINAL = (EditionLacks, QuotaExceeded)  # which nothing but the user can change
+SENDING_SECONDS = 10.0  # that a command waits for another that sends the actions it needs
 
 
 class Call(NamedTuple):
@@ -55,11 +60,12 @@ class Call(NamedTuple):
     path: dict[str, str]
     query: dict[str, str]
     body: msgspec.Struct | None
+    local: dict[str, Any]  # what the entry says beside its body
 
     @property
     def words(self) -> str:
         members = {} if self.body is None else structs.asdict(self.body)
-        return self.action.words.format_map({**members, **self.query, **self.path})
+        return self.action.words.format_map({**members, **self.local, **self.query, **self.path})
 
 
 class Queued(Exception):  # no error: the action waits
@@ -88,7 +94,7 @@ class Queue:
             raise UsageError("this cannot be queued; run it without --queue")
         value: Any = None if endpoint.method == "DELETE" else True
         if isinstance(body, msgspec.Struct):
-            value = {k: v for k, v in msgspec.to_builtins(checked(body)).items() if v is not None and v != []}
+            value = _members(checked(body))
         place = endpoint.target(**path).removeprefix(API) + (ADDS if endpoint.method == "POST" else "")
         session = self._session
         folding: Folding = "never" if action.apart else "whole" if endpoint.method == "PUT" else "members"
@@ -97,7 +103,7 @@ class Queue:
                 session.origin,
                 session.user_id,
                 session.handle or "",
-                self._about,
+                "" if place.startswith("/documents") else self._about,
                 full_target(place, query),
                 value,
                 folding,
@@ -141,11 +147,13 @@ def call_of(entry: QueuedAction) -> Call:
         match = _pattern(action.endpoint.path).fullmatch(target)
         if match is None or action.endpoint.method not in methods:
             continue
-        body = None
+        body, local = None, {}
         if action.endpoint.body is not None and isinstance(entry.value, dict):
-            body = msgspec.convert(entry.value, action.endpoint.body)
+            local = {name: entry.value.get(name, "") for name in action.local}
+            sent = {name: value for name, value in entry.value.items() if name not in local}
+            body = msgspec.convert(sent, action.endpoint.body)
         path = {name: unquote(text) for name, text in match.groupdict().items()}
-        return Call(action, path, dict(parse_qsl(query, keep_blank_values=True)), body)
+        return Call(action, path, dict(parse_qsl(query, keep_blank_values=True)), body, local)
     raise ClientError(f"a later version queued the action {entry.path}; upgrade to send it")
 
 
@@ -162,20 +170,24 @@ def replay(
     home: Home,
     connect: Callable[[str, str], Api],
     on_action: Callable[[QueuedAction, SvcError | None], None] = lambda _entry, _error: None,
+    only: tuple[str, str, str] | None = None,
 ) -> Report:
     """Send the queued actions of each account, oldest first. `connect` opens the API for (origin, account)
     and raises Unauthorized if that account must sign in. `on_action` is called with each action that was sent
-    or refused.
+    or refused. `only`: (origin, account, path) of the actions to send, which depend on no others; a process
+    that sends at this moment is waited for.
 
     A refused action is set aside. After one without an answer the others of its account stay queued. Raises
     ClientError while another process is sending.
     """
     report = Report()
     try:
-        with hold_lock(home.root / outboxes.LOCK, "svc queue"):
-            for origin, account in _accounts(outbox):
+        with hold_lock(home.root / outboxes.LOCK, "svc queue", 0.0 if only is None else SENDING_SECONDS):
+            for origin, account in _accounts(outbox) if only is None else [only[:2]]:
+                path = None if only is None else only[2]
                 try:
-                    _replay_account(outbox, connect(origin, account), origin, account, report, on_action)
+                    api = connect(origin, account)
+                    _replay_account(outbox, home, api, (origin, account, path), report, on_action)
                 except (Unauthorized, ServerUnreachable) as error:
                     report.stopped[origin, account] = error.detail
     except AlreadyLocked as error:
@@ -190,30 +202,37 @@ def _accounts(outbox: Outbox) -> Iterator[tuple[str, str]]:
 
 def _replay_account(
     outbox: Outbox,
+    home: Home,
     api: Api,
-    origin: str,
-    account: str,
+    which: tuple[str, str, str | None],
     report: Report,
     on_action: Callable[[QueuedAction, SvcError | None], None],
 ) -> None:
-    while (entry := outbox.next(origin, account)) is not None:
+    """`which`: (origin, account, path) of the actions to send; None: at all paths."""
+    from svc.flows.outbox import document_edits
+
+    while (entry := outbox.next(*which)) is not None:
         try:
             call = call_of(entry)
         except (ClientError, msgspec.ValidationError) as error:
             _refuse(outbox, entry, ClientError(str(error)), report, on_action)
             continue
-        outbox.count_attempt(entry.id)
+        if not outbox.count_attempt(entry.id):
+            continue
         try:
-            api.http.send_under(entry.id, call.action.endpoint, call.body, call.query, call.path)
+            answer = api.http.send_under(entry.id, call.action.endpoint, call.body, call.query, call.path)
         except SvcError as error:
             if isinstance(error, Cancelled):
                 raise
             if _may_pass(error):
-                report.stopped[origin, account] = error.detail or error.title
+                report.stopped[which[:2]] = error.detail or error.title
                 return
             _refuse(outbox, entry, error, report, on_action)
             continue
-        outbox.remove(entry.id)
+        if call.action.endpoint == document.PUT:
+            document_edits.finish(outbox, home, entry, answer)
+        else:
+            outbox.remove(entry.id)
         report.sent.append(entry)
         on_action(entry, None)
 
@@ -225,15 +244,30 @@ def _refuse(
     report: Report,
     on_action: Callable[[QueuedAction, SvcError | None], None],
 ) -> None:
-    outbox.refuse(entry.id, error.code, error.detail or error.title)
+    from svc.flows.outbox import document_edits
+
+    if entry.path.startswith("/documents/") and not entry.path.endswith(ADDS):
+        error.detail = document_edits.explained(error, entry)
+        outbox.refuse(entry.id, error.code, error.detail, document_edits.joined)
+    else:
+        outbox.refuse(entry.id, error.code, error.detail or error.title)
     report.refused.append(entry)
     on_action(entry, error)
 
 
 def _may_pass(error: SvcError) -> bool:
-    """Whether the same request may succeed later: no answer, an overloaded server, an ended session."""
+    """Whether the same request may succeed later by itself: no answer, an overloaded server, an ended
+    session."""
     waits = (ServerUnreachable, ServerMisbehaved, RateLimited, Unauthorized)
-    return isinstance(error, waits) or error.status >= 500
+    return isinstance(error, waits) or (error.status >= 500 and not isinstance(error, FINAL))
+
+
+def _members(body: msgspec.Struct) -> dict[str, Any]:
+    """The members of a body that say something. Those that are None or an empty list say nothing, unless the
+    list is the value itself, as the content of a document."""
+    values = {field.encode_name for field in structs.fields(body) if field.type is Any}
+    members = msgspec.to_builtins(body)
+    return {k: v for k, v in members.items() if v is not None and (v != [] or k in values)}
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from localstore.core.endpoint import Endpoint
-from localstore.core.model import repo
+from localstore.core.model import document, repo
 from localstore.core.model.catalog import listing
 from localstore.core.model.collaboration import (
     access,
@@ -26,11 +26,13 @@ from localstore.core.model.collaboration import (
 
 class Action(NamedTuple):
     """An endpoint whose requests can be queued, and a description of their effect; `{name}` is a parameter of
-    its path or query, or a member of its body. `apart`: requests at one path are about several objects."""
+    its path or query, or a member of its body. `apart`: requests at one path are about several objects.
+    `local`: members of an action's value that are of this device and no part of the body."""
 
     endpoint: Endpoint[Any]
     words: str
     apart: bool = False
+    local: tuple[str, ...] = ()
 
 
 ACTIONS: tuple[Action, ...] = (
@@ -82,4 +84,8 @@ ACTIONS: tuple[Action, ...] = (
     Action(webhook.EDIT, "change a webhook"),
     Action(webhook.DELETE, "delete a webhook"),
     Action(webhook.PING, "ping a webhook"),
+    Action(document.CREATE, "create document {title}"),
+    Action(document.PUT, "change document {known_title} ({id})", local=("known_title", "later")),
+    Action(document.ARCHIVE, "archive document {id}"),
+    Action(document.UNARCHIVE, "unarchive document {id}"),
 )

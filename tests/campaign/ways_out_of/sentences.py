@@ -136,6 +136,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "no session on": _ENDED,
         "these actions are another account's": _ENDED,
         "queued actions are sent with this machine's sign-in": _ENDED,
+        "edits wait for this machine's sign-in": _ENDED,
         "the session has expired": _ENDED,
         "ended at": _ENDED,
         "does not belong to its session": _ENDED,

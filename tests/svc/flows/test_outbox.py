@@ -73,6 +73,7 @@ def body_of(shape: Any) -> Any:
         {"description": "a"},
         {"required_approvals": 1},
         {"active": False},
+        {"content": ["text"]},
     ):
         if set(known) <= set(shape.__struct_fields__):
             with suppress(msgspec.ValidationError):

@@ -1,0 +1,207 @@
+"""Documents of an account, with what this device knows of them while the server cannot be reached.
+
+A document that was read is kept in `seen_documents.db`. An edit that the server cannot take now is an action
+of the outbox (`svc.flows.outbox.document_edits`), based on the version that was seen. The next command on the
+document sends it first, as `svc queue retry` and the agent do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+
+from msgspec import structs
+
+from localstore import outbox as outboxes
+from localstore.core.document.edit import merged
+from localstore.core.errors import ClientError, NotFound, ServerUnreachable, SvcError
+from localstore.core.model import document as documents
+from localstore.core.model.document import STORED, Document, DocumentCreate, DocumentSummary
+from localstore.disk_errors import translated_disk_errors
+from localstore.home import Home
+from localstore.outbox import Outbox, QueuedAction, new_id
+from localstore.seen_documents import FILE, SeenDocuments
+from svc.api import Api
+from svc.flows.document.place import OnServer, Shown, body_of
+from svc.flows.outbox.actions import Queued, has_entries, open_outbox, replay
+from svc.flows.outbox.document_edits import extended, latest, path_of, space_of, value_of
+from svc.http.session import Session
+
+_DAMAGED = "move it away to begin anew"
+
+
+class OfAccount(OnServer):
+    """The documents of a session. `note`: prints a note to the user. Methods raise DiskError too."""
+
+    def __init__(
+        self, connect: Callable[[], Api], session: Session, home: Home, note: Callable[[str], None]
+    ) -> None:
+        super().__init__(connect)
+        self._session, self._home, self._note = session, home, note
+        self._who = (session.origin, session.user_id)
+        self._space = space_of(session.user_id, session.origin)
+
+    def create(self, body: DocumentCreate) -> Document:
+        return self._remember(super().create(body))
+
+    def archive(self, document_id: str, archived: bool) -> Document:
+        return self._remember(super().archive(document_id, archived))
+
+    def delete(self, document_id: str) -> None:
+        super().delete(document_id)
+        self._forget(document_id)
+
+    def items(self, archived: bool | None, limit: int) -> Sequence[DocumentSummary]:
+        """Documents, newest first; without the server, those that this device has seen."""
+        try:
+            return list(super().items(archived, limit))
+        except ServerUnreachable as error:
+            with self._seen() as seen:
+                documents = seen.items(self._space)
+            if not documents:
+                raise
+            self._note(f"svc: {error.detail}")
+            self._note("svc: these are the documents that this device has seen")
+            return [document for document in documents if archived in (None, document.archived)][:limit]
+
+    def look(self, document_id: str) -> Shown:
+        """The document of the server, after edits that wait were sent; without it, what this device knows."""
+        try:
+            if any(action.state == "waiting" for action in self._edits(document_id)):
+                self._send(document_id)
+            document = super().look(document_id).document
+        except ServerUnreachable as error:
+            view = self._known(document_id, error)
+            what = ", with your edits that wait" if view.waits else ""
+            self._note(f"svc: {error.detail}")
+            self._note(f"svc: this is version {view.document.frontier}, which this device saw last{what}")
+            return view
+        except NotFound:
+            self._forget(document_id)
+            raise
+        if any(action.state == "refused" for action in self._edits(document_id)):
+            self._note("svc: an edit of yours was refused; see: svc queue list")
+        return Shown(self._remember(document))
+
+    def change(self, view: Shown, content: object, title: str | None) -> Document:
+        body = body_of(view, content, title)
+        if view.is_known:
+            raise Queued(self._queue(view, content, title))
+        key, path = new_id(time.time()), {"id": view.document.id}
+        try:
+            return self._remember(self._api.http.send_under(key, documents.PUT, body, {}, path))
+        except ServerUnreachable as error:
+            if not error.sent:
+                raise Queued(self._queue(view, content, title)) from None
+            value = value_of(view.document, content, title)
+            with self._outbox() as outbox:
+                place, handle = path_of(view.document.id), self._session.handle or ""
+                raise Queued(outbox.add_tried(key, *self._who, handle, place, value)) from None
+
+    def written(self, document_id: str) -> Document:
+        """What was written here and is not on the server: an edit that was refused, else what waits. Raises
+        NotFound if there is none."""
+        actions = self._edits(document_id)
+        if not actions:
+            raise NotFound(f"no edit of the document {document_id} waits or was refused here")
+        refused = [action for action in actions if action.state == "refused"]
+        return self._with_edits(document_id, (refused or actions)[-1])
+
+    def _queue(self, view: Shown, content: object, title: str | None) -> QueuedAction:
+        """Put an edit of what was shown into the outbox. If other edits were queued or sent since, it is
+        merged with them."""
+        document = view.document
+
+        def revised(last: QueuedAction | None) -> dict[str, object]:
+            if last is not None:
+                now = latest(last.value)["content"]
+                return extended(last, merged(document.content, now, content), title)
+            seen = self._seen_last(document.id)
+            if not view.waits or seen is None:
+                return value_of(document, content, title)
+            return value_of(seen, merged(document.content, seen.content, content), title)
+
+        handle, path = self._session.handle or "", path_of(document.id)
+        with self._outbox() as outbox:
+            try:
+                return outbox.revise(*self._who, handle, path, revised)
+            except OverflowError:
+                raise ClientError(f"{outboxes.KEPT} actions wait already; see: svc queue list") from None
+
+    def _send(self, document_id: str) -> None:
+        """Send the edits of a document that wait. Raises ServerUnreachable if they still wait."""
+
+        def tell(_action: QueuedAction, error: SvcError | None) -> None:
+            self._note("sent: what you changed here" if error is None else f"refused: {error.detail}")
+
+        with self._outbox() as outbox:
+            only = (*self._who, path_of(document_id))
+            try:
+                report = replay(outbox, self._home, lambda *_: self._api, tell, only)
+            except ClientError as error:  # another process is sending all that time
+                raise ServerUnreachable(error.detail, sent=False) from None
+        if self._who in report.stopped:
+            raise ServerUnreachable(report.stopped[self._who], sent=False)
+
+    def _edits(self, document_id: str) -> Sequence[QueuedAction]:
+        """The edits of a document that wait or were refused, oldest first."""
+        if not has_entries(self._home):
+            return ()
+        with self._outbox() as outbox:
+            return outbox.at(*self._who, path_of(document_id))
+
+    def _known(self, document_id: str, error: SvcError) -> Shown:
+        """What this device knows of a document. Raises `error` if it knows nothing."""
+        seen = self._seen_last(document_id)
+        waiting = [action for action in self._edits(document_id) if action.state == "waiting"]
+        if waiting:
+            return Shown(self._with_edits(document_id, waiting[-1]), is_known=True, waits=True)
+        if seen is None:
+            raise error
+        return Shown(seen, is_known=True)
+
+    def _with_edits(self, document_id: str, action: QueuedAction) -> Document:
+        """The document as the edits of an action make it."""
+        edits = latest(action.value)
+        title, frontier, at = action.value["known_title"], action.value["base"], action.created_at
+        seen = self._seen_last(document_id) or Document(
+            id=document_id,
+            title=title,
+            mode=STORED,
+            owner=action.account,
+            archived=False,
+            frontier=frontier,
+            at_head=True,
+            checkpoint_id=None,
+            created_at="",
+            updated_at=at,
+            content=None,
+        )
+        return structs.replace(seen, content=edits["content"], title=edits.get("title", seen.title))
+
+    def _remember(self, document: Document) -> Document:
+        """The document, kept for times without a server."""
+        with self._seen() as seen:
+            seen.put(self._space, document)
+        return document
+
+    def _forget(self, document_id: str) -> None:
+        with self._seen() as seen:
+            seen.forget(self._space, document_id)
+
+    def _seen_last(self, document_id: str) -> Document | None:
+        with self._seen() as seen:
+            return seen.get(self._space, document_id)
+
+    @contextmanager
+    def _seen(self) -> Iterator[SeenDocuments]:
+        file = self._home.root / FILE
+        with translated_disk_errors(file.parent, file, _DAMAGED), closing(SeenDocuments(file)) as seen:
+            yield seen
+
+    @contextmanager
+    def _outbox(self) -> Iterator[Outbox]:
+        file = self._home.root / outboxes.FILE
+        with translated_disk_errors(file.parent, file, _DAMAGED), closing(open_outbox(self._home)) as outbox:
+            yield outbox

@@ -1,0 +1,100 @@
+"""Edits of documents in the outbox: what they hold, and what follows from the server's answer to one.
+
+All edits of a document on this device are one action: its content, and the version `base` on which the first
+of them was based. Once the action was tried without an answer, its request must stay as it is. Edits made
+since then are its member `later`; the answer says what others changed, and they follow as an action based on
+that version.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+from localstore.core.document.content import encode
+from localstore.core.document.edit import merged
+from localstore.core.errors import NotFound, SvcError
+from localstore.core.model.document import PUT, Document, DocumentArchived
+from localstore.home import Home
+from localstore.outbox import Outbox, QueuedAction
+from localstore.seen_documents import FILE, SeenDocuments
+
+API = "/api/v1"
+
+
+def path_of(document_id: str) -> str:
+    """The path of the edits of a document."""
+    return PUT.target(id=document_id).removeprefix(API)
+
+
+def space_of(account: str, origin: str) -> str:
+    """The space of an account's documents among those that this device has seen."""
+    return f"{account}@{origin}"
+
+
+def value_of(old: Document, content: Any, title: str | None) -> dict[str, Any]:
+    """The value of an edit of the document `old`. `title`: the new one; None: it stays."""
+    value = {"content": content, "base": old.frontier, "known_title": title or old.title}
+    return value if title is None else {**value, "title": title}
+
+
+def latest(value: dict[str, Any]) -> dict[str, Any]:
+    """The content and, if it was changed, the title after all edits of a value."""
+    newest = {**value, **value.get("later", {})}
+    return {name: newest[name] for name in ("content", "title") if name in newest}
+
+
+def extended(action: QueuedAction, content: Any, title: str | None) -> dict[str, Any]:
+    """The value of an action with one more edit, which changed its latest content."""
+    edit = {"content": content} if title is None else {"content": content, "title": title}
+    named = {} if title is None else {"known_title": title}
+    if not action.attempts:
+        return {**action.value, **edit, **named}
+    return {**action.value, **named, "later": {**action.value.get("later", {}), **edit}}
+
+
+def joined(value: dict[str, Any]) -> dict[str, Any]:
+    """The value of an action that was not carried out, as one edit."""
+    later = value.get("later", {})
+    return {**{name: member for name, member in value.items() if name != "later"}, **later}
+
+
+def following(value: dict[str, Any], answer: Document) -> dict[str, Any] | None:
+    """The value of what was edited after the action that made `answer`; None if nothing was. Raises TooLarge,
+    DocumentDamaged."""
+    later = value.get("later")
+    if later is None:
+        return None
+    content, title = merged(value["content"], answer.content, later["content"]), later.get("title")
+    if encode(content) == encode(answer.content) and title in (None, answer.title):
+        return None
+    return value_of(answer, content, title)
+
+
+def finish(outbox: Outbox, home: Home, action: QueuedAction, answer: Document) -> None:
+    """Take the server's answer to an action: keep what it says, and queue what was edited since."""
+    with closing(
+        SeenDocuments(home.root / FILE)
+    ) as seen:  # first: who edits on finds it when the action is gone
+        seen.put(space_of(action.account, action.origin), answer)
+    try:
+        outbox.replace(action.id, lambda value: following(value, answer))
+    except SvcError as error:
+        # The first edit is carried out; the later one stands for itself, on the version that holds both.
+        outbox.refuse(
+            action.id,
+            error.code,
+            explained(error, action),
+            lambda value: {**joined(value), "base": answer.frontier},
+        )
+
+
+def explained(error: SvcError, action: QueuedAction) -> str:
+    """Why an edit was refused, and what helps."""
+    document_id = action.path.rpartition("/")[2]
+    if isinstance(error, DocumentArchived):
+        return f"{error.detail}, then: svc queue retry {action.id[:12]}"
+    reason = (
+        f"there is no document {document_id}" if isinstance(error, NotFound) else error.detail or error.title
+    )
+    return f"{reason}; what you wrote: svc doc view {document_id} --queued"
