@@ -62,6 +62,14 @@ def test_a_seal_offers_a_pull_for_what_the_folder_lacks_alone(ann: Place, bob: P
     assert _sentence(done) == f"Sealed {done.seal[:12]}: 1 file; also live edits by @other in theirs.txt"
 
     bob.pull()
+    for name in ("b.txt", "c.txt"):
+        bob.write(name, "live\n")
+    _save_live(bob)
+    ann.pull()
+    ann.write("a.txt", "two and more\n")
+    assert "; also live edits by @other in b.txt, c.txt, theirs.txt" in _sentence(ann.push())
+
+    bob.pull()
     bob.write("theirs.txt", "live again\n")
     _save_live(bob)
     ann.write("a.txt", "three\n")
