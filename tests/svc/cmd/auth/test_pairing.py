@@ -146,3 +146,26 @@ def test_a_killed_end_adds_nothing(node: str, tmp_path: Path, terminal: Open) ->
     later.until(r"(\[y/N\])")
     later.type("y\n")
     assert (later.end(), again.end()) == (0, 0)
+
+
+def test_an_interrupted_end_ends_the_pairing_for_both(node: str, tmp_path: Path, terminal: Open) -> None:
+    handle, laptop, tablet = f"q{secrets.token_hex(6)}", tmp_path / "laptop", tmp_path / "tablet"
+    login = terminal(laptop, *LOGIN, "--server", node, "--device-key", "--handle", handle)
+    assert (login.until("(Signed in)"), login.end()) == ("Signed in", 0)
+    drawing = terminal(laptop, "auth", "device", "pair")
+    joining = terminal(tablet, *LOGIN, "--qr", drawing.until(r"svc login --qr (\S+)\n"))
+    drawing.until(r"(\[y/N\])")
+    joining.until(r"(\[y/N\])")
+    drawing.type("\x03")
+    assert drawing.end() == 130
+    joining.type("y\n")
+    assert joining.end() == 1
+    assert "refused" in joining.text
+    early = terminal(laptop, "auth", "device", "pair")
+    text = early.until(r"svc login --qr (\S+)\n")
+    early.until(r"(Waiting for the other device)")
+    early.type("\x03")
+    assert early.end() == 130
+    late = terminal(tablet, *LOGIN, "--qr", text)
+    assert late.end() == 1
+    assert "Digits" not in late.text
