@@ -8,6 +8,7 @@ import pty
 import re
 import secrets
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -37,6 +38,7 @@ class Terminal:
             env=clean_environment(SVC_HOME=str(home), COLUMNS="100", TERM="dumb", LC_ALL="C.UTF-8"),
             cwd=ROOT,
             start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's & has it ignored
         )
         os.close(far)
 
@@ -156,7 +158,7 @@ def test_an_interrupted_end_ends_the_pairing_for_both(node: str, tmp_path: Path,
     joining = terminal(tablet, *LOGIN, "--qr", drawing.until(r"svc login --qr (\S+)\n"))
     drawing.until(r"(\[y/N\])")
     joining.until(r"(\[y/N\])")
-    drawing.type("\x03")
+    drawing.process.send_signal(signal.SIGINT)
     assert drawing.end() == 130
     joining.type("y\n")
     assert joining.end() == 1
@@ -164,7 +166,7 @@ def test_an_interrupted_end_ends_the_pairing_for_both(node: str, tmp_path: Path,
     early = terminal(laptop, "auth", "device", "pair")
     text = early.until(r"svc login --qr (\S+)\n")
     early.until(r"(Waiting for the other device)")
-    early.type("\x03")
+    early.process.send_signal(signal.SIGINT)
     assert early.end() == 130
     late = terminal(tablet, *LOGIN, "--qr", text)
     assert late.end() == 1
