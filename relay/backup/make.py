@@ -39,7 +39,7 @@ from relay.db.storage import backup as statements
 from relay.objects.backend import PackGone, Packs
 
 LOCK = "backup.lock"
-KEPT = ("signer.keys", "secrets")  # of the data folder
+KEPT = ("signer.keys", "ssh_host_key", "secrets")  # of the data folder
 Say = Callable[[str], None]
 
 

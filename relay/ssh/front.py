@@ -96,7 +96,14 @@ class Front:
             self._listener.close()
             await self._listener.wait_closed()
         for guest in list(self._guests):
+            guest.dismiss()
+        await self._wait_empty()
+        for guest in list(self._guests):
             guest.close()
+        await self._wait_empty()
+
+    async def _wait_empty(self) -> None:
+        """Wait until everybody is gone, for a few seconds at most."""
         for _ in range(100):
             if not self._guests and not self.sessions:
                 break
@@ -185,6 +192,12 @@ class _Guest(asyncssh.SSHServer):
 
     def close(self) -> None:
         self._connection.close()
+
+    def dismiss(self) -> None:
+        """End the connection because the relay stops. A person in a session is told why; their client then
+        leaves by itself, while one that is disconnected would not show the sentence."""
+        if self._session is None or not self._session.dismiss():
+            self.close()
 
     def abort(self) -> None:
         self._connection.abort()

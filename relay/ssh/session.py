@@ -34,6 +34,9 @@ REFUSED = (
 )
 
 
+STOPPED = "the relay stops; connect again in a moment"
+
+
 class Session(asyncssh.SSHServerSession[bytes]):
     """One session. `user`: the user name of the connection. `address`: the address of the client. `close`:
     ends it."""
@@ -65,6 +68,17 @@ class Session(asyncssh.SSHServerSession[bytes]):
     def begun(self) -> bool:
         """Whether the client has requested a program or a shell."""
         return self._work is not None
+
+    def dismiss(self) -> bool:
+        """Say that the relay stops, on a terminal as it was before the app began, and end the session.
+        Returns whether one had begun."""
+        if self._work is None:
+            return False
+        if not self._work.done():
+            self._leave_screen()
+            self._say(STOPPED)
+            self._work.cancel()
+        return True
 
     # --- what the client asks
 

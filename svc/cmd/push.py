@@ -229,7 +229,10 @@ def _sentence(done: Pushed) -> str:
         return f"Would send {files}" + (f": {path_list(listed)}" if listed else "") + " and seal the branch"
     if done.seal is None:
         return "Nothing to seal: the branch equals this folder"
-    others = "; ".join(f"{handles(who)} in {path}" for path, who in sorted(done.live_by.items()))
+    paths_by: dict[str, list[str]] = {}
+    for path, who in sorted(done.live_by.items()):
+        paths_by.setdefault(handles(who), []).append(path)
+    others = "; ".join(f"{people} in {path_list(paths)}" for people, paths in paths_by.items())
     also = f"; also live edits by {others}" if others else ""
     brings = " (svc pull brings them)" if done.lacking else ""
     return f"Sealed {done.seal[:12]}: {_count_files(done.sealed, done.unmade)}{also}{brings}"

@@ -37,6 +37,7 @@ class Home(SplitScreen):
         super().__init__()
         self._repos: dict[str, Repo] | None = None
         self._inbox: list[InboxItem] = []
+        self._inbox_words = "asking the server"  # what stands for an inbox without rows
         self._states: dict[str, Part] = {}  # repository → how its default branch stands, as far as asked
         self._machine = ""  # what goes on with models on this machine
 
@@ -101,7 +102,7 @@ class Home(SplitScreen):
     def do_refresh(self) -> None:
         self.svc.load(self.svc.repos, self._paint_repos, self._not_answered)
         if self.svc.client.account:
-            self.svc.load(reads.inbox(), self._paint_inbox)
+            self.svc.load(reads.inbox(), self._paint_inbox, self._miss_inbox)
         self.renew()
 
     def about(self) -> list[str]:
@@ -116,9 +117,14 @@ class Home(SplitScreen):
             repos.refresh()
 
     def _paint_inbox(self, items: list[InboxItem], at: float) -> None:
-        self._inbox = items
+        self._inbox, self._inbox_words = items, "empty ✓"
         self.listen()
         self.paint()
+
+    def _miss_inbox(self, error: BaseException) -> None:
+        if self._inbox_words != "empty ✓":
+            self._inbox_words = f"not known; {self._key_of('refresh')} asks again"
+            self.paint()
 
     def _paint_repos(self, repos: list[Repo], at: float) -> None:
         first = self._repos is None
@@ -141,7 +147,7 @@ class Home(SplitScreen):
             space = Space(self.narrow, self.two_lines)
             items += sections(self._inbox, now, space, SHOWN)
             if not self._inbox:
-                items.append(Item(None, (("Inbox ", "title"), ("empty ✓", "dim"))))
+                items.append(Item(None, (("Inbox ", "title"), (self._inbox_words, "dim"))))
         if items and not self.two_lines:
             items.append(Item(None, (("", "text"),)))
         items.append(heading("Repositories", len(ordered)))

@@ -132,17 +132,20 @@ async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Devic
     """Confirm the digits, or refuse them; the account's confirmation registers the device
 
     The new device confirms first, by signing its registration. Until the account confirmed too, and after a
-    refusal, the answer is 202 with a device that is not paired.
+    refusal, the answer is 202 with a device that is not paired. The account may refuse a code that no device
+    has scanned; `id` and `public_key` of the answer are then empty.
     """
     if caller.principal is not None:
         device.require_own(caller, user_id)
     async with caller.read() as tx:
         pairing = await _find(tx, caller, user_id, body.pairing_id)
     _require_unused(pairing)
+    if not body.sas_confirmed and caller.principal is not None:
+        return await _end_refused(caller, pairing)
     if pairing.ed25519 is None or pairing.x25519 is None:
         raise OutOfOrder("no device has scanned this code yet; scan it first")
     if not body.sas_confirmed:
-        return await _end_refused(caller, pairing, pairing.ed25519)
+        return await _end_refused(caller, pairing)
     if pairing.opening is None:
         raise OutOfOrder("the digits are not known yet; the device that drew the code opens it first")
     statement = None
@@ -302,12 +305,15 @@ async def _open(caller: Caller, pairing: PairingRow, text: PairingText, opening:
         return await _find_unused(tx, pairing.id)
 
 
-async def _end_refused(caller: Caller, pairing: PairingRow, ed25519: bytes) -> Device:
+async def _end_refused(caller: Caller, pairing: PairingRow) -> Device:
     async with caller.write(_lock(pairing.id)) as tx:
         await _find_unused(tx, pairing.id)  # one that has added its device meanwhile is not refused any more
         await tx.run(rows.END, of_pairing=pairing.id, now=now_ms(), was_refused=True)
-        await audit.record(tx, pairing.account_id, "pairing.refuse", key_id(ed25519), address=caller.address)
-    return _unpaired(ed25519, pairing.name)
+        refused = key_id(pairing.ed25519) if pairing.ed25519 is not None else pairing.id
+        await audit.record(tx, pairing.account_id, "pairing.refuse", refused, address=caller.address)
+    if pairing.ed25519 is None:
+        return Device(id="", name=pairing.name, public_key="", paired_at=None, last_seen_at=None)
+    return _unpaired(pairing.ed25519, pairing.name)
 
 
 def _to_step(text: PairingText, pairing: PairingRow, handle: str | None) -> PairingStep:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import subprocess
 
     from localstore.core.launch import Launch
+    from svc.console.progress import Meter
 
 STATE = (
     Column("id", kind="name"),
@@ -90,7 +91,7 @@ def launch(
 
     where = Where(ctx.obj.environment, Path(app.folder), ctx.out.note, ctx.out.meter, "svc app launch")
     try:
-        code = Supervisor(where, app, log=None, note=ctx.out.note, report=_meter(ctx)).run()
+        code = Supervisor(where, app, log=None, note=ctx.out.note, report=report_to(ctx.out.meter)).run()
     finally:
         where.close()
     ctx.out.note(f"{app.id} ended with {code}")
@@ -190,11 +191,11 @@ def _wait_until_started(ctx: Ctx, apps: Apps, app: App, process: subprocess.Pope
     started the supervisor. Raises AppFailed."""
     from svc.flows.apps import control
 
-    meter = _meter(ctx)
+    report = report_to(ctx.out.meter)
 
     def over(state: AppState) -> bool:
         if state.pulled is not None:
-            meter(*state.pulled)
+            report(*state.pulled)
         return state.state not in ("starting", "pulling")
 
     state = control.wait(apps, app, process, over)
@@ -217,8 +218,13 @@ def _wait_until_started(ctx: Ctx, apps: Apps, app: App, process: subprocess.Pope
     ctx.out.done(sentence, state, STATE, AppState, value=app.id)
 
 
-def _meter(ctx: Ctx) -> Callable[[int, int], None]:
+def report_to(meter: Meter) -> Callable[[int, int], None]:
+    """A function that shows how much of a model has come: it is called with (bytes, bytes of the whole). A
+    complete one leaves the line, because what the app prints goes past svc."""
+
     def report(completed: int, total: int) -> None:
-        ctx.out.meter("pulling", completed >> 20, total >> 20, completed)
+        meter("pulling", completed >> 20, total >> 20, completed)
+        if completed == total:
+            meter.clear()
 
     return report

@@ -10,7 +10,7 @@ from localstore.core.errors import NotFound
 from localstore.core.identity.keys import TransportKey
 from localstore.core.limits import LABEL_CHARS
 from localstore.core.model import auth
-from localstore.core.model.auth import DeviceKey, DeviceKeyPatch, PairingCode
+from localstore.core.model.auth import DeviceKey, DeviceKeyExists, DeviceKeyPatch, PairingCode
 from svc.cmd.auth.login import device_name
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
@@ -71,7 +71,13 @@ def ssh(
     chosen = ssh_agent.choose(ssh_agent.keys(ctx.obj.environment), key)
     called = device_name(name) if name else device_name(f"ssh {chosen.comment}".strip()[:LABEL_CHARS])
     identity = Identity(chosen.key(ctx.obj.environment), TransportKey.generate(), "file")
-    device = register_device(ctx.api, identity, called)
+    try:
+        device = register_device(ctx.api, identity, called)
+    except DeviceKeyExists:
+        raise DeviceKeyExists(
+            f"the key {chosen.fingerprint} of your ssh-agent belongs to another account here, or was "
+            "revoked; name another one of your agent, or make one: ssh-keygen -t ed25519; ssh-add"
+        ) from None
     ctx.out.done(
         f"Registered {chosen.fingerprint} as {device.name}", device, COLUMNS, DeviceKey, value=device.id
     )

@@ -125,8 +125,15 @@ def revoke(ctx: Ctx, id: Key) -> None:
 
 
 def _print_secret(ctx: Ctx, sentence: str, key: ApiKeySecret) -> None:
+    """Print the secret. In a pipe it is the answer alone, because logs of builds keep what is on stderr."""
+    in_pipe = not (ctx.out.terminal or ctx.out.format.as_data)
+    secret_words = (
+        "; its secret is not shown again"
+        if in_pipe
+        else f". Its secret, which is not shown again:\n  {key.secret}"
+    )
     ctx.out.done(
-        f"{sentence}. Its secret, which is not shown again:\n  {key.secret}",
+        f"{sentence}{secret_words}",
         key,
         SECRET,
         ApiKeySecret,

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 from localstore.core.encoding import b64u, unb64u
-from localstore.core.errors import Invalid, ServerMisbehaved
+from localstore.core.errors import Invalid, ServerMisbehaved, SvcError
 from localstore.core.identity import pairing as protocol
 from localstore.core.identity.keys import KEY_BYTES, sign_registration
 from localstore.core.identity.pairing import PairingText, Transcript
@@ -67,16 +68,19 @@ def offer(
         body = PairingProcess(qr=str(text), opening=b64u(opened) if opened else None)
         return api.send(endpoints.PROCESS, body, user_id=user_id)
 
-    scanned = _wait(ask, lambda step: step.device is not None, sleep).device
-    if scanned is None:
-        raise ServerMisbehaved(f"{api.origin} says that a device scanned the code, and not which; try again")
-    digits = _digits(api.origin, text, opening, scanned)
-    ask(opening)
-    if not confirm(digits, scanned.name):
-        _refuse(api, text)
-    _wait(ask, lambda step: step.status in ("confirmed", "done"), sleep)  # done: by another session
-    complete = PairingComplete(pairing_id=text.pairing_id, sas_confirmed=True)
-    device = api.send(endpoints.COMPLETE, complete, user_id=user_id)
+    with _ended_by_interrupt(api, text):
+        scanned = _wait(ask, lambda step: step.device is not None, sleep).device
+        if scanned is None:
+            raise ServerMisbehaved(
+                f"{api.origin} says that a device scanned the code, and not which; try again"
+            )
+        digits = _digits(api.origin, text, opening, scanned)
+        ask(opening)
+        if not confirm(digits, scanned.name):
+            _refuse(api, text)
+        _wait(ask, lambda step: step.status in ("confirmed", "done"), sleep)  # done: by another session
+        complete = PairingComplete(pairing_id=text.pairing_id, sas_confirmed=True)
+        device = api.send(endpoints.COMPLETE, complete, user_id=user_id)
     if device.public_key != scanned.public_key:
         raise ServerMisbehaved(
             f"{api.origin} added the key {device.id[:12]}, and not the one whose digits were compared; "
@@ -109,33 +113,34 @@ def join(
     def ask() -> PairingStep:
         return api.send(endpoints.PROCESS, PairingProcess(qr=str(text), device=device), user_id=text.account)
 
-    try:
-        step = _wait(ask, lambda step: step.opening is not None, sleep)
-    except DeviceKeyExists:  # as after a pairing that was killed before its sign-in
-        raise DeviceKeyExists(
-            f"{text.origin} knows this machine's key already; sign in with it: "
-            f"svc login --server {text.origin} --device-key --handle NAME"
-        ) from None
-    transcript = Transcript(
-        text,
-        _bytes(text.origin, step.opening or "", protocol.OPENING_BYTES),
-        identity.device.public,
-        identity.transport.public,
-        nonce,
-    )
-    handle = step.handle or ""
-    try:
-        digits = transcript.digits()
-    except Invalid:
-        raise ServerMisbehaved(
-            f"{text.origin} passed on an opening that the code does not commit to; do not pair through it"
-        ) from None
-    if not confirm(digits, handle):
-        _refuse(api, text)
-    statement = b64u(sign_registration(identity.device, text.origin, text.account))
-    complete = PairingComplete(pairing_id=text.pairing_id, sas_confirmed=True, signature=statement)
-    api.send(endpoints.COMPLETE, complete, user_id=text.account)
-    _wait(ask, lambda step: step.status == "done", sleep)
+    with _ended_by_interrupt(api, text):
+        try:
+            step = _wait(ask, lambda step: step.opening is not None, sleep)
+        except DeviceKeyExists:  # as after a pairing that was killed before its sign-in
+            raise DeviceKeyExists(
+                f"{text.origin} knows this machine's key already; sign in with it: "
+                f"svc login --server {text.origin} --device-key --handle NAME"
+            ) from None
+        transcript = Transcript(
+            text,
+            _bytes(text.origin, step.opening or "", protocol.OPENING_BYTES),
+            identity.device.public,
+            identity.transport.public,
+            nonce,
+        )
+        handle = step.handle or ""
+        try:
+            digits = transcript.digits()
+        except Invalid:
+            raise ServerMisbehaved(
+                f"{text.origin} passed on an opening that the code does not commit to; do not pair through it"
+            ) from None
+        if not confirm(digits, handle):
+            _refuse(api, text)
+        statement = b64u(sign_registration(identity.device, text.origin, text.account))
+        complete = PairingComplete(pairing_id=text.pairing_id, sas_confirmed=True, signature=statement)
+        api.send(endpoints.COMPLETE, complete, user_id=text.account)
+        _wait(ask, lambda step: step.status == "done", sleep)
     session = by_device_key(text.origin, sessions, handle)
     if session.user_id != text.account:
         sessions.forget(text.origin)
@@ -204,10 +209,25 @@ def _wait(
     raise PairingEnded("the other device did not answer in time; start again: svc auth device pair")
 
 
+@contextmanager
+def _ended_by_interrupt(api: Api, text: PairingText) -> Iterator[None]:
+    """A context that ends the pairing on Ctrl-C, so that the other end does not wait in vain."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        with suppress(SvcError, KeyboardInterrupt):
+            _send_refusal(api, text)
+        raise
+
+
 def _refuse(api: Api, text: PairingText) -> NoReturn:
     """End the pairing, and raise PairingEnded."""
-    api.send(endpoints.COMPLETE, PairingComplete(pairing_id=text.pairing_id), user_id=text.account)
+    _send_refusal(api, text)
     raise PairingEnded(
         "the pairing was refused and no device was added; if the digits differed, somebody stands "
         "between the two devices: try another network"
     )
+
+
+def _send_refusal(api: Api, text: PairingText) -> None:
+    api.send(endpoints.COMPLETE, PairingComplete(pairing_id=text.pairing_id), user_id=text.account)

@@ -49,7 +49,10 @@ def test_beside_a_running_relay(relay, account, client, tmp_path, capsys):
     assert here.relay("audit") == 0
     assert here.relay("gc", "--dry-run") == 0
     assert here.relay("gc") == 0
+    host_key = relay.folder / "ssh_host_key"
+    host_key.write_bytes(b"the host key\n")
     assert here.relay("backup", tmp_path / "backup") == 0
+    host_key.unlink()
     out = capsys.readouterr().out
     for said in ("no errors were found", "are referred to", "secrets"):
         assert said in out
@@ -57,6 +60,7 @@ def test_beside_a_running_relay(relay, account, client, tmp_path, capsys):
     assert new.relay("restore", tmp_path / "backup") == 0
     assert new.findings() == []
     assert (new.data / "signer.keys").read_bytes() == (relay.folder / "signer.keys").read_bytes()
+    assert (new.data / "ssh_host_key").read_bytes() == b"the host key\n"
     for top in (tmp_path / "new", tmp_path / "backup"):
         for path in (top, *top.rglob("*")):
             wanted = 0o700 if path.is_dir() else 0o600

@@ -7,11 +7,12 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from relay.ssh import front
-from relay.ssh.session import VARIABLE_BYTES, VARIABLES, Variables
+from relay.ssh.session import STOPPED, VARIABLE_BYTES, VARIABLES, Variables
 from tests.patience import PATIENCE
 from tests.relay.ssh.conftest import CONFINES, _root_is_whole
 from tests.relay.ssh.place import UIDS, Relay, Screen, start
@@ -165,6 +166,25 @@ def test_suspension_ends_open_sessions(limited: Relay) -> None:
         app.close()
         _suspend(limited, None)
     assert limited.ssh(limited.key("alice"), "repo list").returncode == 0
+
+
+def test_a_relay_that_stops_says_so_on_a_terminal_as_it_was(tmp_path: Path) -> None:
+    if not CONFINES or not _root_is_whole():
+        pytest.skip("needs OpenSSH, and root that may change users or a kernel with Landlock and its scopes")
+    relay = start(tmp_path, TR_SSH_UIDS=str(UIDS + 300))
+    relay.svc("alice", "login", "--device-key", "--handle", "alice")
+    relay.register("alice", relay.key("alice"))
+    app = Screen(relay.words(relay.key("alice")))
+    try:
+        app.until("Repositories")
+        relay.stop()
+        app.wait()
+        left, _, after = app.raw.rpartition(b"\x1b[?1049l")
+        assert b"\x1b[?1049h" in left
+        assert b"\x1b[?25h" in after and b"\x1b[?1049h" not in after
+        assert STOPPED.encode() in after
+    finally:
+        app.close()
 
 
 def _suspend(relay: Relay, at: int | None) -> None:

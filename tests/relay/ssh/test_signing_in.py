@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import stat
 import subprocess
@@ -44,6 +45,14 @@ def test_asking_for_somebody_elses_key_does_not_make_one_them(relay: Relay, key:
     only_public.with_suffix(".pub").write_bytes(key.with_suffix(".pub").read_bytes())
     done = relay.ssh(mallory, "auth", "status", "--jq", ".handle", options=("-i", str(only_public)))
     assert done.stdout.strip() == "mallory"
+
+
+def test_a_key_of_another_account_is_named_as_one_of_the_agent(relay: Relay, key: Path) -> None:
+    relay.svc("carol", "login", "--device-key", "--handle", "carol")
+    with relay.agent(key) as socket:
+        refused = relay.run("carol", "auth", "device", "ssh", agent=socket)
+    assert refused.returncode == 1
+    assert re.search(r"the key SHA256:\S+ of your ssh-agent belongs to another account here", refused.stderr)
 
 
 def test_the_name_of_somebody_else_is_refused(relay: Relay, key: Path) -> None:

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,8 @@ from localstore.models.errors import AppMissing
 from localstore.models.log import Log
 from localstore.models.names import parse
 from localstore.models.store import Models, Record, now
+from svc.cmd.app.launch import report_to
+from svc.console.progress import Meter
 from svc.flows.apps import control
 from svc.flows.apps import state as states
 from svc.flows.apps.checking import check_app
@@ -198,3 +201,13 @@ def test_a_pull_that_the_disk_refuses_is_recorded_as_failed(tmp_path: Path) -> N
     download = background.state_of(home, name, Models(cache))
     assert download.state == "failed"
     assert str(download.detail).startswith(f"Not a directory: {cache}")
+
+
+def test_a_pull_that_is_over_leaves_the_line_to_the_app() -> None:
+    stream = StringIO()
+    meter = Meter(stream, live=True)
+    report = report_to(meter)
+    report(1 << 20, 2 << 20)
+    report(2 << 20, 2 << 20)
+    assert "2 of 2" in stream.getvalue()
+    assert stream.getvalue().endswith("\r\x1b[K")

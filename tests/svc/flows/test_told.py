@@ -49,6 +49,18 @@ def test_a_seal_counts_the_saves_that_were_live_before_it(ann: Place, bob: Place
     assert _sentence(done) == f"Sealed {done.seal[:12]}: 1 file, 1 removed"
 
 
+def test_a_seal_names_the_author_of_several_live_edits_once(ann: Place, bob: Place) -> None:
+    ann.write("a.txt", "one\n")
+    ann.push()
+    bob.pull()
+    for name in ("b.txt", "c.txt"):
+        bob.write(name, "live\n")
+    _save_live(bob)
+    ann.pull()
+    ann.write("a.txt", "two\n")
+    assert "; also live edits by @other in b.txt, c.txt" in _sentence(ann.push())
+
+
 def test_a_seal_offers_a_pull_for_what_the_folder_lacks_alone(ann: Place, bob: Place) -> None:
     ann.write("a.txt", "one\n")
     ann.push()

@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from localstore.core.model import repo as repos_
+from localstore.core.model.collaboration.inbox import InboxItem
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, sees, settle
 from tests.tui.test_app import project as project
+from tui import reads
 from tui.app import SvcApp
 from tui.machine import Place
+from tui.reads import Read
 from tui.screens.choose import ChooseRepo
 
 Open = Callable[..., SvcApp]
@@ -63,6 +67,19 @@ async def test_an_answer_about_ones_own_drops_no_others(project: str, strange: s
         chooser._paint_own([], 0.0)
         await pilot.pause()
         assert "-ben/abroad" in await sees(pilot, project)
+
+
+async def test_an_inbox_that_cannot_be_read_is_not_called_empty(
+    project: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        read = Read("inbox", list[InboxItem], lambda api: [api.send(repos_.GET, id="0")])
+        broken.setattr(reads, "inbox", lambda: read)
+        async with open_app().run_test(size=(99, 24)) as pilot:
+            await sees(pilot, project, "Inbox not known; r asks again")
+            broken.undo()
+            await press(pilot, "r")
+            await sees(pilot, project, "Inbox empty ✓")
 
 
 async def test_the_keys_of_home_say_what_each_does(project: str, open_app: Open) -> None:

@@ -8,6 +8,7 @@ import pty
 import re
 import secrets
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -37,6 +38,7 @@ class Terminal:
             env=clean_environment(SVC_HOME=str(home), COLUMNS="100", TERM="dumb", LC_ALL="C.UTF-8"),
             cwd=ROOT,
             start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's & has it ignored
         )
         os.close(far)
 
@@ -146,3 +148,26 @@ def test_a_killed_end_adds_nothing(node: str, tmp_path: Path, terminal: Open) ->
     later.until(r"(\[y/N\])")
     later.type("y\n")
     assert (later.end(), again.end()) == (0, 0)
+
+
+def test_an_interrupted_end_ends_the_pairing_for_both(node: str, tmp_path: Path, terminal: Open) -> None:
+    handle, laptop, tablet = f"q{secrets.token_hex(6)}", tmp_path / "laptop", tmp_path / "tablet"
+    login = terminal(laptop, *LOGIN, "--server", node, "--device-key", "--handle", handle)
+    assert (login.until("(Signed in)"), login.end()) == ("Signed in", 0)
+    drawing = terminal(laptop, "auth", "device", "pair")
+    joining = terminal(tablet, *LOGIN, "--qr", drawing.until(r"svc login --qr (\S+)\n"))
+    drawing.until(r"(\[y/N\])")
+    joining.until(r"(\[y/N\])")
+    drawing.process.send_signal(signal.SIGINT)
+    assert drawing.end() == 130
+    joining.type("y\n")
+    assert joining.end() == 1
+    assert "refused" in joining.text
+    early = terminal(laptop, "auth", "device", "pair")
+    text = early.until(r"svc login --qr (\S+)\n")
+    early.until(r"(Waiting for the other device)")
+    early.process.send_signal(signal.SIGINT)
+    assert early.end() == 130
+    late = terminal(tablet, *LOGIN, "--qr", text)
+    assert late.end() == 1
+    assert "Digits" not in late.text
