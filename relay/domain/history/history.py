@@ -439,14 +439,16 @@ async def raw(view: View, sha: str, path: str, request: Request) -> Reply:
     await view.lease.wait(file.size)
     data = await sealed.content(view, file)
     media = "text/plain; charset=utf-8" if file.kind == "text" else sniff(data)
+    etag = f'"{file.digest.hex()}"'
     if file.kind == "text" and path.lower().endswith(".svg") and SVG.match(data):
         headers["vary"] = "Sec-Fetch-Dest"
         if request.headers.get("sec-fetch-dest") == "image":
             media, headers["content-security-policy"] = "image/svg+xml", SVG_POLICY
+            etag = f'"{file.digest.hex()}-drawing"'  # another answer: a browser asks with it for the text
     return Reply(
         body=data,
         content_type=media,
-        etag=f'"{file.digest.hex()}"',
+        etag=etag,
         headers=headers,
     )
 
