@@ -275,9 +275,9 @@ async def _walk(
             _list_reversed(raw) if len(raw) <= trees.LARGE else await asyncio.to_thread(_list_reversed, raw)
         )
         ways = [(join(path, inner.name), inner) for inner in below]
-        shown = ways if policy is None else [way for way in ways if policy.may_see_below(way[0])]
-        stack += shown
-        for _ in range(1 + len(ways) - len(shown)):
+        visible = ways if policy is None else [way for way in ways if policy.may_see_below(way[0])]
+        stack += visible
+        for _ in range(1 + len(ways) - len(visible)):
             yield None
 
 
