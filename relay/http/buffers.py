@@ -77,12 +77,14 @@ class Passing(Protocol):
 @dataclass(slots=True)
 class Lease:
     """The memory held for one request; `release` it when the answer is sent. `turn`: a turn that the request
-    has and others wait for; it is given away while the lease waits for memory."""
+    has and others wait for; it is given away while the lease waits for memory. `walked`: seconds of the
+    processor that were used within the turn, beside those that its holder counts."""
 
     buffers: Buffers
     address: str
     size: int = 0
     turn: Passing | None = None
+    walked: float = 0.0
 
     def reserve(self, size: int) -> None:
         self.buffers.reserve(self.address, size)

@@ -51,10 +51,11 @@ class Streams:
         if not paid:
             await asyncio.sleep(self._share.owed(who))
         async with self._turns.turn(who) as turn:
-            step, lease.turn = Step(), turn
+            step, lease.turn, lease.walked = Step(), turn, 0.0
             try:
                 yield step
             finally:
                 lease.turn = None
+                step.seconds += lease.walked
                 self._share.spent(who, step.seconds)
             await asyncio.sleep(step.seconds)

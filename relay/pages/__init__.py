@@ -15,6 +15,7 @@ from localstore.core import words
 from localstore.core.encoding import hex_digest
 from localstore.core.errors import NotFound, SvcError
 from localstore.core.model.collaboration import run
+from localstore.core.paths import PROSE, terminal_safe
 from relay.caller import Caller
 from relay.http.problems import rate_headers
 from relay.http.routing import Reply
@@ -38,6 +39,7 @@ def page(
     page explains; it sets the status of the answer, and for a rate limit the headers. The page shows its text
     as `problem`, unless `values` contains another `problem`."""
     values = {"problem": error.detail if error else "", **values}
+    values["problem"] = _readable(values["problem"])
     status = error.status if error else status
     html = (
         _templates()
@@ -69,7 +71,7 @@ def refusal(error: SvcError) -> HTTPResponse:
             node="svc",
             title="Not found" if is_missing else error.title,
             status=404 if is_missing else error.status,
-            detail="" if is_missing else error.detail,
+            detail="" if is_missing else _readable(error.detail),
         )
     )
     headers = {"cache-control": "no-store", **rate_headers(error)}
@@ -102,7 +104,13 @@ def _templates() -> Environment:
     )
     environment.globals.update(words=words, run_state_of=run.state_of)
     environment.filters["minute"] = _to_minute
+    environment.filters["readable"] = _readable
     return environment
+
+
+def _readable(text: str) -> str:
+    """A sentence that may repeat what a stranger typed, without characters that hide or turn what follows."""
+    return terminal_safe(text, PROSE)
 
 
 def _to_minute(moment: str | None) -> str:

@@ -19,7 +19,7 @@ from tests.relay.auth.people import PASSWORD, Browser
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
 
-README = b"""# Harbour
+README = b"""# ![Logo](docs/logo.svg) Harbour
 
 Tide tables for small boats: read a station, ask for **high water**, draw the week.
 
@@ -116,6 +116,10 @@ def picture(width: int = 480, height: int = 200) -> bytes:
     )
 
 
+LOGO = b"""<svg xmlns="http://www.w3.org/2000/svg" width="36" height="24" onload="this.dataset.ran = 1">
+<style>path { fill: none; stroke: teal; stroke-width: 4 }</style><path d="M2 16q8-14 16 0t16 0"/></svg>
+"""
+
 FILES: dict[str, bytes | None] = {
     "README.md": README,
     "LICENSE": b"Use it as you like.\n",
@@ -125,6 +129,7 @@ FILES: dict[str, bytes | None] = {
     "docs/guide.md": b"# Guide\n\nAsk a station.\n",
     "data/tables.bin": bytes(range(256)) * 40,
     "docs/chart.png": picture(),
+    "docs/logo.svg": LOGO,
 }
 
 

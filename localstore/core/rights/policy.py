@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 Visibility = Literal["public", "private", "open"]
@@ -13,11 +13,14 @@ class Policy:
     path decides; the rule "" applies to all; without a rule a path is visible. It applies to every seal, also
     to past seals."""
 
-    __slots__ = ("_rules", "number")
+    __slots__ = ("_above_private", "_above_shown", "_rules", "number")
 
     def __init__(self, number: int, rules: Mapping[str, Visibility]) -> None:
         self.number = number
         self._rules = dict(rules)
+        # Walks ask about every entry of a tree, so they look up a path and do not go through all the rules.
+        self._above_shown = _directories_above(path for path, kind in rules.items() if kind != "private")
+        self._above_private = _directories_above(path for path, kind in rules.items() if kind == "private")
 
     def sees(self, path: str) -> bool:
         """Whether a file at `path` is visible."""
@@ -30,14 +33,20 @@ class Policy:
 
     def may_see_below(self, path: str) -> bool:
         """Whether some file at or below `path` may be visible."""
-        return self.sees(path) or any(self._below(path, "public", "open"))
+        return self.sees(path) or path in self._above_shown
 
     def sees_all_below(self, path: str) -> bool:
         """Whether all files at or below `path` are visible."""
-        return self.sees(path) and not any(self._below(path, "private"))
+        return self.sees(path) and path not in self._above_private
 
-    def _below(self, path: str, *what: Visibility) -> list[bool]:
-        prefix = f"{path}/" if path else ""
-        return [
-            True for rule_path, kind in self._rules.items() if kind in what and rule_path.startswith(prefix)
-        ]
+
+def _directories_above(paths: Iterable[str]) -> frozenset[str]:
+    """The directories above these paths, "" among them."""
+    above: set[str] = set()
+    for path in paths:
+        while path:
+            path = path.rpartition("/")[0]
+            if path in above:
+                break
+            above.add(path)
+    return frozenset(above)

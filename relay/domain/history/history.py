@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import re
 from typing import cast
 
 import msgspec
+from sanic.request import Request
 
 from localstore.core import seal as kernel
 from localstore.core.encoding import b64u, is_hex_digest
@@ -51,6 +53,8 @@ _SNIFFED = (
     (b"GIF89a", "image/gif"),
 )
 RAW_POLICY = "default-src 'none'; sandbox"
+SVG_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"  # a drawing has its own styles
+SVG = re.compile(rb"(\xef\xbb\xbf)?\s*(<\?xml|<!--|<!DOCTYPE svg|<svg)")
 
 
 # --- the walk
@@ -417,10 +421,11 @@ async def blob(view: View, sha: str, path: str) -> Blob:
     )
 
 
-async def raw(view: View, sha: str, path: str) -> Reply:
+async def raw(view: View, sha: str, path: str, request: Request) -> Reply:
     """The bytes of a file at a seal
 
-    With a media type that no browser executes.
+    With a media type that no browser executes. A drawing (SVG) is one only for a browser that loads it as a
+    picture, which runs no scripts; elsewhere it is its text.
     """
     row = await sealed.seal(view, sha)
     file = await sealed.entry(view, row.root, path)
@@ -433,10 +438,17 @@ async def raw(view: View, sha: str, path: str) -> Reply:
         return chunked.reply(view, file.digest, file.size, headers)
     await view.lease.wait(file.size)
     data = await sealed.content(view, file)
+    media = "text/plain; charset=utf-8" if file.kind == "text" else sniff(data)
+    etag = f'"{file.digest.hex()}"'
+    if file.kind == "text" and path.lower().endswith(".svg") and SVG.match(data):
+        headers["vary"] = "Sec-Fetch-Dest"
+        if request.headers.get("sec-fetch-dest") == "image":
+            media, headers["content-security-policy"] = "image/svg+xml", SVG_POLICY
+            etag = f'"{file.digest.hex()}-drawing"'  # another answer: a browser asks with it for the text
     return Reply(
         body=data,
-        content_type="text/plain; charset=utf-8" if file.kind == "text" else sniff(data),
-        etag=f'"{file.digest.hex()}"',
+        content_type=media,
+        etag=etag,
         headers=headers,
     )
 
@@ -445,6 +457,8 @@ def sniff(data: bytes) -> str:
     """A media type from a short list that is safe to display, else application/octet-stream."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
+    if data[4:12] == b"ftypavif":
+        return "image/avif"
     return next((media for magic, media in _SNIFFED if data.startswith(magic)), "application/octet-stream")
 
 

@@ -225,35 +225,42 @@ async def _walk_in_turns(
     async with contextlib.aclosing(_walk(view, prefix, top)) as entries:
         more = True
         while more:
-            if view.lease.turn is not None:  # the caller's, who counts what the walk brings
-                files, more = await _take(entries)
+            turn = view.lease.turn
+            if turn is not None:  # the caller's, who counts the files that the walk brings
+                files, visited = await _take(entries)
+                view.lease.walked += (visited - len(files)) * WALKED
+                if not files:  # the caller cannot end its turn
+                    turn.release()
+                    await asyncio.sleep(0)
+                    await turn.take_again()
             else:
                 async with view.node.streams.turn(view.payer, view.lease) as step:
-                    files, more = await _take(entries)
-                    step.seconds += (TURN if more else len(files)) * WALKED
+                    files, visited = await _take(entries)
+                    step.seconds += visited * WALKED
+            more = visited == TURN
             for item in files:
                 yield item
 
 
 async def _take(
     entries: AsyncIterator[tuple[str, TreeEntry] | None],
-) -> tuple[list[tuple[str, TreeEntry]], bool]:
-    """(the files among the next TURN entries of a walk, whether there may be more)."""
+) -> tuple[list[tuple[str, TreeEntry]], int]:
+    """(the files among the next TURN entries of a walk, how many entries there were)."""
     files, visited = [], 0
     async for item in entries:
         if item is not None:
             files.append(item)
         visited += 1
         if visited == TURN:
-            return files, True
-    return files, False
+            break
+    return files, visited
 
 
 async def _walk(
     view: View, prefix: str, top: Iterable[Child]
 ) -> AsyncGenerator[tuple[str, TreeEntry] | None, None]:
-    """Yields (path, file) of the files in the directory `top` at `prefix`, and None for each hidden file and
-    each directory. In memory are the directories above the current file and some of the next ones."""
+    """Yields (path, file) of the files in the directory `top` at `prefix`, and None for each hidden entry
+    and each directory. In memory are the directories above the current file and some of the next ones."""
     policy = view.policy
     stack = [(prefix, child) for child in top]
     reader = DirectoryReader(view)
@@ -268,8 +275,10 @@ async def _walk(
             _list_reversed(raw) if len(raw) <= trees.LARGE else await asyncio.to_thread(_list_reversed, raw)
         )
         ways = [(join(path, inner.name), inner) for inner in below]
-        stack += ways if policy is None else [way for way in ways if policy.may_see_below(way[0])]
-        yield None
+        visible = ways if policy is None else [way for way in ways if policy.may_see_below(way[0])]
+        stack += visible
+        for _ in range(1 + len(ways) - len(visible)):
+            yield None
 
 
 class DirectoryReader:

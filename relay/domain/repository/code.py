@@ -20,7 +20,7 @@ from relay.render.plain import numbered, plain_lines
 BRANCHES = 100  # that the choice of a branch offers
 SEALS = 30  # of a page of history
 READMES = ("readme.md", "readme", "readme.txt", "readme.rst")
-PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif")
 MARKDOWN = (".md", ".markdown")
 _LINES = re.compile(r"([0-9]{1,7})(?:-([0-9]{1,7}))?")
 

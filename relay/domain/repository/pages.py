@@ -225,8 +225,7 @@ async def _files(place: Place, query: DevQuery) -> Reply:
     if query.view == "blame":
         lines, reason = await changes.blame(position)
         return _show(place, "blame", "code", here=position, lines=lines, reason=reason)
-    if position.path and not await _is_folder(position):
-        file = await code.file(position, position.path, query.plain, query.lines)
+    if (file := await _file(position, query)) is not None:
         return _show(place, "file", "code", here=position, file=file, plain=query.plain)
     entries = await code.folder(position)
     readme = await code.readme(position, entries)
@@ -234,14 +233,14 @@ async def _files(place: Place, query: DevQuery) -> Reply:
     return _show(place, "folder", "code", here=position, rows=rows, readme=readme)
 
 
-async def _is_folder(position: Position) -> bool:
-    """Whether a folder is at the path. Raises NotFound if nothing is."""
-    above, _, name = position.path.rpartition("/")
-    siblings = await code.folder(Position(position.place, position.at, position.seal, above))
-    entry = next((entry for entry in siblings if entry.path.rpartition("/")[2] == name), None)
-    if entry is None:
-        raise NotFound
-    return entry.kind == "dir"
+async def _file(position: Position, query: DevQuery) -> code.File | None:
+    """The file at the path; None if none is there: then it is a folder, or nothing."""
+    if not position.path:
+        return None
+    try:
+        return await code.file(position, position.path, query.plain, query.lines)
+    except NotFound:
+        return None
 
 
 async def _issues(place: Place, query: DevQuery) -> Reply:

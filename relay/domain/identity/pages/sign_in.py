@@ -10,7 +10,7 @@ from localstore.core.errors import BadRequest, Forbidden, SvcError, Unauthorized
 from localstore.core.model.auth import StateInvalid
 from localstore.core.model.base import Model, Sent
 from localstore.core.model.repo import NameTaken
-from localstore.core.paths import PROSE, terminal_safe
+from localstore.core.paths import terminal_safe
 from relay.base.providers import CALLBACK
 from relay.caller import Caller
 from relay.domain.identity import account as accounts
@@ -191,7 +191,7 @@ def _arrival(caller: Caller, row: FlowRow, handle: str | None = None, error: Svc
         caller,
         "arrival.html",
         error,
-        problem=terminal_safe(error.detail, PROSE) if error else "",
+        problem=error.detail if error else "",
         is_taken=isinstance(error, NameTaken),
         provider=logins.label(caller, row.provider),
         handle=terminal_safe(typed[:64]),
@@ -226,7 +226,7 @@ def _login(
         cookies=set_cookies,
         providers=[] if sign_up else caller.node.providers.all,
         return_to=return_to,
-        problem=terminal_safe(error.detail, PROSE) if error else "",
+        problem=error.detail if error else "",
         sign_up=sign_up and config.local_sign_up,
         may_sign_up=config.local_sign_up,
         device_keys=config.device_key_sign_in,

@@ -176,6 +176,13 @@ def test_raw_never_serves_a_page(http: httpx.Client, owner: Account) -> None:
         "x.svg": "text/plain; charset=utf-8",
         "x.bin": "application/octet-stream",
     }
+    as_picture = {"sec-fetch-dest": "image"}  # browsers say so of what an `img` loads, and pages cannot
+    drawing = http.get(f"{mine.url}/raw/{made}/x.svg", headers=as_picture)
+    assert drawing.headers["content-type"] == "image/svg+xml"
+    assert "sandbox" in drawing.headers["content-security-policy"]
+    assert "Sec-Fetch-Dest" in drawing.headers["vary"]
+    page = http.get(f"{mine.url}/raw/{made}/x.html", headers=as_picture)
+    assert page.headers["content-type"].startswith("text/plain")
     private = http.get(f"{mine.url}/raw/{made}/x.bin").headers["cache-control"]
     assert private.startswith("private")
 

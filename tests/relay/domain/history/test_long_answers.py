@@ -20,6 +20,7 @@ from localstore.core.model.history import CompareQuery, Tree
 from localstore.core.rights.policy import Policy
 from relay.caller import View
 from relay.domain.catalog import artifact
+from relay.domain.history import sealed
 from relay.domain.history.archive import archive
 from relay.domain.history.compare import compare
 from relay.domain.history.history import tree
@@ -138,6 +139,18 @@ async def test_who_walks_a_whole_tree_does_it_on_their_budget(
         view = replace(view, policy=Policy(2, {"below/file-0": "private"}))  # nothing of it is known yet
     with pytest.raises(RateLimited):
         await asked(view, head)
+
+
+@pytest.mark.parametrize("asked", [archive, slice_of_history])
+async def test_what_is_hidden_counts_as_it_is_walked_over(w: World, asked: Asked) -> None:
+    a = await w.device()
+    head = await flat(a, FILES, "below/")
+    hidden = replace(a.view, policy=Policy(1, {"below": "private", "below/file-0": "public"}))
+    before = left(hidden)
+    answer = await read(await asked(hidden, head))
+    assert answer
+    spent = before - left(hidden)
+    assert spent > FILES * sealed.WALKED
 
 
 async def test_a_proof_waits_for_the_turns_of_others(w: World) -> None:

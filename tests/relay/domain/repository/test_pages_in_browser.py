@@ -95,6 +95,15 @@ def test_axe_finds_nothing_on_pages_of_strangers(rich: Rich, tab: Any) -> None:
     assert not faults, "\n".join(map(str, faults))
 
 
+def test_a_drawing_of_the_repository_is_a_picture_and_elsewhere_its_text(rich: Rich, tab: Any) -> None:
+    tab.goto(f"{rich.relay.url}{rich.at}")
+    logo = tab.get_by_alt_text("Logo")
+    assert logo.evaluate("picture => picture.complete && picture.naturalWidth") == 36
+    tab.goto(logo.evaluate("picture => picture.src"))
+    assert tab.locator("svg").count() == 0
+    assert tab.locator("pre").inner_text().startswith("<svg")
+
+
 def test_a_thread_begins_at_the_number_of_a_line(rich: Rich, plain_tab: Any) -> None:
     tab = plain_tab
     tab.goto(f"{rich.relay.url}{rich.pages()['proposal-files']}")

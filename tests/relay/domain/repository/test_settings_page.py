@@ -151,6 +151,24 @@ def test_what_cannot_be_taken_back_wants_the_name(
     assert owner.get(f"/apps/{name}").status_code == (404 if act == "repo.delete" else 200)
 
 
+@pytest.mark.parametrize(
+    ("panel", "act", "typed"),
+    [
+        ("access", "invite.create", {"handle": "no\u202ebody", "role": "read"}),
+        ("general", "repo.edit", {"name": "name", "branch": "a\x1bb\u202ec"}),
+        ("checks", "protection.set", {"name": "a\x1b b\u202e..", "approvals": "1"}),
+        ("listing", "listing.set", {"name": "Tides", "text": "a/\x1b\u202egnp.exe", "images": "none"}),
+    ],
+)
+def test_a_refusal_repeats_no_character_that_hides_or_turns_it(
+    owner: Person, name: str, panel: str, act: str, typed: dict[str, str]
+) -> None:
+    answer = owner.submit(at(name, panel), act, **typed)
+    alert = answer.text.partition('role="alert">')[2].partition("</p>")[0]
+    assert (answer.status_code // 100, bool(alert)) == (4, True)
+    assert not {"\x1b", "\u202e"} & set(alert), alert
+
+
 def test_settings_are_changed_by_the_owner_alone(owner: Person, name: str, person: People) -> None:
     other = person()
     for act, row in ACTS.items():
