@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from functools import cache
 
 
+@cache
 def load() -> None:
     """Put the routes and pages of every subject into the table, in the order of their names."""
     names = sorted(info.name for info in pkgutil.walk_packages(__path__, f"{__name__}."))

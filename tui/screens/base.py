@@ -92,7 +92,7 @@ class Base(Screen[None], inherit_bindings=False):
     @property
     def has_widgets(self) -> bool:
         """Whether the widgets of the screen exist."""
-        return bool(self.query(Hints))
+        return any(isinstance(widget, Hints) for widget in self.children)
 
     def show_frame(self) -> None:
         """Paint the current title and keys; only differences are sent. Does nothing before the screen has
