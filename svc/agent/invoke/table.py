@@ -77,6 +77,7 @@ SVC_COMMANDS: Mapping[str, tuple[str, str]] = {
     "sync_pull": ("Sync", "pull"),
     "sync_retry": ("Sync", "queue retry"),
     "sync_conflicts": ("Sync", "conflicts"),
+    "document_create": ("Sync", "doc create"),
     "auth_login": ("Auth", "login"),
     "auth_logout": ("Auth", "logout"),
     "auth_status": ("Auth", "auth status"),
@@ -87,7 +88,6 @@ SVC_COMMANDS: Mapping[str, tuple[str, str]] = {
 """Name → category, and the command of svc that it is."""
 
 ABSENT: Mapping[str, str] = {
-    "document_create": "Sync",
     "device_pair": "Auth",
     "beekem_init": "Auth",
 }

@@ -19,6 +19,7 @@ from localstore.core.errors import ClientError, NotFound, ServerUnreachable, Svc
 from localstore.core.model import document as documents
 from localstore.core.model.document import STORED, Document, DocumentCreate, DocumentSummary
 from localstore.disk_errors import translated_disk_errors
+from localstore.errors import DiskError
 from localstore.home import Home
 from localstore.outbox import Outbox, QueuedAction, new_id
 from localstore.seen_documents import FILE, SeenDocuments
@@ -181,14 +182,22 @@ class OfAccount(OnServer):
         return structs.replace(seen, content=edits["content"], title=edits.get("title", seen.title))
 
     def _remember(self, document: Document) -> Document:
-        """The document, kept for times without a server."""
-        with self._seen() as seen:
+        """The document, kept for times without a server. A disk on which it cannot be kept is noted."""
+        with self._noted_disk_errors(), self._seen() as seen:
             seen.put(self._space, document)
         return document
 
     def _forget(self, document_id: str) -> None:
-        with self._seen() as seen:
+        with self._noted_disk_errors(), self._seen() as seen:
             seen.forget(self._space, document_id)
+
+    @contextmanager
+    def _noted_disk_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except DiskError as error:
+            self._note(f"svc: {error.detail}")
+            self._note("svc: documents are not kept for times without the server")
 
     def _seen_last(self, document_id: str) -> Document | None:
         with self._seen() as seen:

@@ -8,7 +8,8 @@ that version.
 
 from __future__ import annotations
 
-from contextlib import closing
+import sqlite3
+from contextlib import closing, suppress
 from typing import Any
 
 from localstore.core.document.content import encode
@@ -73,9 +74,9 @@ def following(value: dict[str, Any], answer: Document) -> dict[str, Any] | None:
 
 def finish(outbox: Outbox, home: Home, action: QueuedAction, answer: Document) -> None:
     """Take the server's answer to an action: keep what it says, and queue what was edited since."""
-    with closing(
-        SeenDocuments(home.root / FILE)
-    ) as seen:  # first: who edits on finds it when the action is gone
+    # First this: a command that finds the action gone goes on from here. An older version is as good: what
+    # was edited since is then an edit of that.
+    with suppress(sqlite3.Error, OSError), closing(SeenDocuments(home.root / FILE)) as seen:
         seen.put(space_of(action.account, action.origin), answer)
     try:
         outbox.replace(action.id, lambda value: following(value, answer))
@@ -94,7 +95,6 @@ def explained(error: SvcError, action: QueuedAction) -> str:
     document_id = action.path.rpartition("/")[2]
     if isinstance(error, DocumentArchived):
         return f"{error.detail}, then: svc queue retry {action.id[:12]}"
-    reason = (
-        f"there is no document {document_id}" if isinstance(error, NotFound) else error.detail or error.title
-    )
+    gone = isinstance(error, NotFound)
+    reason = f"there is no document {document_id}" if gone else error.detail or error.title
     return f"{reason}; what you wrote: svc doc view {document_id} --queued"

@@ -76,7 +76,7 @@ ROWS = (
     Row("repo_list"),
     Row("repo_init", {"repository": "ipc-ann/app"}),
     Row("sync_push", {"message": "One"}, keep="seal", before=write("a.txt", "one\ntwo\nthree\n")),
-    Row("doc_create", {"title": "Plan", "file": "a.txt"}, keep="id as document"),
+    Row("document_create", {"title": "Plan", "file": "a.txt"}, keep="id as document"),
     Row("doc_list"),
     Row("doc_view", {"id": "$document"}),
     Row("doc_edit", {"id": "$document", "title": "Plan for May"}),

@@ -442,6 +442,22 @@ def test_what_was_seen_is_forgotten_with_the_sign_in_and_waits_are_not(
     ann.relay.start()
 
 
+def test_a_damaged_file_of_documents_stops_no_work_with_the_server(ann: Ann, document: str) -> None:
+    ann.relay.kill()
+    ann.write("first", document, "mine " + TEXT)
+    ann.relay.start()
+    for file in ann.home("first").glob(f"{seen_documents.FILE}*"):
+        file.unlink()
+    file = ann.home("first") / seen_documents.FILE
+    file.write_bytes(b"no database at all, but some other file" * 40)
+    ann.ok("first", "queue", "retry")
+    looked = ann.on("first", "doc", "view", document)
+    assert (looked.code, looked.out) == (0, "mine " + TEXT)
+    assert "not kept for times without the server" in looked.err
+    assert ann.write("first", document, TEXT).code == 0
+    file.unlink()
+
+
 def _document(number: int, size: int = 10) -> Document:
     return Document(
         id=f"d{number}",
