@@ -38,7 +38,7 @@ class AskedNews(Protocol):
 
 
 class AskedApp(Protocol):
-    """The app as screens know it."""
+    """The part of the app that screens use."""
 
     client: Client
     place: Place  # the linked folder and its repository

@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class Texts:
-    """The texts of `of`, a screen or a tab. `repaint`: called when rows have changed."""
+    """The texts of `of`, which is a screen or a tab. `repaint`: called when rows have changed."""
 
     def __init__(self, of: Widget, repaint: Callable[[], None]) -> None:
         self._of, self._repaint = of, repaint

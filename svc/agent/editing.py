@@ -73,7 +73,8 @@ class OpenTexts:
         return bool(self._plugins(path))
 
     def shows(self, path: str, name: bytes) -> bool:
-        """See `localstore.live.stale.Editors`. What a plugin sent before it saved may still arrive."""
+        """Whether a client shows this text; see `localstore.live.stale.Editors`. Typed text that a plugin
+        sent before it saved may still arrive."""
         until = time.monotonic() + ARRIVING
         while plugins := self._plugins(path):
             for plugin in plugins:
@@ -102,7 +103,7 @@ class OpenTexts:
         return TYPED_EACH + max(open_, default=0) / LARGER
 
     def moments(self) -> list[float]:
-        """The moments (monotonic seconds) at which an edited text has work due."""
+        """The times (monotonic seconds) at which an edited text has work due."""
         moments = []
         if self._waits:
             moments.append(self._typed_at + self._typed_each)
@@ -194,7 +195,7 @@ class OpenTexts:
         self._drop_disconnected(editor)
 
     def end_round(self, copy: WorkingCopy) -> None:
-        """Tell each client what its text has become."""
+        """Send each client the new content of its text."""
         state = self._state
         state.relit = False
         flying = copy.db.flight_kinds() if self._editors else {}
@@ -230,7 +231,7 @@ class OpenTexts:
             editor.say(Sheet("people", people=people[:PEOPLE]))
 
     def notice(self, detail: str) -> None:
-        """Tell all clients what is wrong."""
+        """Send all clients a message about a failure."""
         for editor in self._editors.values():
             editor.say(Sheet("notice", detail=detail))
 

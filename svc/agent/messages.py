@@ -47,7 +47,7 @@ class EndTurn(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """Stop exchanging edits with others (`paused`), or go on with it."""
+    """Stop exchanging edits with others (`paused`), or resume it."""
 
     paused: bool
 

@@ -313,7 +313,8 @@ class _Agent:
         place.put_folders(self._root, place.PAUSED, paused)
 
     def _forget_folder(self, watched: Watched, why: str) -> None:
-        """Drop a folder whose thread has ended. Who edits its texts is disconnected, and connects again."""
+        """Drop a folder whose thread has ended. Clients that edit its texts are disconnected, and connect
+        again."""
         with self._changed:
             if self._folders.get(str(watched.root)) is watched:
                 del self._folders[str(watched.root)]

@@ -43,7 +43,7 @@ class FolderRounds:
         self._cap_from: tuple[object, ...] = ()  # what the size cap of a file was computed from
 
     def run(self) -> None:
-        """Lock the folder and work off what waits (answers, received frames, saves) until nothing is left,
+        """Lock the folder and handle what is queued (answers, received frames, saves) until nothing is left,
         ROUND seconds have passed, or another process wants the lock."""
         state = self._state
         until, work = time.monotonic() + ROUND, state.work
@@ -137,7 +137,8 @@ class FolderRounds:
 
     @contextmanager
     def _sent_again(self, paths: Iterable[str]) -> Iterator[None]:
-        """A context for sending the state of these paths. If it fails, the next round sends it."""
+        """Run the block, which sends the state of these paths. If it fails, the next round sends the
+        state."""
         held_paths = list(paths)
         try:
             yield
@@ -146,7 +147,7 @@ class FolderRounds:
             raise
 
     def _pull(self, copy: WorkingCopy) -> None:
-        """Pull, then walk the folder; due at the start and after a seal."""
+        """Pull, then scan the folder; done at the start and after a seal."""
         state = self._state
         state.whole = False
         try:

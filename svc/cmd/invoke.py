@@ -1,4 +1,4 @@
-"""`svc invoke`: one command on the agent's socket, as programs call it."""
+"""`svc invoke`: sends one command to the agent's socket, as programs do."""
 
 from __future__ import annotations
 

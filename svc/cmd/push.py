@@ -183,7 +183,8 @@ def _require_unprotected(ctx: Ctx, copy: WorkingCopy) -> None:
 
 
 def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
-    """A dry run before the message is asked for. Raises UsageError if the user cannot be asked."""
+    """The result of a dry run, made before the message is asked for. Raises UsageError if the user cannot be
+    asked."""
     if not ctx.out.interactive:
         raise UsageError('a seal needs a message; add -m "What changed"')
     progress, ctx.obj.progress = ctx.obj.progress, silent  # nothing is sent before the message is there

@@ -112,7 +112,7 @@ def resolve(
 
 
 def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str) -> None:
-    """Let the user merge the texts. The folder is not locked meanwhile, and the text is kept until it is
+    """Let the user merge the texts. The folder is unlocked meanwhile, and the text is kept until it is
     stored."""
     record = conflict.record
     by = f"@{record.by}'s version" if record.by else "the branch's version"

@@ -80,8 +80,8 @@ def restore(
 
 
 def _take_back(ctx: Ctx, on_the_way: list[str]) -> None:
-    """Withdraw the edits that an earlier command began to send. Raises an error that says why, if that is not
-    possible."""
+    """Withdraw the edits that an earlier command began to send. Raises an error with the reason if that is
+    not possible."""
     paths = path_list(on_the_way)
     try:
         with copy_for_pulling(ctx.obj) as copy:

@@ -87,6 +87,6 @@ def _text(
 
 
 def _split_argument(typed: str) -> tuple[str, str]:
-    """(REF, PATH) of REF:PATH, as git writes it; pr:12 is a ref."""
+    """(REF, PATH) from REF:PATH, as git writes it; pr:12 is a ref."""
     whole = re.fullmatch(r"(pr:[0-9]+|[^:]*)(?::(.*))?", typed, re.DOTALL)
     return (whole[1], whole[2] or "") if whole else (typed, "")

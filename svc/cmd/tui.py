@@ -70,7 +70,7 @@ def tui(
 
 
 def _in_page(environment: Mapping[str, str]) -> bool:
-    """Whether this app was started by the server of `--web`, which draws what it writes."""
+    """Whether the server of `--web` started this app; that server draws the app's output in a page."""
     from tui.web import DRIVER, DRIVER_VARIABLE
 
     return environment.get(DRIVER_VARIABLE) == DRIVER

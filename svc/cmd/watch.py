@@ -173,7 +173,7 @@ def _ask(agent: Conversation, request: Request) -> Reply:
 
 
 class _Refused(ClientError):
-    """The agent refused the request; the message is its own sentence."""
+    """Raised if the agent refuses the request; the message is the agent's sentence."""
 
 
 def _begin(ctx: Ctx, folder: Folder) -> None:
@@ -200,7 +200,7 @@ def _begin(ctx: Ctx, folder: Folder) -> None:
 
 
 def _follow(ctx: Ctx, events: Iterator[Said]) -> bool:
-    """Print events. Returns whether the folder is no longer watched; False: the agent has ended."""
+    """Print events. Returns True if the folder is no longer watched, False if the agent has ended."""
     for event in events:
         if ctx.out.format.as_data:
             ctx.out.event(event, EVENTS, Said)
@@ -222,7 +222,7 @@ def _light_sentence(light: str, why: str) -> str:
 
 
 def sentence_of(event: Said) -> str:
-    """What happened, in one line."""
+    """One line about an event."""
     path, who = event.path, f"@{event.by}" if event.by else "somebody"
     if event.agent:
         who += " (agent)"

@@ -27,5 +27,5 @@ class Outgoing(msgspec.Struct):
 
     @property
     def is_read(self) -> bool:
-        """Whether it is not signed, and may be redirected inside the origin."""
+        """Whether the request is a read: not signed, and allowed to follow redirects within the origin."""
         return self.method in SAFE_METHODS and not self.upgrades

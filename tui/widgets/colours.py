@@ -1,4 +1,4 @@
-"""Roles in a text that changes while it is shown."""
+"""The roles of a text that changes while it is shown."""
 
 from __future__ import annotations
 

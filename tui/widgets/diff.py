@@ -68,7 +68,7 @@ class Diff(Lines):
 
     def drop_files(self) -> None:
         """Free the rows, because they are not visible. The next files are shown at the same line, if they
-        have it."""
+        have that line."""
         if self._files:
             self._return_to, key = None, self.key
             self.show_files(())
@@ -139,7 +139,7 @@ class Diff(Lines):
     # --- selected lines
 
     def select(self) -> bool:
-        """Begin or end the selection of lines at the cursor. Returns whether it has begun."""
+        """Begin or end the selection of lines at the cursor. Returns whether a selection has begun."""
         self._anchor = self.key if self._anchor is None and isinstance(self.key, Key) else None
         self._begun = self.cursor
         self.refresh()

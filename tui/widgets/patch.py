@@ -29,7 +29,7 @@ KINDS = {**SIGNED, "F": "file", "H": "hunk", "B": "both"}
 
 
 class Key(NamedTuple):
-    """The key of a row. `kind`: file, hunk, add, delete, text or both. A line number is 0 on a side without
+    """The key of a row. `kind`: file, hunk, add, delete, text or both. Line numbers are 0 on a side without
     the line."""
 
     path: str
@@ -342,7 +342,7 @@ def _cut(spans: Spans, words: Ranges) -> Iterator[tuple[int, int, str, bool]]:
 
 
 class Noted:
-    """Rows of a comparison, with notes below the lines that they are about."""
+    """The rows of a comparison, with notes below the lines that they concern."""
 
     def __init__(self, patches: Patches, notes: Mapping[Spot, Sequence[Item]]) -> None:
         under: dict[int, list[Item]] = {}

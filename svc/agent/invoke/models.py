@@ -26,25 +26,25 @@ _PIECE = 4 << 20
 
 
 class Named(Args):
-    """`name`: of a model, as alice/qwen:q4_k_m."""
+    """Names a model. `name`: its name, such as alice/qwen:q4_k_m."""
 
     name: str
 
 
 class Copy(Named):
-    """`to`: its further name."""
+    """Copies a model. `to`: the additional name."""
 
     to: str
 
 
 class OnPort(Args):
-    """`port`: of the local LLM server; left out, the usual one."""
+    """Names a local LLM server. `port`: its port; the default port if it is left out."""
 
     port: Annotated[int, msgspec.Meta(ge=1, le=65535)] | None = None
 
 
 class NamedOnPort(OnPort, kw_only=True):
-    """`name`: of a model that the server on that port has loaded."""
+    """Names a loaded model. `name`: a model that the server on that port has loaded."""
 
     name: str
 
@@ -56,7 +56,7 @@ class Pull(Named):
 
 
 class OfFolder(Args):
-    """`folder`: an absolute path; left out, the folder of the invocation."""
+    """Names a folder. `folder`: an absolute path; the folder of the invocation if it is left out."""
 
     folder: str | None = None
 
@@ -75,8 +75,8 @@ class Model(msgspec.Struct):
 
 
 class File(msgspec.Struct):
-    """A GGUF file that could be taken in. At most 500 are answered, and at most 2,000 folders looked through,
-    so there may be more."""
+    """A GGUF file that could be added to the models. An answer has at most 500 files, from at most 2,000
+    folders, so there may be more."""
 
     path: str
     size: int
@@ -85,7 +85,7 @@ class File(msgspec.Struct):
 
 
 class Verified(msgspec.Struct):
-    """`damaged`: SHA-256 of the blobs whose bytes have changed."""
+    """The result of a verification. `damaged`: SHA-256 of the blobs whose bytes have changed."""
 
     name: str
     intact: bool
@@ -93,7 +93,7 @@ class Verified(msgspec.Struct):
 
 
 class Removed(msgspec.Struct):
-    """`freed`: bytes."""
+    """The result of a removal. `freed`: number of bytes."""
 
     name: str
     freed: int

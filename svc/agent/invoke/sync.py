@@ -18,13 +18,13 @@ _WORST: tuple[Light, ...] = ("offline", "polling", "live")
 
 
 class OfFolder(Args):
-    """`folder`: an absolute path; left out, all watched folders."""
+    """Names a folder. `folder`: an absolute path; all watched folders if it is left out."""
 
     folder: str | None = None
 
 
 class Pause(OfFolder):
-    """`paused`: False resumes."""
+    """Pauses or resumes folders. `paused`: False to resume."""
 
     paused: bool = True
 
@@ -45,7 +45,8 @@ class Queued(msgspec.Struct):
 
 
 class Status(msgspec.Struct):
-    """`light`: the worst connection of all folders (live, polling, offline); None if none is watched."""
+    """The connection state of all folders. `light`: the worst of their states (live, polling, offline); None
+    if no folder is watched."""
 
     light: Light | None
     folders: list[Folder]

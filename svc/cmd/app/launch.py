@@ -180,7 +180,7 @@ def command_line(launch: Launch) -> str:
 
 
 def start_in_background(ctx: Ctx, apps: Apps, app: App) -> None:
-    """Start an app and wait until it is ready. Ctrl-C ends the waiting alone."""
+    """Start an app and wait until it is ready. Ctrl-C ends only the waiting."""
     from svc.flows.apps import control
 
     _wait_until_started(ctx, apps, app, control.start(apps, app, ctx.obj.environment))

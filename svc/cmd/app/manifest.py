@@ -31,7 +31,7 @@ Place = Annotated[str, typer.Argument(metavar="[ID|FOLDER]", help="The app, or i
 
 
 class _CannotLaunch(ClientError):
-    """Something that the app needs is not here."""
+    """Raised if something that the app needs is not installed."""
 
 
 @answers(SHOWN)

@@ -148,7 +148,7 @@ def _user(ctx: Ctx) -> str:
 
 @contextmanager
 def _explain_missing_key(key_id: str) -> Iterator[None]:
-    """A context in which a missing key is named."""
+    """Run the block; a NotFound from it gets a message about the missing key."""
     try:
         yield
     except NotFound:

@@ -100,7 +100,7 @@ def stop(ctx: Ctx, machine: Machine) -> None:
 
 @contextmanager
 def _explain_missing_machine(machine: str) -> Iterator[None]:
-    """A context in which a missing machine is named."""
+    """Run the block; a NotFound from it gets a message about the missing machine."""
     try:
         yield
     except NotFound:

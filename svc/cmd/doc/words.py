@@ -41,7 +41,7 @@ AsJson = Annotated[bool, typer.Option("--as-json", help="The content is JSON, wh
 
 
 def content_of(file: str | None, as_json: bool) -> Any:
-    """The content that a file says; None without one. Raises UsageError."""
+    """The content in a file; None without a file. Raises UsageError."""
     text = text_of(None, file, ("--file", "--file"), "the content", JSON_BODY)
     if text is None or file is None:
         return None

@@ -97,7 +97,7 @@ def _folder() -> tuple[Path, bool]:
 
 
 def _usage(out: Out, error: Any) -> int:
-    """Print what is wrong with the arguments, the usage and where to read more."""
+    """Print the fault in the arguments, the usage, and where to read more. Returns the exit code."""
     say = getattr(error, "format_message", lambda: str(error))
     context = getattr(error, "ctx", None)
     instead = _instead(error)

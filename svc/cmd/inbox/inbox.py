@@ -115,7 +115,8 @@ def inbox(
 
 
 def _ids(ctx: Ctx, typed: str) -> list[str]:
-    """The ids of the rows that the user names; for an organisation all its rows. Raises UsageError."""
+    """The ids of the inbox rows that the user names; all rows of an organisation for its name. Raises
+    UsageError."""
     if _ID.fullmatch(typed) and "/" not in typed:
         return [typed]
     if "/" not in typed and "#" not in typed:

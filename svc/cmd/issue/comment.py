@@ -127,7 +127,7 @@ def reaction_of(typed: str) -> Reaction:
 
 
 def reacted(ctx: Ctx, repo: Repo, n: str, name: Reaction, comment: str, remove: bool) -> None:
-    """React to an issue or proposal, or to a comment of it."""
+    """Add or remove a reaction to an issue or proposal, or to one of its comments."""
     with known_issue(ctx, repo, n):
         if comment:
             route = issues.UNREACT_TO_COMMENT if remove else issues.REACT_TO_COMMENT

@@ -204,7 +204,7 @@ def _person(typed: str) -> str | None:
 
 
 def _template(ctx: Ctx, repo: Repo, name: str) -> Template | None:
-    """The template that is named; without a name the only one. Raises NotFound, or Invalid if it cannot be
+    """The template with this name; without a name the only one. Raises NotFound, or Invalid if it cannot be
     read."""
     templates = of_issues(ctx.obj, repo)
     if not name:
@@ -224,7 +224,7 @@ def _require_usable(template: Template) -> Template:
 
 
 def _create_in_editor(ctx: Ctx, begun: Template | None, text: str | None, send: Any) -> Issue:
-    """Create the issue from the text of an editor; if that fails, the text stays in its file."""
+    """Create the issue from a text written in an editor. If that fails, the text stays in its file."""
     from svc.cmd.frame.editor import composed
 
     if not ctx.out.interactive:

@@ -1,4 +1,4 @@
-"""`svc llm serve` and its like: the local LLM server."""
+"""`svc llm serve` and related commands: the local LLM server."""
 
 from __future__ import annotations
 

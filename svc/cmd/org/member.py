@@ -158,8 +158,8 @@ def _list_people(ctx: Ctx, org: str, admin: bool, limit: int) -> Iterator[Member
 
 
 def _no_member(ctx: Ctx, org: str, handle: str) -> NotFound:
-    """The error for a person who is no member. Raises NotFound about the organisation if the caller sees none
-    of this name."""
+    """The error for a person who is not a member. Raises NotFound about the organisation if the caller sees
+    no organisation of this name."""
     with explained(org):
         next(ctx.api.items(organisation.MEMBERS, limit=1, org=org), None)
     return NotFound(f"{handle} is not a member of {org} and is not invited; see: svc org member list {org}")

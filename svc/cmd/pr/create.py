@@ -154,7 +154,7 @@ def _title_and_text(messages: list[str], head: str) -> tuple[str, str]:
 
 
 def _create_in_editor(ctx: Ctx, text: str, send: Callable[[str, str], Proposal]) -> Proposal:
-    """Create the proposal from the text of an editor; if that fails, the text stays in its file."""
+    """Create the proposal from a text written in an editor. If that fails, the text stays in its file."""
     from svc.cmd.frame.editor import composed
 
     if not ctx.out.interactive:

@@ -185,7 +185,7 @@ def _versions(ctx: Ctx, repo: Repo, proposal: Proposal) -> list[Version]:
 
 
 def _span(typed: str, last: int) -> tuple[int, int]:
-    """The two versions (A, B) of `A..B`; without it the last two. Raises UsageError."""
+    """The two versions (A, B) of `A..B`; without `A..B` the last two. Raises UsageError."""
     if not typed:
         if last < 2:
             raise Conflict("this proposal has one version, and two are compared; see: svc pr versions")

@@ -167,7 +167,7 @@ def _check_head(head: str) -> None:
 
 
 def _require_head(head: str, proposal: Proposal) -> None:
-    """Raises HeadMoved unless the seal `head` is the head of the proposal; "" is any."""
+    """Raise HeadMoved unless the seal `head` is the head of the proposal; "" allows any head."""
     if not proposal.head_seal.startswith(head):
         raise HeadMoved(proposal.number, proposal.head_seal)
 
@@ -218,7 +218,7 @@ def _is_on_branch(ctx: Ctx, repo: Repo, branch: str) -> bool:
 
 
 def _report_deletion(ctx: Ctx, repo: Repo, proposal: Proposal, way_back: str) -> bool:
-    """Note whether the branch was deleted, and what to do next. Returns whether it was."""
+    """Note whether the branch was deleted, and the next step. Returns whether it was deleted."""
     if proposal.cross_repository:
         ctx.out.note(f"branch {proposal.head} stays: it is in another repository")
         return False

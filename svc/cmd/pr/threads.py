@@ -51,15 +51,15 @@ _SHOWN = 12  # lines of one thread
 
 
 def where(record: dict[str, Any]) -> str:
-    """The place of the lines now, with unsealed edits; if they are gone, where they were."""
+    """The current place of the lines, including unsealed edits; the former place if the lines are gone."""
     at = record["live"] or record["place"] or record
     lines = f"{at['start']}" if at["start"] == at["end"] else f"{at['start']}-{at['end']}"
     return f"{at['path']}:{lines}"
 
 
 def state(record: dict[str, Any]) -> str:
-    """The state of a thread: `waits` for its author's review, or `open` with what happened to its lines, or
-    `resolved`."""
+    """The state of a thread: `waits` until its author publishes the review, `open` with a note about changed
+    lines, or `resolved`."""
     if record["draft"]:
         return "waits"
     place = record["live"] or record["place"]
@@ -297,7 +297,7 @@ def _quote_lines(
     start: int,
     end: int,
 ) -> str:
-    """The lines of the file, with their numbers; "" if the file is not shown."""
+    """The lines of the file with their numbers; "" if the file cannot be shown."""
     if (seal, path) not in files:
         files[seal, path] = b""
         with suppress(SvcError):
@@ -321,7 +321,8 @@ def _spot(thread: Thread) -> str:
 
 
 def _find_threads(api: Api, repo: Repo, proposal: Proposal, ids: list[str]) -> list[Thread]:
-    """The threads whose ids begin with these. Raises NotFound, or UsageError if several ids begin so."""
+    """The threads with these ids or beginnings of ids. Raises NotFound, or UsageError if a beginning fits
+    several."""
     return _choose_threads(
         list(api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(proposal.number))), proposal, ids
     )

@@ -111,7 +111,7 @@ def drop(
 
 
 def _find_actions(outbox: Outbox, ids: Sequence[str]) -> list[QueuedAction]:
-    """The entries with these ids. Raises NotFound for an id that names none, UsageError for one that names
+    """The entries with these ids. Raises NotFound for an id without an entry, UsageError for one that fits
     several."""
     entries = outbox.list()
     selection = []

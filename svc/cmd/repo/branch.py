@@ -64,7 +64,7 @@ def branch(
 
 
 def _start(ctx: Ctx, repo: Repo, base: str) -> str:
-    """The `head` of the new branch: a branch by name, anything else by seal id."""
+    """The `head` for the new branch: a branch by its name, anything else by its seal id."""
     ref = resolve_ref(ctx.obj, repo, base or default_ref(ctx.obj, repo))
     return ref.name if ref.kind == "branch" else ref.head or ref.name
 

@@ -19,7 +19,8 @@ from svc.http.checked import checked
 
 
 def approvals(record: dict[str, Any]) -> int:
-    """How many approvals a merge needs: the number of the rule, else one if it requires review."""
+    """The number of approvals that a merge needs: the number in the rule, else 1 if the rule requires review,
+    else 0."""
     return int(record["required_approvals"]) or int(record["require_review"])
 
 

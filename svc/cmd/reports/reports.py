@@ -156,7 +156,7 @@ def decide(
 
 
 def _package(typed: str) -> Affected:
-    """The package of `ECOSYSTEM:NAME[<VERSION]`. Raises UsageError for anything else."""
+    """The package in `ECOSYSTEM:NAME[<VERSION]`. Raises UsageError for other texts."""
     match = re.fullmatch(r"([^:<\s]+):([^<\s]+)(?:<([^<\s]+))?", typed.strip())
     if match is None:
         raise UsageError(

@@ -29,7 +29,7 @@ LOOKED_THROUGH = 300  # newest deliveries among which one is found by how its id
 
 
 def answer(record: dict[str, Any]) -> str:
-    """The status of the answer, or the reason why there is none."""
+    """The status of the answer, or the reason for a missing answer."""
     return str(record["status"] or record["reason"] or "")
 
 
@@ -129,7 +129,7 @@ def _print_started(ctx: Ctx, hook: Webhook, attempt: Delivery) -> None:
 
 
 def _exchange_text(hook: Webhook, record: DeliveryWhole) -> str:
-    """Request and answer, as they went over the wire."""
+    """The request and the answer in the form in which they were sent."""
     sent = [f"{name}: {value}" for name, value in record.request_headers.items()]
     lines = [f"POST {hook.url}", *sent, "", _indent_json(record.request_body)]
     if record.status is not None:

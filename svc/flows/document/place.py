@@ -39,10 +39,10 @@ class Shown(NamedTuple):
 
 
 class Documents(Protocol):
-    """The documents of one place. Methods raise NotFound for an id that is not there."""
+    """The documents of one place. Methods raise NotFound for an unknown id."""
 
     def items(self, archived: bool | None, limit: int) -> Iterable[DocumentSummary]:
-        """Documents, newest first; `archived`: only those that are, or are not."""
+        """Documents, newest first. `archived`: only archived ones, or only the others; None for all."""
 
     def create(self, body: DocumentCreate) -> Document: ...
     def look(self, document_id: str) -> Shown:
@@ -91,7 +91,7 @@ class OnServer:
 
 
 class OnDevice:
-    """The documents of this device, which are never sent. Methods raise DiskError too."""
+    """The documents on this device, which are never sent. Methods also raise DiskError."""
 
     def __init__(self, home: Home) -> None:
         self._file = home.root / FILE
@@ -137,7 +137,7 @@ def body_of(view: Shown, content: Any, title: str | None) -> DocumentPut:
 
 @contextmanager
 def explained_missing(document_id: str) -> Iterator[None]:
-    """A context in which a missing document is named."""
+    """Run the block; a NotFound from it gets a message about the missing document."""
     try:
         yield
     except NotFound:

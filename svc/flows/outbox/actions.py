@@ -77,7 +77,7 @@ class Queued(Exception):  # no error: the action waits
 
 
 class Queue:
-    """Queues actions of a session on one repository. `about`: OWNER/NAME."""
+    """Queues actions of a session for one repository. `about`: OWNER/NAME."""
 
     def __init__(self, outbox: Outbox, session: Session, about: str = "") -> None:
         self._outbox, self._session, self._about = outbox, session, about
@@ -119,7 +119,8 @@ class Queue:
 
 
 class Report(msgspec.Struct):
-    """The result of a replay. `stopped`: by server and account, why its other actions were not sent."""
+    """The result of a replay. `stopped`: for each server and account, the reason why its other actions were
+    not sent."""
 
     sent: list[QueuedAction] = msgspec.field(default_factory=list)
     refused: list[QueuedAction] = msgspec.field(default_factory=list)
@@ -131,7 +132,7 @@ def open_outbox(home: Home) -> Outbox:
 
 
 def has_entries(home: Home) -> bool:
-    """Whether there may be actions, without opening the database."""
+    """Whether there may be queued actions; does not open the database."""
     return (home.root / outboxes.FILE).exists()
 
 
@@ -158,7 +159,7 @@ def call_of(entry: QueuedAction) -> Call:
 
 
 def described(entry: QueuedAction) -> str:
-    """A description of what an entry does."""
+    """A description of the action of an entry."""
     try:
         return call_of(entry).words
     except (ClientError, msgspec.ValidationError):

@@ -59,7 +59,7 @@ def signatures(api: Api, repo_id: str, request: Wanted, prepared: PreparedMerge,
 
 
 class _Seal(msgspec.Struct, frozen=True):
-    """A seal as this machine computes it. `message` None: any."""
+    """A seal that this machine computed. `message`: None if any message is allowed."""
 
     source: str
     files: Files

@@ -169,8 +169,8 @@ def draw(text: str) -> list[str]:
 
 
 def _read_own_code(origin: str, qr: str, user_id: str, commitment: bytes) -> PairingText:
-    """The code that the server made. Raises ServerMisbehaved unless it leads to this account on this server
-    and commits to our opening."""
+    """The code from the server. Raises ServerMisbehaved unless it names this account on this server and
+    contains our commitment."""
     try:
         text = protocol.parse(qr)
     except Invalid as error:
