@@ -28,8 +28,8 @@ class FolderGone(ClientError):
 
 
 class LocalEdits(ClientError):
-    """Local edits would be overwritten or lost. `paths`: the files that the command would overwrite; if it
-    would overwrite none (`beside`), all edited files. `command`: name of the command."""
+    """A command would overwrite or lose local edits. `paths`: the files that it would overwrite; if it would
+    overwrite none (`beside`), all edited files. `command`: name of the command."""
 
     code = "local_edits"
 

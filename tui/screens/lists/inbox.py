@@ -87,7 +87,7 @@ def row(item: InboxItem, now: float, space: Space = ROOMY) -> Item:
 
 
 def is_over(item: InboxItem) -> bool:
-    """Whether the item asked something of the account and its issue or proposal was closed or merged since."""
+    """Whether the item asked something of the account and its issue or proposal is closed or merged now."""
     return item.reason in NEEDS_ME and item.subject.state == "closed"
 
 
