@@ -286,7 +286,7 @@ class CloneIncomplete(ClientError):
 
 
 class DiskError(ClientError):
-    """A local file could not be read or written; the message says which one, why, and what helps."""
+    """A local file could not be read or written. The message has the file, the reason and the remedy."""
 
     code = "disk_trouble"
 

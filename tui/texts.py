@@ -126,7 +126,7 @@ def timed(work: Callable[[], T]) -> tuple[T | None, bool]:
 
 
 def beginning(text: str, lines: int, size: int) -> str:
-    """The first lines of a text, at most so many and so many characters."""
+    """The first lines of a text, up to a number of lines and a number of characters."""
     return "\n".join(text[:size].split("\n", lines)[:lines])
 
 

@@ -108,9 +108,10 @@ class Person(msgspec.Struct, omit_defaults=True):
 
 
 class Folder(msgspec.Struct, omit_defaults=True):
-    """A watched folder. `light`: how it reaches the server; `since`: since when (Unix seconds); `why`: the
-    reason. `queued`: number of edits that the relay has not confirmed. `walks`: the folder is scanned
-    repeatedly, because the system reports no changes here. `paused`: nothing is sent or fetched."""
+    """A watched folder. `light`: state of the connection to the server; `since`: the time when that state
+    began (Unix seconds); `why`: the reason. `queued`: number of edits that the relay has not confirmed.
+    `walks`: the folder is scanned repeatedly, because the system reports no changes here. `paused`: nothing
+    is sent or fetched."""
 
     folder: str
     repo: str

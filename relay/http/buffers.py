@@ -50,7 +50,7 @@ class Buffers:
         return size
 
     def has_room(self, address: str, size: int) -> bool:
-        """Whether an answer may have so many bytes now."""
+        """Whether there is room for an answer with this number of bytes now."""
         share, of = ANSWERS
         return (
             self._held.get(address, 0) + size <= self.each and self._sum + size <= self._total * share // of

@@ -97,8 +97,8 @@ async def serve(config: Config, bound: socket.socket, ready: Callable[[], None])
 async def serving(
     config: Config, bound: socket.socket, say: Callable[[str], None] = lambda line: None
 ) -> AsyncIterator[Node]:
-    """A context in which a node answers on `bound`. Its data folder exists and its database is migrated.
-    `say`: called with lines for the operator."""
+    """Run a node that answers on `bound` during the block. Its data folder exists and its database is
+    migrated. `say`: called with lines for the operator."""
     if git.program() is None:
         say("git is not installed here, so nobody can clone with git; svc needs none")
     async with _own_signer(config) as signer, _open(config) as node:

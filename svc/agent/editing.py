@@ -48,7 +48,7 @@ class OpenTexts:
             self._drop_disconnected(editor)
 
     def take_lines(self, editor: Editor) -> None:
-        """Queue what the client has typed."""
+        """Queue the lines that the client sent."""
         while self._editors.get(editor.follower) is editor and not editor.lines.empty():
             try:
                 at, col = editor.hear(editor.lines.get_nowait())
@@ -127,7 +127,7 @@ class OpenTexts:
             state.line.here(state.channel, path, line, state.turn, "edit", col)
 
     def run(self) -> None:
-        """Own the folder and keep what was typed, while other work has to wait for its next try."""
+        """Hold the folder and store the typed edits, while other work waits for its next attempt."""
         state = self._state
         if not self.is_due():
             return
@@ -141,7 +141,7 @@ class OpenTexts:
             state.flying = len(copy.db.flight_numbers())
 
     def step(self, copy: WorkingCopy) -> bool:
-        """Open a text, or make one edit of what was typed. Returns whether there was something to do."""
+        """Open a text, or make one edit from the typed changes. Returns whether there was anything to do."""
         now = time.monotonic()
         for editor in list(self._editors.values()):
             if editor.sheet is None:

@@ -98,7 +98,7 @@ class Watched:
             self._requests.cancel()  # they wait for a line that is dead, and hold the folder
 
     def turn(self, turn: str | None) -> None:
-        """Set the name of the agent's turn in which this folder is edited from now on."""
+        """Set the name of the agent's turn for later edits of this folder."""
         self._inbox.put(SetTurn(turn))
 
     def end_turn(self, turn: str) -> None:
@@ -135,7 +135,7 @@ class Watched:
         self._state.say("ended", detail=why)
 
     def join(self, seconds: float) -> None:
-        """Wait until the thread has ended, at most so many seconds."""
+        """Wait until the thread has ended, at most `seconds`."""
         self._thread.join(seconds)
 
     def state(self) -> Folder:

@@ -35,7 +35,7 @@ class Saved(NamedTuple):
 
 
 class SetTurn(NamedTuple):
-    """The agent's turn in which the folder is edited from now on."""
+    """Sets the agent's turn for later edits of the folder."""
 
     turn: str | None
 

@@ -192,8 +192,8 @@ class _Agent:
             follower.hang_up_later()  # its thread ended since the request was answered; the client asks again
 
     def disconnected(self, request: Request, follower: Follower) -> None:
-        """See `localstore.agent.server.Desk`. A folder without followers is no longer watched, unless it is
-        detached."""
+        """See `localstore.agent.server.Desk`. A folder that has no followers and is not detached is no longer
+        watched."""
         with self._lock:
             look = self._looks.pop(follower, None)
         if look is not None:

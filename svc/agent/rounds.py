@@ -1,4 +1,4 @@
-"""The rounds of a watched folder: what they do while they own it."""
+"""The rounds of a watched folder, and the steps of a round while it holds the folder."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class FolderRounds:
         self._cap_from: tuple[object, ...] = ()  # what the size cap of a file was computed from
 
     def run(self) -> None:
-        """Lock the folder and handle what is queued (answers, received frames, saves) until nothing is left,
-        ROUND seconds have passed, or another process wants the lock."""
+        """Lock the folder and handle its queue (answers, received frames, saves) until nothing is left, ROUND
+        seconds have passed, or another process wants the lock."""
         state = self._state
         until, work = time.monotonic() + ROUND, state.work
         with state.owning.round() as copy:
@@ -301,7 +301,7 @@ def _is_emptied(copy: WorkingCopy, path: str) -> bool:
 
 def _last_file(copy: WorkingCopy, paths: Sequence[str]) -> str | None:
     """The last of the paths that has a recorded file; None without one. So no user is shown at a file that is
-    left out, or that a program creates temporarily to rename it."""
+    left out, or at a program's temporary file."""
     for path in reversed(paths):
         if is_utf8(path) and path in copy.entries and copy.files.is_file(path):
             return path

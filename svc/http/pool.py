@@ -68,7 +68,7 @@ class Pool(httpx.BaseTransport):
 
     @property
     def _address(self) -> str:
-        """The origin; with a link as http, because a link does not leave the machine and needs no TLS."""
+        """The origin; for a link its http form, because a link stays on this machine and needs no TLS."""
         return self._origin.replace("https:", "http:", 1) if self._link else self._origin
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:

@@ -35,7 +35,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True)
 class Serving:
-    """The served page. `words`: the command line of the app. `theme`, `title`: of the page around it."""
+    """The served page. `words`: the command line of the app. `theme`, `title`: theme and title of the page
+    around the app."""
 
     words: Sequence[str]
     theme: str

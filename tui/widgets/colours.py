@@ -20,8 +20,8 @@ class Colours:
         self.version = 0
 
     def learn(self, whole: Coloured, version: int) -> bool:
-        """Use the colours computed for the text at `version`. Returns whether the text is still at that
-        version."""
+        """Use the colours that were computed for version `version` of the text. Returns whether that is still
+        the current version."""
         if version != self.version:
             return False
         self._whole, self._of = whole, list(range(len(whole)))

@@ -201,7 +201,7 @@ async def walk(
 
 
 async def _require_seal(tx: Tx, view: View, head: str) -> None:
-    """Raise NotFound unless this is a seal of the repository."""
+    """Raise NotFound unless the repository has this seal."""
     if await tx.value(walks.HELD, head=head, repo_id=view.repo.id) is None:
         raise NotFound
 

@@ -1,4 +1,4 @@
-"""Rules of proposals: what can be proposed, rights to change it, and the content of lists."""
+"""Rules of proposals: allowed proposals, rights to change them, and the content of lists."""
 
 from __future__ import annotations
 

@@ -291,7 +291,7 @@ async def _require_budget(tx: Tx, load: trees.Load, view: View, ref: RefRow, bui
 
 
 def require_budget(view: View, files: int, blobs: int) -> None:
-    """Raise SealBudgetExceeded if a seal may not have so many files and bytes of binaries."""
+    """Raise SealBudgetExceeded if a seal has too many files or bytes of binaries."""
     if files > limits.TREE_ENTRIES:
         raise SealBudgetExceeded(f"a seal holds at most {limits.TREE_ENTRIES} files; this one has {files}")
     if view.repo.kind not in BULK_KINDS and blobs > limits.BLOB_TREE:

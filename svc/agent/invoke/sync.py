@@ -36,8 +36,7 @@ class Page(Args):
 
 
 class Queued(msgspec.Struct):
-    """The number of waiting actions, the time of the oldest, and the number of those that a server
-    refused."""
+    """The number of waiting actions, the time of the oldest one, and the number of refused actions."""
 
     waiting: int
     refused: int

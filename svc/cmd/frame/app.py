@@ -111,7 +111,8 @@ def _usage(out: Out, error: Any) -> int:
 
 
 def _instead(error: Any) -> str:
-    """Advice on what to type instead of an option or words of git or gh; "" for any other mistake."""
+    """The equivalent in svc of a typed option or command of git or gh, as advice; "" for any other
+    mistake."""
     context, option = getattr(error, "ctx", None), getattr(error, "option_name", None)
     extra = "unexpected extra argument" in str(error)
     if context is None or (option is None and not extra):

@@ -52,7 +52,7 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Screen(io.TextIOWrapper):
-    """Collects what is written, laid out as on a terminal."""
+    """Collects output, laid out as on a terminal."""
 
     def isatty(self) -> bool:
         return True

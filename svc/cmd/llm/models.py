@@ -18,7 +18,8 @@ from svc.flows.models.local import HOW, file_at, is_file, name_of, pull_file
 
 
 class Model(msgspec.Struct, kw_only=True):
-    """A model. `how`: how the cache stores its file. `context`: number of tokens that it was trained for."""
+    """A model. `how`: the way in which the cache stores its file. `context`: number of tokens that it was
+    trained for."""
 
     name: str
     size: int

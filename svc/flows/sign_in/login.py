@@ -51,7 +51,7 @@ INTERVAL_MAX = 60  # seconds between polls, however much the server asks for
 
 
 class Approval(msgspec.Struct, frozen=True):
-    """What a person needs to approve a sign-in in a browser."""
+    """The address and code with which a person approves a sign-in in a browser."""
 
     fingerprint: str
     user_code: str

@@ -67,8 +67,8 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The result of watching. `items`: the checks that counted; [] if the outcome is none. `moved_to`: for a
-    stale verdict, the current seal of the name."""
+    """The result of watching. `items`: the checks that counted; [] if the outcome is none. `moved_to`: the
+    current seal of the ref if the verdict is stale."""
 
     outcome: Outcome
     items: list[SealCheck]

@@ -153,7 +153,7 @@ class Merge(Card):
 
 
 def lost_with(proposal: Proposal) -> str:
-    """A question that says what is lost with the branch if the base does not have its seals."""
+    """A question with the seals that are lost with the branch if the base does not have them."""
     return f"delete {safe(proposal.head)} too? its own seals are then on no branch."
 
 
