@@ -74,14 +74,15 @@ def push(
 ) -> None:
     """Send your changes live and seal them with a message
 
-    Every changed file goes to the branch, then everything there is sealed: a signed commit. A branch with a
-    seal that you have not pulled refuses; pull first. The first push of a machine registers its device key.
+    Every changed file goes to the branch, then everything there is sealed: a signed commit. If the branch has
+    a seal that you have not pulled, the push is refused; pull first. The first push of a machine registers
+    its device key.
 
     A push that removes more than half of a branch of 100 files or more asks first, and needs --yes without a
-    terminal. While a conflict is not resolved it sends nothing.
+    terminal. It sends nothing while a conflict is unresolved.
 
     Without -m your editor opens (VISUAL, EDITOR) with a list of what would be sent. In a pipe it prints the
-    id of the seal that the branch has then, also where nothing was to be sealed.
+    id of the branch's newest seal, even if there was nothing to seal.
 
     Examples:
     svc push -m "Read the header once"

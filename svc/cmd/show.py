@@ -41,8 +41,8 @@ def show(
 ) -> None:
     """Show a seal: its message, who made it on which device, and what it changed
 
-    Its signature is checked on this machine; a seal that does not verify is shown as such, and the exit code
-    is 1. With SEAL:PATH the bytes of that file instead.
+    Its signature is verified on this machine; if that fails, the output says so and the exit code is 1.
+    SEAL:PATH prints the bytes of that file instead.
 
     Examples:
     svc show

@@ -48,9 +48,9 @@ def watch(
 ) -> None:
     """Keep this folder and its branch together, save by save
 
-    Each save goes to the branch at once, and what others save is written here. Nothing is sealed: that is
-    svc push. The command prints what happens until Ctrl-C, and with --json one object a line. What you save
-    without a network is sent later. SVC_TURN names the turn in which an agent edits.
+    Each save goes to the branch at once, and others' saves are written to this folder. Nothing is sealed; svc
+    push does that. The command prints events until Ctrl-C, with --json one object a line. Saves without a
+    network are sent later. SVC_TURN names the turn in which an agent edits.
 
     Examples:
     svc watch
@@ -110,7 +110,7 @@ class Socket(msgspec.Struct):
 def print_socket(ctx: Ctx, folder: FolderPath = "") -> None:
     """Print the agent's socket, for editor plugins
 
-    The agent is started if none runs. The guide's page on editors says what a plugin sends and hears.
+    The agent is started if none runs. The guide's page on editors describes the messages of plugins.
 
     Examples:
     svc watch socket

@@ -67,11 +67,11 @@ def launch(
 ) -> None:
     """Start an app, after the server and the models that it needs
 
-    .svc.yaml of its folder says how: launch: {command: [..]}. An app with models: gets the local LLM
-    server, which is started if none answers, and its missing models are pulled first; OLLAMA_HOST and
-    OPENAI_BASE_URL lead it there. Your script token is not in its environment. What it runs is shown and
-    asked about once, and again when it changes. Without --detach the app has this terminal, and its exit
-    code is the command's.
+    .svc.yaml in its folder has the command: launch: {command: [..]}. For an app with models:, the local LLM
+    server is started if none answers, and missing models are pulled first; the app gets the server's address
+    in OLLAMA_HOST and OPENAI_BASE_URL. Your script token is not in its environment. The command asks before
+    it runs an app for the first time, and again after the app's launch changed. Without --detach the app has
+    this terminal, and its exit code is the command's.
 
     Examples:
     svc app launch ./notes
@@ -104,7 +104,8 @@ def launch(
 def stop(ctx: Ctx, id: IdOrHere = ".") -> None:
     """Stop an app
 
-    It is told to end (SIGTERM), and killed after ten seconds. The server goes on while others need it.
+    The app gets SIGTERM, and is killed if it still runs after ten seconds. The LLM server keeps running while
+    other apps need it.
 
     Examples:
     svc app stop alice/notes
@@ -138,7 +139,7 @@ def restart(ctx: Ctx, id: IdOrHere = ".") -> None:
 def open_app(ctx: Ctx, id: IdOrHere = ".") -> None:
     """Open the page of an app that runs
 
-    It is the address of launch.ready; without a browser it is printed.
+    The page is the address in launch.ready; without a browser the address is printed.
 
     Examples:
     svc app open alice/notes

@@ -33,9 +33,9 @@ def pair(
 ) -> None:
     """Add another device by a QR code and six digits
 
-    The command draws a code and waits for the device that scans it. There, give the text of the code to
-    svc login --qr. Both devices then show six digits: if they are the same, nobody stands between the two.
-    --yes does not ask, and so compares nothing.
+    The command draws a code and waits for the device that scans it. There, give the text of the code to svc
+    login --qr. Both devices then show six digits: if they are the same, the connection was not tampered with.
+    --yes skips the question, and so the comparison.
 
     Examples:
     svc auth device pair

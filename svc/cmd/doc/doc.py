@@ -56,8 +56,8 @@ def create(
 ) -> None:
     """Create a document
 
-    The content is a text, or JSON. With --local it stays on this device; else the server of your account
-    keeps it.
+    The content is a text or JSON. With --local it is stored only on this device, otherwise on your account's
+    server.
 
     Examples:
     svc doc create "Shopping" -F list.md

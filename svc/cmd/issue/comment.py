@@ -54,7 +54,7 @@ def comment(
 ) -> None:
     """Comment on an issue
 
-    Without a text your editor opens. @HANDLE tells somebody who can read the repository.
+    Without a text your editor opens. @HANDLE notifies that person, if they can read the repository.
 
     Examples:
     svc issue comment 12 -b "It happens here too"
@@ -107,7 +107,7 @@ def react(
 ) -> None:
     """React to an issue or a comment
 
-    Each reaction counts once for each account.
+    Each account can give each reaction once.
 
     Examples:
     svc issue react 12 +1

@@ -55,10 +55,10 @@ def create(
 ) -> None:
     """Propose this branch for another
 
-    What is proposed is what the branch has on the server: push first, nothing is pushed here. Without a title
+    Proposes the branch as it is on the server; this command pushes nothing, so push first. Without a title
     your editor opens (VISUAL, EDITOR): the first line is the title, the rest the text. "Closes #7" in the
     text closes that issue when the proposal is merged. In the folder of a fork, its branch is proposed to the
-    repository that it was forked from, unless -R says where.
+    repository from which it was forked, unless -R names another.
 
     Examples:
     svc pr create -t "Parse dates" -b "Closes #7" --reviewer bob

@@ -97,8 +97,8 @@ def list_threads(
 ) -> None:
     """List the comments on lines of a proposal
 
-    Where their lines are: moved, edited since, or gone. Edits that nobody has sealed yet count for those who
-    may write; the fields place and live keep both apart.
+    Shows where their lines are now: moved, edited since, or gone. People who may write also see the effect of
+    unsealed edits; the fields place and live are without and with these.
 
     Examples:
     svc pr threads 12 --state open
@@ -119,7 +119,7 @@ def resolve(
 ) -> None:
     """Resolve comments on lines, or open them again
 
-    For the person who began the thread, the author of the proposal, and everybody who may write.
+    Allowed for the person who began the thread, the author of the proposal, and everybody who may write.
 
     Examples:
     svc pr resolve 12 3f9a
@@ -145,8 +145,8 @@ def apply(
 ) -> None:
     """Seal suggested lines onto the branch of a proposal
 
-    All of them become one seal, which credits who suggested them. This machine works it out itself and signs
-    it. Lines that were edited since are named, and nothing is applied.
+    All of them become one seal, which credits their authors. This machine computes the seal itself and signs
+    it. If any of the lines were edited since, the command names them and applies nothing.
 
     Examples:
     svc pr apply 12 3f9a

@@ -53,8 +53,8 @@ def retry(
 ) -> None:
     """Send what waits now, and refused actions again
 
-    Without ids, what waits is sent; with ids, these refused actions are sent again as well. Each action
-    is carried out once, however often it is sent.
+    Sends the waiting actions; with ids, also these refused actions. Each action is carried out once, even if
+    it is sent several times.
 
     Examples:
     svc queue retry

@@ -44,8 +44,8 @@ COLUMNS = (
 def audit(ctx: Ctx, repository: Repository = "", limit: Limit = 30) -> None:
     """List what happened in a repository, newest first
 
-    Who did what, with which device, except live edits, which seals keep: of settings which fields, of a rule
-    for a path its visibility. For its owner.
+    For the owner. Each line has the actor, the action, and the device; for settings the changed fields, for a
+    path rule its visibility. Live edits are not listed, because seals have them.
 
     Examples:
     svc repo audit

@@ -32,7 +32,7 @@ def branch(
 ) -> None:
     """List branches, or create one
 
-    A new branch starts at the last seal of its base. `svc switch NAME` turns this folder to it.
+    A new branch starts at the last seal of its base. `svc switch NAME` switches this folder to it.
 
     Examples:
     svc repo branch
@@ -79,8 +79,8 @@ def branch_delete(
 ) -> None:
     """Delete a branch; its seals stay reachable by id
 
-    The default branch and protected ones are refused, and so is a branch with edits that no seal holds. If
-    no other branch or tag leads to its seals, it asks, and prints the id that brings them back.
+    Refuses the default branch, protected branches, and branches with unsealed edits. If no other branch or
+    tag leads to its seals, the command asks, and prints the id with which they can be restored.
 
     Examples:
     svc repo branch-delete parser

@@ -47,7 +47,7 @@ Pattern = Annotated[str, typer.Argument(metavar="BRANCH", help="A branch, or a p
 def list_rules(ctx: Ctx, limit: Limit = 100) -> None:
     """List protection rules
 
-    A rule that requires review needs one approval, unless it says how many.
+    A rule that requires review without a number requires one approval.
 
     Examples:
     svc repo protect list
@@ -88,7 +88,8 @@ def set_rule(
 ) -> None:
     """Create or replace the protection rule of a branch pattern
 
-    * stands for characters of one segment, ** also for slashes. Of all rules that match, the strictest hold.
+    * matches characters of one segment, ** also slashes. If several rules match, the strictest requirements
+    apply.
 
     Examples:
     svc repo protect set main --require-review --required-approvals 2

@@ -63,8 +63,8 @@ def view(
 ) -> None:
     """Show a repository
 
-    Without an argument the one this folder is linked to. Public repositories need no session. On a terminal
-    its README follows.
+    Without an argument it shows the repository of this folder. Public repositories need no session. On a
+    terminal the README follows.
 
     Examples:
     svc repo view

@@ -117,7 +117,7 @@ def view(
 ) -> None:
     """Show a run
 
-    What was reported, by whom and when, and where to read more.
+    Prints the report with its author and time, and the address of more details.
 
     Examples:
     svc repo run view 0197c3

@@ -74,7 +74,7 @@ def deliveries(
 ) -> None:
     """List what was sent to a webhook within the last week
 
-    The newest first. What waits is tried again, eight times within 28 hours.
+    Lists the newest first. Waiting messages are retried, eight times within 28 hours.
 
     Examples:
     svc repo webhook deliveries 0197c3 --state failed
@@ -104,7 +104,7 @@ def delivery(ctx: Ctx, webhook: Which, delivery: One) -> None:
 def redeliver(ctx: Ctx, webhook: Which, delivery: One) -> None:
     """Send the message of a delivery once more
 
-    It keeps its id, so that whoever has it already knows it again.
+    It keeps its id, so that the receiver recognises it.
 
     Examples:
     svc repo webhook redeliver 0197c3 0197c4a1

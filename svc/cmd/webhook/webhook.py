@@ -128,7 +128,7 @@ def edit(
 ) -> None:
     """Change what a webhook is told, or switch it on or off
 
-    One that failed for days was switched off; switched on, it begins anew.
+    A webhook that failed for days is switched off by the server; switching it on resets its failures.
 
     Examples:
     svc repo webhook edit 0197c3 --events push,release
