@@ -1,6 +1,7 @@
 """Drafts: typed texts that are not in the outbox yet, stored in files.
 
-drafts.keep("REPO-41", "What about") drafts.read("REPO-41")
+drafts.keep("REPO-41", "What about")
+drafts.read("REPO-41")
 """
 
 from __future__ import annotations

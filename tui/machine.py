@@ -1,6 +1,7 @@
 """This machine for the app: the folder where the app was started, and the agent of live sync.
 
-machine = Machine(home) response = machine.invoke("sync_status", SyncStatus)
+machine = Machine(home)
+response = machine.invoke("sync_status", SyncStatus)
 """
 
 from __future__ import annotations

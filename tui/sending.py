@@ -1,7 +1,7 @@
 """Changes that the app makes on a server: all go through the outbox, so that none is lost without a network.
 
-sending.put(issue.COMMENT, CommentBody(body="Seen"), about="alice/notes", id=repo_id, n="41") report =
-sending.send()
+sending.put(issue.COMMENT, CommentBody(body="Seen"), about="alice/notes", id=repo_id, n="41")
+report = sending.send()
 """
 
 from __future__ import annotations
