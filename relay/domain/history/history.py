@@ -400,7 +400,7 @@ def wire_entry(path: str, file: TreeEntry) -> TreeFile:
 async def blob(view: View, sha: str, path: str) -> Blob:
     """A file at a seal with its content
 
-    The content is left out over the inline limit.
+    Content over the inline limit is left out.
     """
     row = await sealed.seal(view, sha)
     file = await sealed.entry(view, row.root, path)

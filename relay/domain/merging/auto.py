@@ -121,9 +121,9 @@ async def enable(view: View, number: str, body: MergeFinalizeRequest) -> Proposa
 
 
 async def disable(view: View, number: str) -> Proposal:
-    """Drop the signed merge of a proposal that waits
+    """Drop the waiting merge of a proposal
 
-    Without one, nothing changes.
+    Without a waiting merge, nothing changes.
     """
     async with view.write() as tx:
         row = await states.find(tx, view, number)

@@ -87,8 +87,8 @@ async def page(view: View, number: str, query: ThreadQuery) -> Page[Thread]:
 async def create(view: View, number: str, body: ThreadCreate) -> Thread:
     """Comment on lines of a proposal, or suggest other lines
 
-    The lines are given as in a version of the proposal, wherever they are now. Raises Invalid for a seal or
-    lines that the proposal does not have, also for a hidden path.
+    The lines are line numbers in a version of the proposal; they may have moved since. Raises Invalid for a
+    seal or lines that the proposal does not have, also for a hidden path.
     """
     posting.require_short(body.body, "/body")
     if body.suggestion is not None:

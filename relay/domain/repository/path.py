@@ -32,7 +32,7 @@ async def timeline(view: View, query: PageQuery) -> Page[PathChange]:
 
 
 async def put(view: View, body: PathRuleSet) -> PathRule:
-    """Set who sees a path and everything below it
+    """Set the readers of a path and everything below it
 
     The rule replaces an earlier one.
     """

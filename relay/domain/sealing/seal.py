@@ -62,7 +62,7 @@ _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 
 
 async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
-    """Fix the frontier's tree and the bytes to sign"""
+    """Compute the seal of the live frontier: its tree and the bytes to sign"""
     check_message(body.message)
     async with view.read(snapshot=True) as tx:
         ref = await frontier.branch(tx.one, view.repo.id, branch)

@@ -117,7 +117,7 @@ class Chain:
 
 
 async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
-    """Fix the bytes of seals made from explicit trees"""
+    """Compute seals from explicit trees: the bytes to sign"""
     changes_by_seal = [_entries(view, delta) for delta in body.seals]
     async with view.read(snapshot=True) as tx:
         ref = await frontier.branch(tx.one, view.repo.id, body.branch)

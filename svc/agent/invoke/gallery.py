@@ -95,13 +95,13 @@ class OfThumbnail(OfImage, kw_only=True):
 
 @command("Gallery", Of)
 def gallery_scan(context: Asked, args: Of) -> list[Scanned]:
-    """Look for images, and keep what was found"""
+    """Look for images, and store the result"""
     return [_scan(context, place, args.repo is not None)[0] for place in _places(context, args)]
 
 
 @command("Gallery", Listing)
 def gallery_list(context: Asked, args: Listing) -> list[Image]:
-    """The images that the last scan found; scans what never was"""
+    """The images from the last scan; scans places that were never scanned"""
     page: list[Image] = []
     for place in _places(context, args):
         with closing(_store(context)) as store:
@@ -116,7 +116,7 @@ def gallery_list(context: Asked, args: Listing) -> list[Image]:
 
 @command("Gallery", OfImage)
 def gallery_get_metadata(context: Asked, args: OfImage) -> Metadata:
-    """Kind, width and height of an image, its frames, and when and with what it was taken"""
+    """Kind, width and height of an image, its frames, and the time and camera of the picture"""
     return _read_picture(context, args, ["metadata"], Metadata)
 
 

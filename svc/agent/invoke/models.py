@@ -113,7 +113,7 @@ def model_show(_asked: Asked, args: Named) -> Model:
 
 @command("Models", OfFolder)
 def model_discover(context: Asked, args: OfFolder) -> list[File]:
-    """The GGUF files below a folder, which llm_pull could take in"""
+    """The GGUF files below a folder, which llm_pull can add"""
     root = Path(args.folder) if args.folder is not None else context.folder
     if root is None or not root.is_absolute() or not root.is_dir():
         raise UsageError("folder is the absolute path of one that exists")
@@ -127,7 +127,7 @@ def model_discover(context: Asked, args: OfFolder) -> list[File]:
 
 @command("Models", Pull)
 def model_download(context: Asked, args: Pull) -> Download:
-    """Begin to pull a model of a repository or registry; called again, tells how far it is"""
+    """Start pulling a model from a repository or registry; called again, returns the progress"""
     home, name = context.host.home.root, parse(args.name)
     state = background.state_of(home, name, _models())
     if state.state == "pulling" or (state.state == "done" and not args.again):
@@ -137,7 +137,7 @@ def model_download(context: Asked, args: Pull) -> Download:
 
 @command("Models", Named)
 def model_cancel(context: Asked, args: Named) -> Download:
-    """End a pull that model_download began; what came is kept for the next one"""
+    """End a pull that model_download started; received bytes are kept for the next one"""
     return background.cancel(context.host.home.root, parse(args.name), _models())
 
 
@@ -150,7 +150,7 @@ def model_delete(_asked: Asked, args: Named) -> Removed:
 
 @command("Models", Copy)
 def model_copy(_asked: Asked, args: Copy) -> Model:
-    """Give a model a further name"""
+    """Give a model an additional name"""
     models = _models()
     return _model(models.put(parse(args.to), models.find(parse(args.name)).record))
 
@@ -166,7 +166,7 @@ def model_running(context: Asked, args: OnPort) -> list[dict[str, Any]]:
 
 @command("Models", NamedOnPort)
 def model_unload(context: Asked, args: NamedOnPort) -> list[dict[str, Any]]:
-    """Unload a model, once it has answered; answers those that stay loaded"""
+    """Unload a model after its current answers; returns the models that stay loaded"""
     name, port = parse(args.name), _port(context, args)
     if probe(port) == "llm":
         Server(port).post("/api/generate", {"model": str(name), "keep_alive": 0, "stream": False})
@@ -177,7 +177,7 @@ def model_unload(context: Asked, args: NamedOnPort) -> list[dict[str, Any]]:
 
 @command("Models", Named)
 def model_verify(context: Asked, args: Named) -> Verified:
-    """Whether the bytes of a model are those that came"""
+    """Whether the bytes of a model are unchanged since they were fetched"""
     models = _models()
     installed = models.find(parse(args.name))
     damaged = []

@@ -54,7 +54,7 @@ class Status(msgspec.Struct):
 
 @command("Sync", OfFolder)
 def sync_status(context: Asked, args: OfFolder) -> Status:
-    """Watched folders, how they are connected, who is there, and how much waits in the outbox"""
+    """Watched folders with their connections and people, and the number of actions in the outbox"""
     folders = [folder for folder in context.host.states() if args.folder in (None, folder.folder)]
     if args.folder is not None and not folders:
         raise NotWatched(args.folder)
@@ -80,7 +80,7 @@ def sync_queue(context: Asked, args: Page) -> list[dict[str, Any]]:
 
 @command("Sync", Pause)
 def sync_pause(context: Asked, args: Pause) -> list[Folder]:
-    """Keep edits here and leave out those of others, until it is called with paused false"""
+    """Stop sending edits and receiving those of others, until it is called with paused false"""
     return context.host.pause(args.folder, args.paused)
 
 
