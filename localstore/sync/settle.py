@@ -204,7 +204,7 @@ def _conflict_on_disk(copy: WorkingCopy, entry: PathRecord) -> ConflictingTexts 
 
 def _clear_path(copy: WorkingCopy, path: str) -> bool:
     """Move directories and files out of the way of the path. Returns False if something that a repository
-    cannot contain is there (a nested repository, a link, a socket, a file over a cap); it stays, and the
+    cannot contain is there (a nested repository, a link, a socket, a file over a cap); that stays, and the
     branch's file is not written."""
     for above in paths.parents(path):
         info = copy.files.stat(above)

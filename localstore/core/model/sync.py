@@ -104,7 +104,7 @@ class Open(Model, frozen=True, tag="open"):
 
 
 class Close(Model, frozen=True, tag="close"):
-    """Request no more frames of this channel."""
+    """Request that no more frames of this channel are sent."""
 
     channel: ChannelNumber
 
