@@ -45,7 +45,7 @@ class Rooms(NamedTuple):
 
 
 class Diff(Lines):
-    """Shows changed files. `split`: old and new side by side. `blanks`: whether changes of white space alone
+    """Shows changed files. `split`: old and new side by side. `blanks`: whether changes of only white space
     are shown. `seen`: paths whose lines are folded away. `heads`: whether a row names each file."""
 
     def __init__(self, id: str | None = None, *, heads: bool = True) -> None:

@@ -55,8 +55,8 @@ class Look(NamedTuple):
 
 
 class Patches:
-    """The rows of `files`. `half`: columns of each side, 0 for one column. `blanks`: whether changes of white
-    space alone are shown. `seen`: paths whose lines are folded away. `heads`: whether a row names each file.
+    """The rows of `files`. `half`: columns of each side, 0 for one column. `blanks`: whether changes of only
+    white space are shown. `seen`: paths whose lines are folded away. `heads`: whether a row names each file.
     `look`: None for lines in the two colours of changes."""
 
     def __init__(

@@ -102,8 +102,9 @@ def view(
 ) -> None:
     """Show a document
 
-    On a terminal with its title; in a pipe its content alone: a text as it is, everything else as JSON.
-    Without the server it is the version that this device saw last, with your edits that wait.
+    Prints the title and the content on a terminal, in a pipe only the content: a text unchanged, everything
+    else as JSON. Without the server it shows the last version that this device has seen, with your waiting
+    edits.
 
     Examples:
     svc doc view 0198c0de

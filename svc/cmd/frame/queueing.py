@@ -67,8 +67,8 @@ def queue_option() -> TyperOption:
 
 @contextmanager
 def offering_queue(where: Where, with_repo: bool) -> Iterator[None]:
-    """A context that names `--queue` in the error of a command that cannot reach the server, if the change
-    can be queued. `with_repo`: it is about a repository."""
+    """Run the block; if it cannot reach the server and the change can be queued, the error mentions
+    `--queue`. `with_repo`: whether the change is about a repository."""
     try:
         yield
     except ServerUnreachable as error:
@@ -80,8 +80,8 @@ def offering_queue(where: Where, with_repo: bool) -> Iterator[None]:
 
 
 def _can_queue(where: Where, with_repo: bool) -> bool:
-    """Whether the repository is known without a server, if it matters, and there is a session to send
-    with."""
+    """Whether there is a session to send with and, for a change about a repository, the repository is known
+    without a request."""
     return (
         (not with_repo or (where.linked is not None and where.named_repo is None))
         and not where.environment.get("SVC_TOKEN")

@@ -1,6 +1,6 @@
-"""Where a document is kept: on the server, or on this device alone. Both answer alike.
+"""The places of documents: the server, or only this device. Both have the same methods.
 
-Documents of the server can be read and edited without it, as far as this device has seen them
+Documents of the server that this device has seen can be read and edited without the server
 (`svc.flows.document.offline`).
 """
 
@@ -30,8 +30,8 @@ DAMAGED = "put back a copy of it, or move it away to begin anew"
 
 
 class Shown(NamedTuple):
-    """A document as the user sees it. `is_known`: it is what this device knows, since the server was not
-    asked or did not answer. `waits`: its content has edits that wait for the server."""
+    """A document as shown to the user. `is_known`: whether it is this device's version, because the server
+    was not asked or did not answer. `waits`: whether its content includes edits that wait for the server."""
 
     document: Document
     is_known: bool = False

@@ -521,7 +521,7 @@ class Files(Remarking, Differing):
 
 
 def _without_lines(file: ChangedFile, number: int) -> str:
-    """What is said of a file without lines to show."""
+    """The note about a file that has no lines to show."""
     if file.binary:
         return "a binary file"
     if file.patch is None:
