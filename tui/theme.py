@@ -92,7 +92,7 @@ class Styles(dict[str, Style]):
         return style
 
     def _tinted(self, role: str, ground: str | None, of: str) -> Style:
-        """The style of another role on a ground, or underlined."""
+        """The style of a role on another background, or underlined."""
         if ground is None:
             other = Style(underline=True)
         else:
@@ -132,7 +132,8 @@ def selected(colours: str, system: str | None, no_color: bool, colorfgbg: str) -
 
 
 def light_ground(colorfgbg: str) -> bool | None:
-    """Whether the terminal's own background is light by the environment; None if that does not say it."""
+    """Whether the terminal's background is light, according to the environment; None if the environment does
+    not say."""
     ground = colorfgbg.rpartition(";")[2]
     return int(ground) not in (*range(7), 8) if ground.isdecimal() else None
 

@@ -63,8 +63,8 @@ class FolderRounds:
             self._place_now(copy)
 
     def _follow_file_cap(self, copy: WorkingCopy) -> None:
-        """Set the size cap of a file, if the repository's kind or `.svc.yaml` changed. If it was raised, the
-        files that were left out count as saved. Of a malformed `.svc.yaml` nothing raises the cap."""
+        """Set the size cap of a file if the repository's kind or `.svc.yaml` has changed. If the cap was
+        raised, files that were left out count as saved. A malformed `.svc.yaml` never raises the cap."""
         info = copy.files.stat(MANIFEST)
         version = None if info is None else (info.st_ino, info.st_size, info.st_mtime_ns)
         now = (copy, copy.repo_kind, version)

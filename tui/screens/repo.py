@@ -340,7 +340,7 @@ class RepoScreen(RepoPage):
         return getattr(view, name, None) or getattr(self, name, None)
 
     def _once_mounted(self, view: View, name: str) -> None:
-        """Run an action of a tab whose widgets come later, because the key was typed before."""
+        """Run an action of a tab after its widgets exist, because its key may be typed before."""
         if self.view is not view:
             return
         if not view.is_mounted:

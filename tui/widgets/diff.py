@@ -31,7 +31,7 @@ class Span(NamedTuple):
 
 
 class Room(NamedTuple):
-    """The columns of a note below a line: blanks at the left, and its width."""
+    """The columns of a note below a line: `left` blanks, then its width."""
 
     left: int
     width: int
@@ -107,7 +107,7 @@ class Diff(Lines):
         return tints
 
     def _rooms(self, half: int, digits: int) -> Rooms:
-        """The columns of notes: below the text of the lines that they are about."""
+        """The columns of notes, aligned with the text of the lines that they concern."""
         if half:
             numbers, width = digits + 1, max(12, half - digits - 2)
             return Rooms(Room(numbers, width), Room(half + 3 + numbers, width))
@@ -186,17 +186,17 @@ class Diff(Lines):
 
     @property
     def sought(self) -> str:
-        """What is searched for."""
+        """The searched text."""
         return self._filter.casefold()
 
     def text_at(self, index: int) -> str:
-        """The text of a row as searches see it."""
+        """The text of a row for searches."""
         rows = self.rows
         return rows.text_of(index).casefold() if isinstance(rows, (Patches, Noted)) and len(rows) else ""
 
     @property
     def hunk_position(self) -> tuple[int, int]:
-        """The number of the hunk that the cursor is in, and of all hunks."""
+        """(number of the hunk under the cursor, number of all hunks)."""
         places = self.rows.marks["hunk"] if isinstance(self.rows, (Patches, Noted)) else []
         return bisect_right(places, self.cursor), len(places)
 

@@ -84,9 +84,9 @@ def work_out(edit: Edit) -> Edited:
 
 
 def merged(base: Any, first: Any, second: Any) -> Any:
-    """The content that `base` becomes by both edits, the one that made `first` of it and the one that made
-    `second`. All are as `content.checked` returns them. Raises TooLarge if both together exceed a bound,
-    DocumentDamaged."""
+    """The content that results from both edits of `base`: the edit with the result `first`, and the edit with
+    the result `second`. Contents are as returned by `content.checked`. Raises TooLarge if both together
+    exceed a bound, DocumentDamaged."""
     same = encode(base)
     if encode(first) in (same, encode(second)):
         return second

@@ -35,7 +35,7 @@ def queueable(function: F) -> F:
 
 
 def queueable_anywhere(function: F) -> F:
-    """Give a command that is about no repository the option `--queue`."""
+    """Give the option `--queue` to a command that is not about a repository."""
     setattr(function, _ANYWHERE, True)
     return queueable(function)
 
@@ -91,7 +91,7 @@ def _can_queue(where: Where, with_repo: bool) -> bool:
 
 @contextmanager
 def catching_queued(out: Out, home: Home) -> Iterator[None]:
-    """A context that prints the queued action (`print_queued`)."""
+    """Run the block; a queued action from it is printed (`print_queued`)."""
     from svc.flows.outbox.actions import Queued
 
     try:

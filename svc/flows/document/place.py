@@ -46,11 +46,12 @@ class Documents(Protocol):
 
     def create(self, body: DocumentCreate) -> Document: ...
     def look(self, document_id: str) -> Shown:
-        """The document as it is shown and edited."""
+        """The document, for showing and editing it."""
 
     def change(self, view: Shown, content: Any, title: str | None) -> Document:
-        """Edit a document that was looked at. `title`: None: it stays. Returns the document with what others
-        changed meanwhile. Raises Queued if the edit waits for the server."""
+        """Edit a document that was shown. `title`: the new title; None keeps the old one. Returns the
+        document, including others' changes since it was shown. Raises Queued if the edit waits for the
+        server."""
 
     def archive(self, document_id: str, archived: bool) -> Document: ...
     def delete(self, document_id: str) -> None: ...
@@ -59,7 +60,7 @@ class Documents(Protocol):
 
 
 class OnServer:
-    """The documents of the account that is signed in. `connect`: opens its API."""
+    """The documents of the signed-in account. `connect`: opens its API."""
 
     def __init__(self, connect: Callable[[], Api]) -> None:
         self._connect = connect
@@ -131,7 +132,7 @@ class OnDevice:
 
 
 def body_of(view: Shown, content: Any, title: str | None) -> DocumentPut:
-    """The request that edits a document. Raises UsageError for a title that it cannot have."""
+    """The request that edits a document. Raises UsageError for an invalid title."""
     return checked(DocumentPut(content=content, title=title, base=view.document.frontier))
 
 

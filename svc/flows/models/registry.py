@@ -277,7 +277,8 @@ class _Registry:
 
 @cache
 def _tls_context() -> ssl.SSLContext:
-    """One for all requests of the process: each reads the certificates for 25 ms."""
+    """The TLS context, shared by all requests of the process, because reading the certificates takes 25
+    ms."""
     import httpx
 
     return httpx.create_ssl_context()

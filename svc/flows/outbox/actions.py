@@ -209,7 +209,8 @@ def _replay_account(
     report: Report,
     on_action: Callable[[QueuedAction, SvcError | None], None],
 ) -> None:
-    """`which`: (origin, account, path) of the actions to send; None: at all paths."""
+    """Send the queued actions of one account. `which`: (origin, account, path) of the actions to send; None:
+    at all paths."""
     from svc.flows.outbox import document_edits
 
     while (entry := outbox.next(*which)) is not None:
@@ -257,15 +258,15 @@ def _refuse(
 
 
 def _may_pass(error: SvcError) -> bool:
-    """Whether the same request may succeed later by itself: no answer, an overloaded server, an ended
-    session."""
+    """Whether the same request may succeed later without a change: no answer, an overloaded server, or an
+    ended session."""
     waits = (ServerUnreachable, ServerMisbehaved, RateLimited, Unauthorized)
     return isinstance(error, waits) or (error.status >= 500 and not isinstance(error, FINAL))
 
 
 def _members(body: msgspec.Struct) -> dict[str, Any]:
-    """The members of a body that say something. Those that are None or an empty list say nothing, unless the
-    list is the value itself, as the content of a document."""
+    """The members of a body that have a value: not None, and not an empty list, unless the list itself is the
+    value, as in the content of a document."""
     values = {field.encode_name for field in structs.fields(body) if field.type is Any}
     members = msgspec.to_builtins(body)
     return {k: v for k, v in members.items() if v is not None and (v != [] or k in values)}
