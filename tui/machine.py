@@ -63,7 +63,7 @@ class Machine:
 
     @property
     def has_models(self) -> bool:
-        """Whether the folder of models exists; without it there is no work on models to show."""
+        """Whether the folder of models exists. Without it no model is installed or being pulled."""
         from localstore.models.place import llm_home
 
         return llm_home(self.environment).is_dir()

@@ -67,7 +67,7 @@ def packed(parts: Sequence[Part], seconds: int, before: Packed) -> Packed:
 
 
 def compressed(raw: bytes, before: Packed) -> Packed:
-    """These bytes as the next piece of the gzip file."""
+    """The next piece of the gzip file, made of `raw`."""
     packer = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     data = packer.compress(raw) + packer.flush(zlib.Z_SYNC_FLUSH)
     return Packed(data, zlib.crc32(raw, before.checksum), before.written + len(raw))

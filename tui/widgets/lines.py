@@ -353,7 +353,8 @@ class Lines(Widget, can_focus=True):
         return {place: target for place, target in named if opened_by_terminal(target)}
 
     def _bare(self, item: Item, marks: int, chosen: bool) -> int:
-        """The index of the part that the cursor does not cover: the chosen one of several links."""
+        """The index of the part that keeps its own style under the cursor: the chosen link of several; -1
+        without one."""
         if not chosen or not self.linked or len(item.targets) < 2:
             return -1
         places = [place for place, (_, role) in enumerate(item.left, marks) if role in LINKED]
