@@ -77,8 +77,8 @@ class Passing(Protocol):
 @dataclass(slots=True)
 class Lease:
     """The memory held for one request; `release` it when the answer is sent. `turn`: a turn that the request
-    has and others wait for; it is given away while the lease waits for memory. `walked`: seconds of the
-    processor that were used within the turn, beside those that its holder counts."""
+    has and others wait for; it is given away while the lease waits for memory. `walked`: CPU seconds used
+    within the turn, besides the seconds that the turn's holder counts."""
 
     buffers: Buffers
     address: str

@@ -424,8 +424,8 @@ async def blob(view: View, sha: str, path: str) -> Blob:
 async def raw(view: View, sha: str, path: str, request: Request) -> Reply:
     """The bytes of a file at a seal
 
-    With a media type that no browser executes. A drawing (SVG) is one only for a browser that loads it as a
-    picture, which runs no scripts; elsewhere it is its text.
+    The media type is one that no browser executes. SVG has its own type only for a browser that loads it as a
+    picture, where no scripts run; otherwise it is sent as text.
     """
     row = await sealed.seal(view, sha)
     file = await sealed.entry(view, row.root, path)

@@ -234,7 +234,7 @@ async def _files(place: Place, query: DevQuery) -> Reply:
 
 
 async def _file(position: Position, query: DevQuery) -> code.File | None:
-    """The file at the path; None if none is there: then it is a folder, or nothing."""
+    """The file at the path; None if there is a folder or nothing at the path."""
     if not position.path:
         return None
     try:

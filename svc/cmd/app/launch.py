@@ -220,8 +220,8 @@ def _wait_until_started(ctx: Ctx, apps: Apps, app: App, process: subprocess.Pope
 
 
 def report_to(meter: Meter) -> Callable[[int, int], None]:
-    """A function that shows how much of a model has come: it is called with (bytes, bytes of the whole). A
-    complete one leaves the line, because what the app prints goes past svc."""
+    """A function that shows the progress of a pull. It is called with (received bytes, total bytes). At the
+    end it leaves the line, because the app's output does not pass through svc."""
 
     def report(completed: int, total: int) -> None:
         meter("pulling", completed >> 20, total >> 20, completed)

@@ -126,7 +126,7 @@ def revoke(ctx: Ctx, id: Key) -> None:
 
 
 def _print_secret(ctx: Ctx, sentence: str, key: ApiKeySecret) -> None:
-    """Print the secret. In a pipe it is the answer alone, because logs of builds keep what is on stderr."""
+    """Print the secret. In a pipe it is the only output, because logs of builds keep stderr."""
     in_pipe = not (ctx.out.terminal or ctx.out.format.as_data)
     secret_words = (
         "; its secret is not shown again"

@@ -182,7 +182,8 @@ class OfAccount(OnServer):
         return structs.replace(seen, content=edits["content"], title=edits.get("title", seen.title))
 
     def _remember(self, document: Document) -> Document:
-        """The document, kept for times without a server. A disk on which it cannot be kept is noted."""
+        """Store the document for times without a server. Returns it. A disk error is noted instead of
+        raised."""
         with self._noted_disk_errors(), self._seen() as seen:
             seen.put(self._space, document)
         return document

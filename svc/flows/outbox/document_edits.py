@@ -73,7 +73,7 @@ def following(value: dict[str, Any], answer: Document) -> dict[str, Any] | None:
 
 
 def finish(outbox: Outbox, home: Home, action: QueuedAction, answer: Document) -> None:
-    """Take the server's answer to an action: keep what it says, and queue what was edited since."""
+    """Handle the server's answer to an action: store the document, and queue the edits made since."""
     # First this: a command that finds the action gone goes on from here. An older version is as good: what
     # was edited since is then an edit of that.
     with suppress(sqlite3.Error, OSError), closing(SeenDocuments(home.root / FILE)) as seen:

@@ -211,7 +211,7 @@ def _wait(
 
 @contextmanager
 def _ended_by_interrupt(api: Api, text: PairingText) -> Iterator[None]:
-    """A context that ends the pairing on Ctrl-C, so that the other end does not wait in vain."""
+    """Run the block; Ctrl-C ends the pairing, so that the other end does not keep waiting."""
     try:
         yield
     except KeyboardInterrupt:
