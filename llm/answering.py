@@ -66,7 +66,7 @@ def template_of(installed: Installed) -> str:
 
 
 def work_of_chat(request: Chat, installed: Installed, label: str) -> Work:
-    """The work of the engine for a chat. Raises Refused."""
+    """The engine's work for a chat. Raises Refused."""
     earlier = [msgspec.convert(message, Message) for message in installed.record.messages]
     messages = [*earlier, *(request.messages or [])]
     if installed.record.system and not any(message.role == "system" for message in messages):
@@ -80,7 +80,7 @@ def work_of_chat(request: Chat, installed: Installed, label: str) -> Work:
 
 
 def work_of_generate(request: Generate, installed: Installed, label: str) -> Work:
-    """The work of the engine for a prompt. Raises Refused."""
+    """The engine's work for a prompt. Raises Refused."""
     if request.template:
         raise Refused(
             400, "template: the template of a request is not used; make a model with it: /api/create"
@@ -188,7 +188,7 @@ async def lines(work: Work, runner: Runner, began: int, load_ns: int) -> AsyncGe
 
 
 class _Told:
-    """Turns events of the engine into lines of an answer, and collects what the last line reports."""
+    """Turns events of the engine into lines of an answer, and collects the values for the last line."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -271,7 +271,8 @@ class _Told:
 
 
 async def _follow(work: Work, runner: Runner) -> list[int]:
-    """Turn a chat into a completion that continues the tokens of an earlier one. Returns all its tokens."""
+    """Turn a chat into a completion that continues the tokens of an earlier one. Returns all tokens of the
+    prompt."""
     prompt = work.before + await _render_chat(work, runner)
     for name in ("messages", "chat_template_kwargs"):
         work.body.pop(name, None)
@@ -283,7 +284,7 @@ async def _follow(work: Work, runner: Runner) -> list[int]:
 
 
 async def _render_chat(work: Work, runner: Runner) -> list[int]:
-    """The tokens of a chat in the model's template."""
+    """The tokens of a chat, formatted by the model's template."""
     template_input = {
         name: work.body[name] for name in ("messages", "tools", "chat_template_kwargs") if name in work.body
     }

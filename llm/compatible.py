@@ -1,4 +1,4 @@
-"""/v1: bodies pass to the engine, and its answers pass back, byte for byte."""
+"""/v1: passes bodies to the engine, and its answers back, byte for byte."""
 
 from __future__ import annotations
 

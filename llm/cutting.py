@@ -29,7 +29,7 @@ def _room(body: dict[str, Any], runner: Runner) -> int:
 
 
 async def cut_chat(body: dict[str, Any], runner: Runner) -> Cut:
-    """Drop the oldest messages, then the beginning of the last one. System messages stay."""
+    """Shorten a chat: drop the oldest messages, then the beginning of the last one. System messages stay."""
     room = _room(body, runner)
     before = count = await _count(body, runner)
     messages = body["messages"]
@@ -59,7 +59,7 @@ async def cut_chat(body: dict[str, Any], runner: Runner) -> Cut:
 
 
 async def cut_tokens(body: dict[str, Any], runner: Runner) -> Cut:
-    """Drop the beginning of a prompt that is sent to the engine unchanged."""
+    """Shorten a prompt that is sent to the engine unchanged: drop its beginning."""
     prompt = body.get("prompt")
     tokens = prompt if isinstance(prompt, list) else await tokens_of(runner, str(prompt or ""), special=True)
     room = _room(body, runner)

@@ -40,7 +40,7 @@ async def events(runner: Runner, answer: Answer) -> AsyncGenerator[dict[str, Any
 
 
 def error_of(data: bytes, status: int, runner: Runner) -> Refused:
-    """The error of the front for an error of the engine."""
+    """The front's error for an error of the engine."""
     try:
         answer = msgspec.json.decode(data)
         error = answer.get("error", answer)
@@ -80,7 +80,7 @@ def too_long(tokens: int, holds: int, runner: Runner) -> Refused:
 
 
 async def tokens_of(runner: Runner, text: str, *, special: bool = False) -> list[int]:
-    """The tokens of a text. `special`: names of control tokens in the text become those tokens."""
+    """The tokens of a text. `special`: whether names of control tokens in the text become those tokens."""
     body = {"content": text, "parse_special": special, "add_special": False}
     answer = await runner.ask("POST", "/tokenize", msgspec.json.encode(body))
     data = await runner.whole(answer)

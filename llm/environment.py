@@ -1,4 +1,4 @@
-"""Environment variables for the server's programs: no tokens, and nothing else of svc's."""
+"""Environment variables for the server's programs, without tokens or anything else that belongs to svc."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class Front:
         return answer
 
     async def _answer_failure(self, request: Request, error: Exception) -> HTTPResponse:
-        """The answer to a request that no handler answers: an unknown path or method, a broken request, a
+        """The answer to a request that no handler answered: an unknown path or method, a broken request, or a
         bug."""
         status = error.status_code if isinstance(error, SanicException) else 500
         request.ctx.headers = {}
@@ -397,12 +397,12 @@ async def _join_lines(source: AsyncGenerator[dict[str, Any], None]) -> dict[str,
 
 
 def say(line: str) -> None:
-    """Write a line to the log, which is the keeper's."""
+    """Write a line to the keeper's log."""
     print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}", file=sys.stderr, flush=True)
 
 
 async def serve(front: Front, bound: socket.socket, ended: asyncio.Event) -> int:
-    """Answer until `ended` is set, or nobody needs the server. Returns the exit code."""
+    """Answer requests until `ended` is set, or nobody needs the server. Returns the exit code."""
     app = front.build()
     server: Any = await app.create_server(
         sock=bound, return_asyncio_server=True, access_log=False, backlog=1024, noisy_exceptions=False

@@ -29,12 +29,12 @@ class Idle:
         self._since = time.monotonic()
 
     def over(self, now: float) -> bool:
-        """Whether nobody has needed the server for IDLE_SECONDS. `now`: of the monotonic clock."""
+        """Whether nobody has needed the server for IDLE_SECONDS. `now`: time of the monotonic clock."""
         if self._open or stays(self._folder) or held(self._folder):
             self._since = now
         return now - self._since > IDLE_SECONDS
 
     async def wait(self) -> None:
-        """Returns once nobody needs the server."""
+        """Return once nobody needs the server."""
         while not self.over(time.monotonic()):  # noqa: ASYNC110 - leases are files, which wake nobody
             await asyncio.sleep(STAYING_SECONDS if stays(self._folder) else LOOK_SECONDS)

@@ -1,4 +1,4 @@
-"""The server's log: what its processes print."""
+"""The server's log: the output of its processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes models of blobs and of other models: /api/blobs and /api/create."""
+"""Creates models from blobs and from other models: /api/blobs and /api/create."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sha256_of(digest: str) -> str:
 
 
 async def take_blob(models: Models, sha256: str, pieces: AsyncIterator[bytes]) -> None:
-    """Store an uploaded blob under its digest. Raises Refused, or BadModel if it is no model."""
+    """Store an uploaded blob under its digest. Raises Refused, or BadModel if the blob is not a model."""
     if models.about(sha256) is not None:
         async for _ in pieces:
             pass

@@ -18,4 +18,4 @@ class Refused(Exception):
 
 
 class Died(Refused):
-    """The process of a model ended before it answered, or in its answer."""
+    """Raised if the process of a model ended before or during its answer."""

@@ -1,4 +1,6 @@
-"""POST /api/pull: a process of its own (`llm.puller`) fetches, and its lines are the answer."""
+"""POST /api/pull: a separate process (`llm.puller`) fetches the model, and its output lines are the
+answer.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ KEPT = ("SVC_HOME", VARIABLE, REGISTRIES)  # of the environment, beside what eve
 
 
 async def lines(name: str) -> AsyncGenerator[dict[str, Any], None]:
-    """The lines of a pull, which ends if nobody reads them any more. Raises Refused."""
+    """The lines of a pull; the pull ends if nobody reads them any more. Raises Refused."""
     variables = {label: os.environ[label] for label in KEPT if label in os.environ}
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-P", "-m", "llm.puller", name,

@@ -39,7 +39,7 @@ INSTALL = "install the engine: pip install 'svc[llm]'"
 
 
 def embeds_only(header: Header) -> bool:
-    """Whether a model makes embeddings only: its header then names a kind of pooling."""
+    """Whether a model only makes embeddings: its header then names a kind of pooling."""
     return f"{header.architecture}.pooling_type" in header.fields
 
 
@@ -79,7 +79,7 @@ class Runner:
             return True
 
     def serves(self, installed: Installed, context: int | None) -> bool:
-        """Whether it can answer a request for this model with this context."""
+        """Whether the runner can answer a request for this model with this context."""
         if self.ended or installed.record != self.installed.record:
             return False
         if context is None or context == self._asked:
@@ -115,7 +115,7 @@ class Runner:
         return b"".join([piece async for piece in self.pieces(answer)])
 
     async def watch_silence(self) -> None:
-        """Called while requests wait: kills a runner that gives no sign of life, which breaks their
+        """Called while requests wait: kills a runner that does not respond, which breaks their
         connections."""
         while True:
             await asyncio.sleep(max(self.heard + SILENT_SECONDS - time.monotonic(), HEALTH_SECONDS / 10))
@@ -133,7 +133,7 @@ class Runner:
                 return
 
     def died(self) -> Died:
-        """The error for a request whose connection broke. The runner is not used again."""
+        """The error for a request whose connection broke. Marks the runner as unusable."""
         self._broken = True
         what = "did not answer and was ended" if self.hung else "ended unexpectedly"
         name = self.installed.name.short
@@ -141,7 +141,7 @@ class Runner:
 
 
 class Runners:
-    """All runners of a front. `say` writes a line to the log."""
+    """All runners of a front. `say`: writes a line to the log."""
 
     def __init__(self, models: Models, say: Callable[[str], None]) -> None:
         self._models, self._say = models, say
@@ -177,7 +177,7 @@ class Runners:
 
     @asynccontextmanager
     async def lend(self, installed: Installed, context: int | None, keep: float) -> AsyncIterator[Runner]:
-        """A context with a runner that has the model loaded. Raises Refused."""
+        """A runner that has the model loaded, as a context. Raises Refused."""
         runner = await self._acquire(installed, context)
         try:
             runner.keep = keep
@@ -333,7 +333,7 @@ class Runners:
         return Started(error=f"its process ended with {code}{illegal}; the log says more: svc llm logs")
 
     async def _watch(self, runner: Runner, process: asyncio.subprocess.Process) -> None:
-        """Note the end of a runner's process."""
+        """Wait for a runner's process to end, and record that."""
         code = await process.wait()
         if self._loaded.get(runner.name) is runner:
             del self._loaded[runner.name]

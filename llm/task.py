@@ -1,4 +1,4 @@
-"""The task of a runner, and its report when it has started."""
+"""The task of a runner, and the runner's report once it has started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Requests of the front to a runner on this machine: a connection each, closed to make the runner stop.
+"""Requests of the front to a runner on this machine, each on its own connection; closing it stops the
+runner's work.
 
 httpx would cost several times the CPU for each token that passes.
 """
@@ -14,11 +15,11 @@ _PIECE = 1 << 16
 
 
 class Broken(Exception):
-    """The runner closed the connection before its answer ended."""
+    """Raised if the runner closed the connection before its answer ended."""
 
 
 class Answer:
-    """The head of an answer; its body is read piece by piece."""
+    """The head of an answer, and access to its body, which is read piece by piece."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer

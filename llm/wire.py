@@ -1,4 +1,4 @@
-"""Bodies of /api as clients send them, and the engine's requests made from them."""
+"""Bodies of /api requests, and the requests to the engine made from them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DURATION = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
 
 
 class Named(msgspec.Struct, kw_only=True):
-    """`name`: the name of `model` in older clients."""
+    """A body that names a model. `name`: the older form of `model`."""
 
     model: str | None = None
     name: str | None = None
@@ -31,7 +31,7 @@ class Named(msgspec.Struct, kw_only=True):
 
 
 class Call(msgspec.Struct, kw_only=True):
-    """Members that requests to generate and to embed share."""
+    """The members that requests to generate and to embed share."""
 
     model: str | None = None
     stream: bool | None = None
@@ -127,7 +127,7 @@ class OfEngine(msgspec.Struct, kw_only=True):
 
 
 def decode(data: bytes, kind: type[T]) -> T:
-    """A body. Raises Refused for anything else than this."""
+    """The body, decoded as `kind`. Raises Refused if it does not fit `kind`."""
     if not data.strip():
         raise Refused(400, "missing request body")
     try:
@@ -219,7 +219,7 @@ def context_of(options: dict[str, Any]) -> int | None:
 
 
 def format_of(shape: Any) -> dict[str, Any]:
-    """The engine's `response_format` for `format`. Raises Refused."""
+    """The engine's `response_format` for the member `format`. Raises Refused."""
     if shape is None or shape == "":
         return {}
     if shape == "json":
@@ -235,7 +235,7 @@ _IMAGES = ((b"\x89PNG", "png"), (b"\xff\xd8", "jpeg"), (b"GIF8", "gif"), (b"BM",
 
 
 def picture(data: str) -> dict[str, Any]:
-    """A picture of a message, in the engine's form. Raises Refused."""
+    """A picture in a message, in the engine's form. Raises Refused."""
     text = data.partition(",")[2] if data.startswith("data:") else data
     try:
         head = base64.b64decode(text[:64] + "=" * (-len(text[:64]) % 4), validate=True)

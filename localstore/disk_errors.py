@@ -1,5 +1,5 @@
-"""Turns errors of the operating system and SQLite into one sentence: what failed, where, and how to
-mend it.
+"""Turns errors of the operating system and SQLite into one sentence: the failed operation, the place, and the
+remedy.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _COPY_DAMAGED = f"move this record away, then run: svc pull --merge ({_KEPT})"
 
 @contextmanager
 def translated_disk_errors(folder: Path, record: Path, damaged: str = _COPY_DAMAGED) -> Iterator[None]:
-    """A context that raises OSError and sqlite3.Error as DiskError. `folder`: where the block works;
-    `record`: folder of its database; `damaged`: advice if the database is damaged."""
+    """Run the block; OSError and sqlite3.Error from it become DiskError. `folder`: the folder on which the
+    block works; `record`: folder of its database; `damaged`: advice if the database is damaged."""
     try:
         yield
     except ConnectionError:

@@ -91,7 +91,7 @@ class LocalDocuments:
         return Document(**summary, content=msgspec.json.decode(row[-1]))
 
     def put(self, document_id: str, body: DocumentPut) -> Document:
-        """Change a document as `PUT` of a relay does. Raises DocumentArchived."""
+        """Change a document with the rules of a relay's `PUT`. Raises DocumentArchived."""
         content = checked(body.content)
         with transaction(self._db):
             old = self.get(document_id)

@@ -28,8 +28,8 @@ class FolderGone(ClientError):
 
 
 class LocalEdits(ClientError):
-    """Local edits would be overwritten or lost. `paths`: the files that the command would overwrite; if it
-    would overwrite none (`beside`), all edited files. `command`: name of the command."""
+    """A command would overwrite or lose local edits. `paths`: the files that it would overwrite; if it would
+    overwrite none (`beside`), all edited files. `command`: name of the command."""
 
     code = "local_edits"
 
@@ -286,7 +286,7 @@ class CloneIncomplete(ClientError):
 
 
 class DiskError(ClientError):
-    """A local file could not be read or written; the message says which one, why, and what helps."""
+    """A local file could not be read or written. The message has the file, the reason and the remedy."""
 
     code = "disk_trouble"
 

@@ -89,10 +89,10 @@ class Outbox:
     def revise(
         self, origin: str, account: str, handle: str, path: str, revised: Callable[[QueuedAction | None], Any]
     ) -> QueuedAction:
-        """Queue a value at a path that takes in the last action that waits there. `revised`: called with that
-        action, or None; returns the value. An action that was never tried is replaced by one with an id of
-        its own, so that whoever sends it at this moment does not remove what it has not sent. One that was
-        tried keeps its id: a repeat of its request must say the same. Raises OverflowError as `add`."""
+        """Queue a value that includes the last waiting action at its path. `revised`: called with that
+        action, or None; returns the value. An action that was never tried is replaced by an action with a new
+        id, so that a process that is sending it now does not remove the new one. A tried action keeps its id,
+        because a repeated request must be the same. Raises OverflowError as `add`."""
         with self._lock, transaction(self._db):
             row = self._db.execute(
                 "SELECT * FROM entry WHERE origin = ? AND account = ? AND path = ? AND state != 'refused' "
@@ -113,8 +113,8 @@ class Outbox:
     def add_tried(
         self, id: str, origin: str, account: str, handle: str, path: str, value: Any
     ) -> QueuedAction:
-        """Append an action whose request was sent once under this id, and had no answer. It is kept whatever
-        waits already."""
+        """Append an action whose request was sent once under this id and got no answer. There is no limit on
+        waiting actions here."""
         with self._lock, transaction(self._db):
             return self._insert(origin, account, handle, "", path, value, id=id, attempts=1)
 
@@ -164,7 +164,7 @@ class Outbox:
         return [_entry(row) for row in rows]
 
     def next(self, origin: str, account: str, path: str | None = None) -> QueuedAction | None:
-        """The oldest action of an account that was not refused; with `path`, of those at that path."""
+        """The oldest action of an account that was not refused; with `path`, only actions at that path."""
         with self._lock:
             row = self._db.execute(
                 "SELECT * FROM entry WHERE origin = ? AND account = ? AND state != 'refused' "
@@ -174,7 +174,7 @@ class Outbox:
         return _entry(row) if row else None
 
     def at(self, origin: str, account: str, path: str) -> Sequence[QueuedAction]:
-        """The actions of an account at a path, those that were refused too, oldest first."""
+        """The actions of an account at a path, oldest first, including refused ones."""
         with self._lock:
             rows = self._db.execute(
                 "SELECT * FROM entry WHERE origin = ? AND account = ? AND path = ? ORDER BY timestamp",
@@ -183,15 +183,15 @@ class Outbox:
         return [_entry(row) for row in rows]
 
     def count_attempt(self, id: str) -> bool:
-        """Record that its request is about to be sent. Returns False if it is not here any more, because it
-        was dropped or joined with a later one: then it must not be sent."""
+        """Record that the request of an action is about to be sent. Returns False if the action no longer
+        exists, because it was dropped or joined with a later one; then it must not be sent."""
         with self._lock:
             counted = self._db.execute("UPDATE entry SET attempts = attempts + 1 WHERE id = ?", (id,))
         return counted.rowcount == 1
 
     def replace(self, id: str, following: Callable[[Any], Any]) -> None:
-        """Delete an action that was carried out, and queue in its place what `following` makes of its value;
-        None: nothing follows."""
+        """Delete an action that was carried out, and queue the result of `following` with its value in its
+        place; None: queue nothing."""
         with self._lock, transaction(self._db):
             row = self._db.execute("SELECT * FROM entry WHERE id = ?", (id,)).fetchone()
             if row is None:
@@ -209,8 +209,8 @@ class Outbox:
     def refuse(
         self, id: str, code: str, reason: str, joined: Callable[[Any], Any] = lambda value: value
     ) -> None:
-        """Mark an action as refused, so that it does not block others. `joined`: makes one value of it and of
-        what was added to it since it was tried."""
+        """Mark an action as refused, so that it does not block others. `joined`: returns its value joined
+        with the values added since it was tried."""
         with self._lock, transaction(self._db):
             row = self._db.execute("SELECT value FROM entry WHERE id = ?", (id,)).fetchone()
             if row is not None:

@@ -21,7 +21,7 @@ KEPT_BYTES = 16 * 1024 * 1024  # of JSON of all of them
 
 
 class SeenDocuments:
-    """Documents by space, which is ACCOUNT@ORIGIN, and id. Safe to use from several processes."""
+    """The seen documents, by id and space (ACCOUNT@ORIGIN). Safe to use from several processes."""
 
     def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -35,7 +35,7 @@ class SeenDocuments:
         self._db.close()
 
     def get(self, space: str, document_id: str) -> Document | None:
-        """The document as it was seen last; None if it is not here."""
+        """The document in its last seen version; None if it was not seen."""
         row = self._db.execute(
             "SELECT document FROM seen WHERE space = ? AND id = ?", (space, document_id)
         ).fetchone()
@@ -47,13 +47,13 @@ class SeenDocuments:
             return None
 
     def items(self, space: str) -> list[Document]:
-        """All documents, those that were made last first."""
+        """All documents, newest first."""
         rows = self._db.execute("SELECT id FROM seen WHERE space = ?", (space,)).fetchall()
         documents = [document for (id,) in rows if (document := self.get(space, id)) is not None]
         return sorted(documents, key=lambda document: (document.created_at, document.id), reverse=True)
 
     def put(self, space: str, document: Document) -> None:
-        """Keep a document that was read, unless a newer version is here, and drop old ones beyond the
+        """Store a document, unless a newer version is stored already, and drop old documents beyond the
         bounds."""
         with transaction(self._db):
             newest = self.get(space, document.id)
@@ -70,7 +70,7 @@ class SeenDocuments:
         self._db.execute("DELETE FROM seen WHERE space = ? AND id = ?", (space, document_id))
 
     def forget_server(self, origin: str) -> None:
-        """Drop what any account of this device has seen there."""
+        """Drop the documents that any account of this device has seen on a server."""
         end = f"@{origin}"
         self._db.execute("DELETE FROM seen WHERE substr(space, ?) = ?", (-len(end), end))
 

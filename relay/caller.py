@@ -1,4 +1,4 @@
-"""The caller, and what it may see: the first argument of every service function.
+"""The caller and its view of a repository: the first argument of every service function.
 
     async def delete(view: View, name: str) -> None:
         view.require("write")
@@ -200,8 +200,8 @@ class Caller:
             self.nonce = None
 
     async def _look_again(self, tx: Tx) -> None:
-        """Check again, inside the transaction, what the gate checked before it: a request may have waited
-        while its session ended. Raises Unauthorized."""
+        """Repeat the gate's checks inside the transaction, because the session may have ended while the
+        request waited. Raises Unauthorized."""
         if self.principal is not None:
             await self.recheck(tx)
 

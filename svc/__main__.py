@@ -84,8 +84,8 @@ def _decode_word(word: str, spoken: str) -> str:
 
 
 def _open_outputs() -> None:
-    """Open /dev/null for outputs that the caller closed (`svc status >&-`); otherwise the next opened file
-    would take their place."""
+    """Open /dev/null for each standard stream that the caller closed (`svc status >&-`); otherwise the next
+    opened file would take its place."""
     for fd, name in ((1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), fd)
@@ -105,8 +105,8 @@ def _print_text(text: str) -> int:
 
 
 def leave(code: int) -> NoReturn:
-    """Exit at once. Python's own shutdown takes a sixth of a short command's time, and each command has
-    closed its files."""
+    """Exit at once, without Python's own shutdown, which takes a sixth of a short command's time. Each
+    command has closed its files."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

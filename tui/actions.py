@@ -111,7 +111,7 @@ def clashes(actions: Iterable[Action]) -> list[str]:
 
 
 def read_keys(file: Path) -> dict[str, tuple[str, ...]]:
-    """The keys in `keys.toml`: action → key or keys. {} without the file. Raises UsageError if it cannot be
+    """The keys in `keys.toml`: action → key or keys; {} without the file. Raises UsageError if it cannot be
     read."""
     try:
         text = file.read_text("utf-8")

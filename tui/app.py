@@ -112,13 +112,13 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     @property
     def tints(self) -> Tints | None:
-        """The grounds of changed lines; None where there are none."""
+        """The backgrounds of changed lines; None if the theme has none."""
         light = light_ground(os.environ.get("COLORFGBG", ""))
         return tints(self.colours, self.console.color_system, light, self.no_color)
 
     @property
     def opens_links(self) -> bool:
-        """Whether the terminal opens links by itself. A page in a browser does not say so in the
+        """Whether the terminal opens links by itself. A page in a browser does, without saying so in the
         environment."""
         return self._opens_links and not self.is_web
 
@@ -168,8 +168,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         paint: Callable[[T, float], None],
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
-        """Paint cached data, then the server's answer; `paint(value, at)` receives the time of the reading.
-        After a failure the painted data stays, the error is shown, and `failed` is called."""
+        """Paint cached data, then the server's answer. `paint(value, at)`: gets the time of the reading as
+        `at`. After a failure the painted data stays, the error is shown, and `failed` is called."""
         screen = self.screen
         cached = self.client.known(read)
         if cached is not None:
@@ -210,8 +210,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
     def act(
         self, endpoint: Endpoint[Any], body: Any = None, query: Any = None, *, about: str, **path: str
     ) -> None:
-        """Change something on the server: queue the change, send the queue, then have the screen ask for
-        news. A refusal is shown with its reason and stays in the queue."""
+        """Change something on the server: queue the change, send the queue, then let the screen request news.
+        A refused change is shown with the reason and stays in the queue."""
         drafts, draft = self.drafts, self.draft
 
         def put(sending: Sending) -> None:
@@ -234,7 +234,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self._on_queue(lambda: sending.retry(again) if again else None)
 
     def look_at_outbox(self) -> None:
-        """Show what is in the outbox by now: the agent and commands send it as well."""
+        """Show the current content of the outbox, which the agent and commands send as well."""
         sending, screen = self.sending, self.screen
         if sending is None:
             return
@@ -366,7 +366,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self.push_screen(Write(what, text, done, changed))
 
     def follow_link(self, screen: Any, target: str) -> None:
-        """Open what a link of the screen leads to, or copy its address."""
+        """Open the target of a link on the screen, or copy its address."""
         from tui.screens.following import follow
 
         follow(screen, target)
@@ -435,7 +435,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.push_screen(Inbox())
 
     def do_suspend(self) -> None:
-        """Suspend the app, as ctrl+z does with any program; the shell's fg resumes it."""
+        """Suspend the app, as ctrl+z does with other programs; the shell's fg resumes it."""
         driver = self._driver
         if driver is None or not driver.can_suspend:
             cast("Any", self.screen).say("there is no shell to come back from here", "warn")
@@ -468,7 +468,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self.call_after_refresh(self._begin_queue)
 
     def _begin_queue(self) -> None:
-        """Send the queue left from before; check it periodically, because it is shared."""
+        """Send changes left in the queue from before, and check the queue periodically, because other
+        processes share it."""
         self._painted = True
         if self.notice:
             cast("Any", self.screen).say(self.notice)
@@ -574,7 +575,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.push_screen(CommandLine(self.commands, self.known_for))
 
     def open_form(self, path: str, **values: str) -> None:
-        """Ask for the parameters of a command, with `values` and those that the screen shows; run it."""
+        """Open a form for the parameters of a command, filled with `values` and values from the screen; run
+        the command."""
         from tui.screens.command.form import Form
 
         if self.commands is not None and path in self.commands.summaries:
@@ -619,7 +621,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             command.begin(self, WIDEST, lambda text, state: show(Text.from_ansi(text).plain, state))
 
     def run_words(self, words: list[str]) -> None:
-        """Run a command of svc and show what it prints."""
+        """Run a command of svc and show its output."""
         from tui.screens.command.output import Output
 
         if words and self.commands is not None:

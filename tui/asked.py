@@ -38,7 +38,7 @@ class AskedNews(Protocol):
 
 
 class AskedApp(Protocol):
-    """The app as screens know it."""
+    """The part of the app that screens use."""
 
     client: Client
     place: Place  # the linked folder and its repository
@@ -61,7 +61,7 @@ class AskedApp(Protocol):
 
     @property
     def tints(self) -> Tints | None:
-        """The grounds of changed lines; None where there are none."""
+        """The backgrounds of changed lines; None if the theme has none."""
 
     @property
     def opens_links(self) -> bool:

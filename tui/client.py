@@ -34,7 +34,7 @@ class Client:
         return self._api
 
     def known(self, read: Read[T]) -> tuple[T, float] | None:
-        """The cached value, and when it was read: seconds since 1970."""
+        """(the cached value, the time at which it was read in seconds since 1970); None without one."""
         return self.store.get(self.space, read.key, read.shape)
 
     def fetch(self, read: Read[T]) -> tuple[T, float]:
@@ -59,7 +59,7 @@ def state_after(error: BaseException | None) -> str:
 
 
 def sentence(error: BaseException) -> str:
-    """An error as the app says it in its status line."""
+    """The sentence about an error for the status line."""
     if isinstance(error, SvcError):
         return str(error.detail or error.title)
     return f"something went wrong: {type(error).__name__}"

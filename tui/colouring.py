@@ -53,7 +53,7 @@ class Colouring:
                 return None
 
     def close(self) -> None:
-        """End the process; a thread that waits for an answer gets none."""
+        """End the process; a thread that waits for it gets no answer."""
         process = self._process
         if process is not None:
             self._killed = process

@@ -103,7 +103,8 @@ def given(fields: Sequence[Field], words: Sequence[str]) -> dict[str, str] | Non
 
 
 def words_of(path: str, fields: Sequence[Field], values: Values) -> list[str]:
-    """The command line of these values. Raises ValueError for an open quote where several words are taken."""
+    """The command line for these values. Raises ValueError for an open quote in a parameter that takes
+    several words."""
     options: list[str] = []
     arguments: list[str] = []
     for field in (*fields, REPO, YES):

@@ -82,7 +82,7 @@ def seal(repo_id: str, seal_id: str) -> Read[SealSummary]:
 
 
 def recent(repo_id: str, ref: str) -> Read[list[SealSummary]]:
-    """The newest seals of a branch or tag, if it has any."""
+    """The newest seals of a branch or tag; [] if it has none."""
     query = CommitsQuery(ref=ref)
     return Read(
         f"repos/{repo_id}/recent/{ref}",
@@ -111,7 +111,7 @@ def checked_seal(repo: Repo, seal_id: str) -> Read[CheckedSeal]:
 
 
 def tree(repo_id: str, seal_id: str, folder: str = "", *, recursive: bool = False) -> Read[Tree]:
-    """The entries of a folder, or with `recursive` every file below it."""
+    """The entries of a folder; with `recursive` every file below it."""
     query = TreeQuery(path=folder, recursive=recursive)
     kind = "files" if recursive else "tree"
     return Read(
@@ -143,8 +143,8 @@ def blame(repo_id: str, seal_id: str, path: str) -> Read[Blame]:
 def history(
     repo_id: str, ref: str, path: str | None, *, first_parent: bool = False
 ) -> Read[list[SealSummary]]:
-    """Seals of a branch or tag; with a path those that changed the file, also under earlier names.
-    `first_parent`: along first parents only, without merged seals."""
+    """The seals of a branch or tag; with a path, those that changed the file, also under its earlier names.
+    `first_parent`: only first parents, without merged seals."""
     query = CommitsQuery(ref=ref, path=path, follow=bool(path), first_parent=first_parent)
     return Read(
         f"repos/{repo_id}/{'line' if first_parent else 'history'}/{ref}/{path or ''}",
@@ -222,7 +222,7 @@ def labels(repo_id: str) -> Read[list[Label]]:
 
 
 def listing(repo_id: str) -> Read[list[Listing]]:
-    """The listing of a repository in a list of one; [] if it has none."""
+    """A list with the catalog listing of a repository; [] if it has none."""
 
     def call(api: Api) -> list[Listing]:
         try:
@@ -318,7 +318,7 @@ def reviews(repo_id: str, number: int) -> Read[list[Review]]:
 
 
 def changes(repo_id: str, base: str, head: str) -> Read[Compare]:
-    """The changes of `head` since its merge base with `base`; both are seals."""
+    """The changes of `head` since its merge base with `base`; both are ids of seals."""
     query = CompareQuery(base=base, head=head)
     return Read(
         f"repos/{repo_id}/changes/{base}/{head}",

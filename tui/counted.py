@@ -1,4 +1,4 @@
-"""How many things a tab of a repository has, asked before the tab is opened: one small request each."""
+"""Counts the items in a tab of a repository before the tab is opened, with one small request for each tab."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ PAGE = 100  # things that are counted; more are `100+`
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """A number of things. `more`: there are more than were counted."""
+    """A number of items. `more`: whether there are more than were counted."""
 
     count: int = 0
     more: bool = False
 
     def words(self, sign: str = "") -> str:
-        """The number with a sign before it; "" for none."""
+        """The number, after `sign`; "" for zero."""
         return f"{sign}{self.count}{'+' if self.more else ''}" if self.count else ""
 
 

@@ -1,4 +1,4 @@
-"""Drafts: texts that were typed and are not in the outbox yet, stored in files.
+"""Drafts: typed texts that are not in the outbox yet, stored in files.
 
 drafts.keep("REPO-41", "What about")
 drafts.read("REPO-41")
@@ -28,7 +28,7 @@ class Drafts:
         return self._folder / f"{name if _PLAIN.fullmatch(name) else _short(name)}.md"
 
     def read(self, name: str) -> str:
-        """The draft; "" without one, or if it cannot be read."""
+        """The draft; "" if there is none, or it cannot be read."""
         try:
             return self.file(name).read_text("utf-8", "replace")
         except OSError:

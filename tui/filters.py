@@ -36,8 +36,8 @@ _WORD = re.compile(r"([A-Za-z_-]+):(?!//)(.*)", re.DOTALL)
 
 
 class Filter(NamedTuple):
-    """A filter of a list. `query`: for the server. `words`: the typed words, name → value. `free`: text that
-    rows must contain."""
+    """A filter of a list. `query`: the part for the server. `words`: the typed words, name → value. `free`:
+    text that rows must contain."""
 
     query: Query
     words: dict[str, str]
@@ -50,15 +50,15 @@ class Filter(NamedTuple):
 
     @property
     def typed(self) -> str:
-        """The filter as it is typed."""
+        """The filter as text, in the notation in which users type it."""
         return " ".join(
             [*(f"{name}:{_quoted(value)}" for name, value in self.words.items()), *self.free.split()]
         )
 
 
 def parse(kind: Kind, text: str, state: str = "open") -> Filter:
-    """The filter in the text. `state` applies unless the text names one. Raises UsageError for an unknown
-    word, and for a value that its word does not take."""
+    """The filter in the text. `state`: the default for a text without a state. Raises UsageError for an
+    unknown word, and for a value that a word does not accept."""
     words: dict[str, str] = {}
     free: list[str] = []
     for token in _TOKEN.findall(text):

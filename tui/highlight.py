@@ -20,7 +20,7 @@ LINE_MAX = 4_000  # characters of a line that are coloured
 
 
 class Plain(Sequence[tuple[Part, ...]]):
-    """The lines of a text without colours, made as they are asked for."""
+    """The lines of a text without colours, each made on demand."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -41,11 +41,11 @@ class Plain(Sequence[tuple[Part, ...]]):
         return self.parts(index)
 
     def parts(self, index: int) -> tuple[Part, ...]:
-        """The line as it is painted."""
+        """A line as painted parts."""
         return ((safe(self.line(index)), "text"),)
 
     def line(self, index: int) -> str:
-        """The line as it is in the text."""
+        """A line of the text, unchanged."""
         return line_at(self._text, self._begins[index])
 
 
@@ -80,8 +80,8 @@ def plain(text: str) -> Plain:
 
 
 def coloured(text: str, path: str = "", language: str = "") -> Coloured | None:
-    """The lines of a text with roles, found by its file name or language. None if no lexer knows it, it is
-    too long, or its lexer takes too long. Call it on a thread."""
+    """The lines of a text with roles, by a lexer for its file name or language. None without a lexer, for a
+    text that is too long, or if the lexer takes too long. Call it on a thread."""
     if not colourable(text):
         return None
     roles = COLOURING.roles(text, path, language)

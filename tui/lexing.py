@@ -61,7 +61,7 @@ def lexer_of(path: str) -> Lexer | None:
 
 
 def lexer_for(language: str) -> Lexer | None:
-    """The lexer of a language by one of its short names, such as `python` or `c++`; None if there is none."""
+    """The lexer with this short name of a language, such as `python` or `c++`; None if there is none."""
     alias = language.casefold()
     for title, aliases, _, _ in get_all_lexers(plugins=False):
         if alias in aliases and (kind := find_lexer_class(title)) is not None:

@@ -1,8 +1,8 @@
-"""Issues and proposals as lists need them: only the members that rows and filters use.
+"""Issues and proposals in lists: only the members that rows and filters use.
 
     as_rows(api.items(proposals.LIST, query, limit=10_000, id=repo_id), ListedProposal)
 
-10,000 proposals take 6 MB so, and 21 MB as the server tells of them.
+10,000 proposals take 6 MB in this form, and 21 MB in the server's.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """This machine for the app: the folder where the app was started, and the agent of live sync.
 
-machine = Machine(home) response = machine.invoke("sync_status", SyncStatus)
+machine = Machine(home)
+response = machine.invoke("sync_status", SyncStatus)
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ T = TypeVar("T")
 
 
 class Place(NamedTuple):
-    """Where the app was started: the linked folder and its repository, if there is one."""
+    """The place where the app was started: the linked folder and its repository, if there is one."""
 
     folder: Path | None = None
     repo_id: str = ""
@@ -35,8 +36,7 @@ class Place(NamedTuple):
     branch: str = ""
 
     def read_again(self) -> Place:
-        """The place with the branch that its folder is on now; unchanged if the folder is no longer
-        linked."""
+        """The place with the current branch of its folder; unchanged if the folder is no longer linked."""
         if self.folder is None:
             return self
         try:
@@ -63,14 +63,13 @@ class Machine:
 
     @property
     def has_models(self) -> bool:
-        """Whether the folder of models exists, without which nothing goes on there."""
+        """Whether the folder of models exists. Without it no model is installed or being pulled."""
         from localstore.models.place import llm_home
 
         return llm_home(self.environment).is_dir()
 
     def invoke(self, command: str, shape: type[T], **args: Any) -> ApiResponse[T] | None:
-        """The answer of a command of the agent; None if no agent runs or answers. The agent is not started
-        for this."""
+        """The agent's answer to a command; None if no agent runs or answers. Does not start an agent."""
         from localstore.agent.talk import AgentSilent, ApiResponse  # not before the first paint
         from svc.agent.start import reach
 
@@ -87,13 +86,13 @@ class Machine:
         return ApiResponse(False, None, response.error)
 
     def look(self, origin: str, repo_id: str, branch: str, saw: Callable[[Seen], None]) -> Looking:
-        """Look at the live state of a branch until it is closed; the agent is started if none runs."""
+        """Follow the live state of a branch until the result is closed; starts the agent if none runs."""
         from tui.listening.looking import Looking
 
         return Looking(self._home, origin, repo_id, branch, saw)
 
     def write(self, folder: Path, path: str, heard: Callable[[Heard], None]) -> Writing:
-        """Write a text of a linked folder, until it is closed; the agent is started if none runs."""
+        """Edit a text in a linked folder until the result is closed; starts the agent if none runs."""
         from tui.listening.writing import Writing  # not before the first paint
 
         return Writing(self._home, folder, path, heard)
@@ -106,7 +105,7 @@ class Machine:
         return response.data if response is not None else None
 
     def people(self, repo: str, branch: str) -> list[Person]:
-        """The people on a branch, if this machine watches a folder on it."""
+        """The people on a branch, if this machine watches a folder on that branch."""
         status = self.status()
         folders = status.folders if status is not None else []
         return [

@@ -1,8 +1,8 @@
-"""Pages of the line mode about what people do together: lines to read, and choices by number.
+"""Pages of the line mode about people's work on a repository: lines to read, and numbered choices.
 
     Pages(read, now).proposals(repo)
 
-They read what the drawn screens read. Every state is a word, because a screen reader skips signs.
+They use the same data as the drawn screens. Every state is a word, because screen readers skip signs.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Pages:
         self._read, self._now = read, now
 
     def of(self, repo: Repo, seal: str | None) -> list[Choice]:
-        """The page of a repository's parts beside its files."""
+        """The choices for the parts of a repository besides its files."""
         return [
             Choice("issues", lambda: self.issues(repo)),
             Choice("proposals", lambda: self.proposals(repo)),
@@ -234,7 +234,7 @@ class Pages:
         return Page(f"Insights: {len(dependencies)} dependencies, {len(dependents)} dependents", lines)
 
     def settings(self, repo: Repo) -> Page:
-        """The settings to read; `:` changes them with commands."""
+        """The page with the settings, for reading; commands after `:` change them."""
         now: Repo = self._read(reads.repo(repo.id))
         lines = [
             "General",
@@ -281,7 +281,7 @@ class Pages:
         return [] if refusal(operation, repo) else self._read(read)
 
     def inbox(self, full_names: dict[str, Repo]) -> Page:
-        """The page of the inbox. `full_names`: the repositories that can be opened."""
+        """The page of the inbox. `full_names`: the repositories that can be opened, by full name."""
         items: list[InboxItem] = self._read(reads.inbox())
         choices = []
         for item in items:

@@ -181,7 +181,7 @@ class Plain:
                 self._say(f"{safe(word)} is none of the choices")
 
     def _filtered(self, page: Page, text: str) -> tuple[Page, list[Choice]]:
-        """The page for what was typed after `/`, and the choices on it."""
+        """The page for the text typed after `/`, and its choices."""
         if page.search is None:
             return page, [choice for choice in page.choices if text.casefold() in choice.text.casefold()]
         try:

@@ -25,7 +25,7 @@ INBOX = 500
 
 
 class Read(NamedTuple, Generic[T]):
-    """One read. `final`: its answer never changes."""
+    """One request for data. `final`: whether its answer never changes."""
 
     key: str
     shape: Any

@@ -1,4 +1,4 @@
-"""Changes of the app on a server: all go through the outbox, so that none is lost without a network.
+"""Changes that the app makes on a server: all go through the outbox, so that none is lost without a network.
 
 sending.put(issue.COMMENT, CommentBody(body="Seen"), about="alice/notes", id=repo_id, n="41")
 report = sending.send()
@@ -20,7 +20,8 @@ from svc.http.session import Session
 
 
 class Sending:
-    """The outbox of one session. `connect`: opens the API of (origin, account). Call it on threads."""
+    """The outbox of one session. `connect`: returns the API for (origin, account). Call the methods on
+    threads."""
 
     def __init__(
         self, outbox: Outbox, home: Home, session: Session | None, connect: Callable[[str, str], Api]

@@ -23,8 +23,8 @@ class _Late(BaseException):
 
 
 def _cleans_up(frame: FrameType | None) -> bool:
-    """Whether the interpreter runs a finalizer, or a callback of a weak reference or of the garbage
-    collector. These swallow exceptions."""
+    """Whether the interpreter is in a finalizer, or in a callback of a weak reference or of the garbage
+    collector, where exceptions are swallowed."""
     collecting = [getattr(callback, "__code__", None) for callback in gc.callbacks]
     while frame is not None and frame.f_code is not within.__code__:
         code = frame.f_code

@@ -1,6 +1,6 @@
-"""Text in columns: what a stranger wrote, made safe, cut to a width and laid out with roles.
+"""Text in columns: strangers' text made safe, cut to a width and laid out with roles.
 
-A `Part` is (text, role). Parts that come from other people pass `safe` first.
+A `Part` is (text, role). Text from other people passes `safe` first.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def starts(text: str) -> array[int]:
 
 
 def windows(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yields (start, lines) for pieces of WINDOW characters, extended to the next line break. All lines of a
+    """Yield (start, lines) for pieces of WINDOW characters, extended to the next line break. All lines of a
     long text at once would take three times as much memory as the text."""
     begins = 0
     while begins <= len(text):
@@ -50,7 +50,7 @@ def windows(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def line_at(text: str, begins: int) -> str:
-    """The line that begins at this position, without its line break."""
+    """The line that begins at position `begins`, without its line break."""
     end = text.find("\n", begins)
     return text[begins:] if end < 0 else text[begins:end]
 
@@ -73,8 +73,8 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def hung(line: str, width: int) -> list[str]:
-    """One line, escaped; if it is wider than `width` cells, it is wrapped and continues below its first
-    word."""
+    """One line, escaped; if it is wider than `width` cells, it is wrapped and its continuation indented below
+    the first word."""
     line = safe(line)
     if cell_len(line) <= width:
         return [line]
@@ -127,7 +127,7 @@ def _between(parts: Sequence[Part], start: int, end: int) -> tuple[Part, ...]:
 
 
 def fit(parts: Iterable[Part], width: int) -> list[Part]:
-    """The parts, cut to `width` columns; an ellipsis replaces what is cut."""
+    """The parts, cut to `width` columns; an ellipsis replaces the cut text."""
     fitting: list[Part] = []
     room = width
     for text, role in parts:
@@ -146,7 +146,7 @@ def fit(parts: Iterable[Part], width: int) -> list[Part]:
 
 
 def columns(left: Sequence[Part], right: Sequence[Part], width: int) -> list[Part]:
-    """`left` from the first column, `right` up to the last; `left` is cut if both do not fit."""
+    """A row with `left` from the first column and `right` at the last; `left` is cut if both do not fit."""
     tail = sum(cell_len(text) for text, _ in right)
     if not right or tail + 8 > width:
         return fit([*left, *((("  ", "text"), *right) if right else ())], width)

@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class Texts:
-    """The texts of `of`, a screen or a tab. `repaint`: called when rows have changed."""
+    """The texts of `of`, which is a screen or a tab. `repaint`: called when rows have changed."""
 
     def __init__(self, of: Widget, repaint: Callable[[], None]) -> None:
         self._of, self._repaint = of, repaint
@@ -126,7 +126,7 @@ def timed(work: Callable[[], T]) -> tuple[T | None, bool]:
 
 
 def beginning(text: str, lines: int, size: int) -> str:
-    """The first lines of a text, at most so many and so many characters."""
+    """The first lines of a text, up to a number of lines and a number of characters."""
     return "\n".join(text[:size].split("\n", lines)[:lines])
 
 

@@ -67,11 +67,11 @@ _SEEN = 1.6  # the least contrast of a label's dot
 
 
 class Styles(dict[str, Style]):
-    """The style of each role. The role `label d73a4a` has that colour; if it is invisible on the background,
-    the colour of faint text."""
+    """The style of each role. The role `label d73a4a` has that colour or, if it is invisible on the
+    background, the colour of faint text."""
 
     def __init__(self, background: str | None, colours: Mapping[str, str]) -> None:
-        """`colours`: in Rich's words; "" for the terminal's text colour."""
+        """`colours`: role → colour in Rich's notation; "" for the terminal's text colour."""
         self._base = Style.parse(f"on {background}") if background else Style()
         super().__init__((role, self._base + Style.parse(colours.get(role) or "none")) for role in ROLES)
 
@@ -92,7 +92,7 @@ class Styles(dict[str, Style]):
         return style
 
     def _tinted(self, role: str, ground: str | None, of: str) -> Style:
-        """The style of another role on a ground, or underlined."""
+        """The style of a role on another background, or underlined."""
         if ground is None:
             other = Style(underline=True)
         else:
@@ -108,7 +108,7 @@ def label_role(colour: str) -> str:
 
 
 def contrast(first: Color, second: Color) -> float:
-    """The contrast of two colours, as WCAG 2 counts it: 1 to 21."""
+    """The contrast of two colours by WCAG 2: 1 to 21."""
     dark, bright = sorted((_luminance(first), _luminance(second)))
     return (bright + 0.05) / (dark + 0.05)
 
@@ -132,7 +132,8 @@ def selected(colours: str, system: str | None, no_color: bool, colorfgbg: str) -
 
 
 def light_ground(colorfgbg: str) -> bool | None:
-    """Whether the terminal's own background is light by the environment; None if that does not say it."""
+    """Whether the terminal's background is light, according to the environment; None if the environment does
+    not say."""
     ground = colorfgbg.rpartition(";")[2]
     return int(ground) not in (*range(7), 8) if ground.isdecimal() else None
 
@@ -316,7 +317,7 @@ THEMES: Final[dict[str, Styles]] = {
 
 
 def css_colour(colours: str, role: str) -> str:
-    """The colour of a role in a theme, as Textual's styles take it."""
+    """The colour of a role in a theme, in the notation of Textual's styles."""
     colour = THEMES[colours][role].color
     if colour is None:
         return "ansi_default"

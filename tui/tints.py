@@ -12,8 +12,8 @@ Kind = Literal["add", "delete"]
 
 
 class Tints(NamedTuple):
-    """Grounds: of a line's text, of its number and sign, and of words in it that changed; for added and
-    for deleted lines."""
+    """The backgrounds of added and of deleted lines: for the text, for the number and sign, and for changed
+    words."""
 
     add: str
     add_mark: str
@@ -43,8 +43,8 @@ LIGHT_256 = Tints("194", "157", "157", "224", "217", "217")
 
 
 def tints(colours: str, system: str | None, light: bool | None, no_color: bool) -> Tints | None:
-    """The grounds of a theme in a terminal; None where the text's own colour says what changed. `system`:
-    the colours that the terminal has. `light`: whether its own background is light, None if unknown."""
+    """The backgrounds of a theme in a terminal; None if the text colour alone marks changes. `system`: the
+    number of colours of the terminal. `light`: whether its background is light, None if unknown."""
     if no_color or system not in ("256", "truecolor") or colours == "contrast":
         return None
     if colours != "terminal":

@@ -108,9 +108,10 @@ class Person(msgspec.Struct, omit_defaults=True):
 
 
 class Folder(msgspec.Struct, omit_defaults=True):
-    """A watched folder. `light`: how it reaches the server; `since`: since when (Unix seconds); `why`: the
-    reason. `queued`: number of edits that the relay has not confirmed. `walks`: the folder is scanned
-    repeatedly, because the system reports no changes here. `paused`: nothing is sent or fetched."""
+    """A watched folder. `light`: state of the connection to the server; `since`: the time when that state
+    began (Unix seconds); `why`: the reason. `queued`: number of edits that the relay has not confirmed.
+    `walks`: the folder is scanned repeatedly, because the system reports no changes here. `paused`: nothing
+    is sent or fetched."""
 
     folder: str
     repo: str
@@ -141,17 +142,21 @@ class Reply(msgspec.Struct, omit_defaults=True):
 class Said(msgspec.Struct, omit_defaults=True):
     """An event in a watched folder.
 
-    light     the light is `state` now; `detail` if it is not live sent      an edit of this folder is on the
-    branch came      an edit of `by` was written here (`gone`: the file was removed) merged    an edit of this
-    folder was merged with one of `by` kept      a save of an old buffer lacked `lines` of `by`; they stay,
-    and saving the same again removes them conflict  the version of `by` stays, or is removed (`gone`); the
-    whole version of this folder is `kept_as` renamed   `path` is `to` now, and has an edit that was made at
-    `path`; `back`: the edit does not fit
+    light     the light is `state` now; `detail` if it is not live
+    sent      an edit of this folder is on the branch
+    came      an edit of `by` was written here (`gone`: the file was removed)
+    merged    an edit of this folder was merged with one of `by`
+    kept      a save of an old buffer lacked `lines` of `by`; they stay until the same is saved again
+    conflict  the version of `by` stays, or is removed (`gone`); the whole version of this folder is `kept_as`
+    renamed   `path` is `to` now, and has an edit that was made at `path`; `back`: the edit does not fit
               there, and both files stay
-    refused   the relay refuses `path`; `detail` says why skipped   `path` cannot be sent; `detail` says why
-    held      removals of most of the branch are not sent; `detail` says how many and what to do person
-    `by` is in `path`, or left (`gone`) seal      the folder is at `seal` now trouble   `detail` says what is
-    wrong ended     the folder is no longer watched
+    refused   the relay refuses `path`, for the reason `detail`
+    skipped   `path` cannot be sent, for the reason `detail`
+    held      removals of most of the branch are not sent; `detail` has their number and the remedy
+    person    `by` is in `path`, or left (`gone`)
+    seal      the folder is at `seal` now
+    trouble   `detail` describes a failure
+    ended     the folder is no longer watched
     """
 
     event: str
@@ -188,11 +193,12 @@ class Unsealed(msgspec.Struct, omit_defaults=True):
 class Seen(msgspec.Struct, omit_defaults=True):
     """An event of a `look`.
 
-    light     the light is `state` now; `detail` if it is not live frontier  `paths` differ from the seal
-    `head` (None: nothing is sealed) of the branch `branch_id`;
+    light     the light is `state` now; `detail` if it is not live
+    frontier  `paths` differ from the seal `head` (None: nothing is sealed) of the branch `branch_id`;
               paths that do not fit into one line follow as `changed`
-    changed   `paths` changed; the paths in `same` are as sealed again people    everybody else on the branch
-    ended     the branch is no longer looked at; `detail` says why
+    changed   `paths` changed; the paths in `same` are as sealed again
+    people    everybody else on the branch
+    ended     the branch is no longer looked at, for the reason `detail`
     """
 
     event: Literal["light", "frontier", "changed", "people", "ended"]
@@ -208,14 +214,15 @@ class Seen(msgspec.Struct, omit_defaults=True):
 class Sheet(msgspec.Struct, omit_defaults=True):
     """An event of an `edit`.
 
-    text      the first `text` of the sheet; it includes all updates of the session up to number `n` update
-    others changed the text: `update` of the sheet in base64 change    the same as splices: the agent's change
-    number `change`, with its `splices`; valid only if the
+    text      the first `text` of the sheet; it includes all updates of the session up to number `n`
+    update    others changed the text: `update` of the sheet in base64
+    change    the same as splices: the agent's change number `change`, with its `splices`; valid only if the
               client's last change is number `n`, otherwise the client drops it and gets it again
     kept      all updates up to `n` are in the folder's lane and file; `state`: the light; `queued`: some
-              edits of the file are not on the branch yet; `detail`: why the server refuses them
-    people    others in the file notice    `detail` says what is wrong with the folder ended     the text is
-    no longer edited; `detail` says why
+              edits of the file are not on the branch yet; `detail`: the reason why the server refuses them
+    people    others in the file
+    notice    `detail` describes a failure of the folder
+    ended     the text is no longer edited, for the reason `detail`
     """
 
     event: Literal["text", "update", "change", "kept", "people", "notice", "ended"]

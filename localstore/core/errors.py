@@ -242,7 +242,7 @@ class ServerUnreachable(ClientError):
 
 
 class ServerMisbehaved(ClientError):
-    """The server's answer does not verify or cannot be read; nothing was written because of it."""
+    """The server's answer does not verify or cannot be read, so nothing was written."""
 
     code = "server_misbehaved"
 

@@ -1,4 +1,4 @@
-"""`.svc.yaml`: what a repository says about itself.
+"""`.svc.yaml`: a repository's description of itself.
 
     kind: app                       # app, lib, model, modelpack, dataset
     name: Notes

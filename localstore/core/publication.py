@@ -2,7 +2,7 @@
 
     payload(repo_id, "v1.0.0", seal_id, [("app.zip", digest, 1024)])
 
-The first line says what is signed, the rest is canonical JSON with the assets by name.
+The first line names the kind of publication; the rest is canonical JSON with the assets sorted by name.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Decides when a change removes so much of a branch that the user must confirm it: an unmounted disk or a
-mistyped `rm` looks like intended removals.
+"""Decides whether a change removes so much of a branch that the user must confirm the change: an unmounted
+disk or a mistyped `rm` looks like intended removals.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ class MergeOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
 
 class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Who made the seal, with which key, under which capability (a short text), and what was imported or
-    merged. `author`: the person named by an imported commit."""
+    """The maker of the seal, the key, the capability (a short text), and the imported or merged history.
+    `author`: the person named by an imported commit."""
 
     account_id: str
     device_key_id: str
@@ -93,7 +93,7 @@ def encode(payload: SealPayload) -> bytes:
 
 
 def decode(raw: bytes) -> SealPayload:
-    """Inverse of `encode`. Raises Invalid unless `raw` is exactly what `encode` writes."""
+    """The payload that `encode` turns into `raw`. Raises Invalid unless encoding it gives exactly `raw`."""
     if len(raw) > PAYLOAD_BYTES:
         raise TooLarge(f"a seal has at most {PAYLOAD_BYTES} bytes")
     if not raw.startswith(PREFIX):

@@ -239,8 +239,8 @@ class Files:
     def place(
         self, content: Content, path: str, mode: int | None, sync: bool, last: bool = True
     ) -> os.stat_result:
-        """Create a file at `path` with `content`, as `create` does. Returns its stat. A fetched file is moved
-        if this is the `last` path that needs it, else copied."""
+        """Create a file at `path` with `content`, like `create`. Returns its stat. A fetched file is moved if
+        this is the `last` path that needs it, else copied."""
         if isinstance(content, bytes):
             return self.create(path, [content], mode, sync)
         if content.stays or not last:

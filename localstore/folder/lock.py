@@ -5,8 +5,8 @@ files have an order, and only the first one whose process lives may try the lock
 an owner that comes back for its next round. A killed process leaves files without a lock; they have no effect
 and are removed by the next process that looks.
 
-The locks are `flock`. On a network file system they are held by the server (NFS) or refused, and then svc
-says so.
+The locks are `flock`. On a network file system they are held by the server (NFS), or refused, which svc
+reports.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def _wait(fd: int, queue: Path, folder: Path, seconds: float, waiting: Waiting) 
 
 @contextmanager
 def _place(queue: Path) -> Iterator[str]:
-    """A context that holds a place in the queue. Yields the name of its file."""
+    """Hold a place in the queue during the block. Yields the name of its file."""
     queue.mkdir(exist_ok=True, mode=0o700)
     name, fd = _queued(queue)
     try:
@@ -270,7 +270,7 @@ def _try_lock(fd: int, how: int = fcntl.LOCK_EX) -> bool:
 
 @contextmanager
 def _signed(fd: int, command: str, may_be_nameless: bool) -> Iterator[None]:
-    """A context in which the lock file names this process."""
+    """Write this process's id into the lock file during the block."""
     words = f"{os.getpid()} {int(time.time())} {command}".encode("utf-8", "replace")[:WORDS_BYTES]
     os.ftruncate(fd, 0)
     try:

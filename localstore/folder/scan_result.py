@@ -59,7 +59,7 @@ class ScanChanges(NamedTuple):
 
 
 class Scan:
-    """The result of a scan. `exclusions`: by folder path with a trailing slash."""
+    """The result of a scan. `exclusions`: folder path with a trailing slash → exclusions."""
 
     def __init__(self) -> None:
         self.exclusions: dict[str, Exclusions] = {}

@@ -23,7 +23,7 @@ UNMARKED = b"?"  # mark of a folder whose files are not recorded together
 
 
 class Stat(NamedTuple):
-    """A file at the time when it was hashed. Times are nanoseconds; `checked`: when hashing began."""
+    """The stat of a file when it was hashed. Times are in nanoseconds; `checked`: time when hashing began."""
 
     path: str
     size: int

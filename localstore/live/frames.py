@@ -103,7 +103,7 @@ class Frames:
         return Remote(row, entry.genesis, lane.state())
 
     def _expect(self, copy: WorkingCopy, row: WireRow, edits: list[Signed]) -> None:
-        """Record the edits that lead to a row, if all of them and the state before them are known."""
+        """Record the edits that lead to a row, if all these edits and the state before them are known."""
         before, entry = copy.db.row(row.path), copy.entries.get(row.path)
         earlier = self._edits.get(row.path, [])
         whole = (

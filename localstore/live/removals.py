@@ -65,7 +65,7 @@ class HeldRemovals:
 
     @property
     def words(self) -> str:
-        """A sentence about the removals that are held back and what to do; "" if there are none."""
+        """A sentence about the removals that are held back, with the remedy; "" if there are none."""
         if not self.held:
             return ""
         return (

@@ -140,8 +140,8 @@ class Rounds:
         return self._send_off(copy, self._followed(copy, self._with_left_out(copy, paths)), None)
 
     def _with_left_out(self, copy: WorkingCopy, paths: Sequence[str]) -> Sequence[str]:
-        """The saved paths; if a file is gone, also those that are left out, since one of them may be what
-        the file is called now. Its old name then stays on the branch."""
+        """The saved paths; if one of their files is missing, also the paths that are left out, because the
+        file may have been renamed to one of them. The old name then stays on the branch."""
         if not self._left_out or all(copy.exists(path) for path in paths):
             return paths
         return [*paths, *sorted(self._left_out.difference(paths))]

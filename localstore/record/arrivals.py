@@ -14,7 +14,7 @@ SCHEMA = "CREATE TABLE arrivals(path TEXT PRIMARY KEY, encoded BLOB NOT NULL) WI
 
 
 class Version(msgspec.Struct, array_like=True):
-    """A text that the file had. `digest`: BLAKE3. `at`: when it was written, in milliseconds of Unix time.
+    """A text that the file had. `digest`: BLAKE3. `at`: time of its writing, in milliseconds of Unix time.
     `read`: whether a program may have read it. `by`: handle of the person whose edit it contains, "" if
     unknown."""
 
@@ -39,7 +39,7 @@ _DECODE = msgspec.msgpack.Decoder(Arrivals).decode
 
 
 class ArrivalTable:
-    """Reads and writes the table `arrivals`: for each path, the texts that its file had lately."""
+    """Reads and writes the table `arrivals`: the recent texts of each file, by path."""
 
     def __init__(self, sql: sqlite3.Connection) -> None:
         self._sql = sql

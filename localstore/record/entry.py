@@ -18,11 +18,13 @@ def foreign_lane(digest: bytes) -> int:
 class PathRecord(msgspec.Struct):
     """One path; the members are the columns of its row. Digests are BLAKE3, 32 bytes.
 
-    gen      lane id; 0 until the relay has accepted the file seen     newest sequence number of the path
-    whose effect the entry contains genesis  text with which the lane's current epoch began (text only)
-    touched  whether the confirmed lane differs from its genesis; its state is then in the database pending
-    number of captured updates that are not confirmed want     bytes that result from the confirmed lane and
-    the pending updates shadow   bytes known to be on the disk; None: known to be absent
+    gen      lane id; 0 until the relay has accepted the file
+    seen     newest sequence number of the path whose effect the entry contains
+    genesis  text with which the lane's current epoch began (text only)
+    touched  whether the confirmed lane differs from its genesis; its state is then in the database
+    pending  number of captured updates that are not confirmed
+    want     bytes that result from the confirmed lane and the pending updates
+    shadow   bytes known to be on the disk; None: known to be absent
     """
 
     path: str

@@ -1,7 +1,7 @@
 """The pending edits that were typed character by character, not captured from a file (docs/design/011).
 
-A path counts as typed while all of its pending updates were typed. The record stores their number: after any
-other update the numbers differ, and all of them count as captured.
+A path counts as typed if all its pending updates were typed. The record stores the number of typed updates;
+if it differs from the number of pending updates, all of them count as captured.
 """
 
 from __future__ import annotations

@@ -361,8 +361,8 @@ def _find(
     texts: Mapping[bytes, bytes],
     rows: Mapping[str, Row],
 ) -> Ways:
-    """Old path → new path of those `followable` files that were renamed to one of `came`. `gone_files`: all
-    removed files, by path. `texts`: by digest."""
+    """Old path → new path of the `followable` files that were renamed to one of `came`. `gone_files`: all
+    removed files, by path. `texts`: digest → text."""
     gone: dict[str, Change] = {path: (file, None) for path, file in gone_files.items()}
     edits: dict[str, Change] = {path: (gone_files[path], gone_files[path]) for path in followable}
     search, _ = searches({**gone, **{path: (None, file) for path, file in came.items()}}, edits)

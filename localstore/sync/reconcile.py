@@ -271,11 +271,12 @@ def _sources(copy: WorkingCopy, rows: dict[str, Row], gone: list[str]) -> set[st
 
 
 def _removals(copy: WorkingCopy, gone: list[str], later: Collection[str] = ()) -> tuple[list[str], Ways]:
-    """Remove files that the branch removed and that are unchanged here, but for those in `later`. Returns
-    (their paths, for a live folder old path → new path of edited files that the branch renamed). Renamed
-    files are left in place. Any other edited file becomes a conflict copy, recorded as such, because sending
-    it would bring the file back for everybody. What is no file there, as a directory, stays: it is new, and
-    nobody contests it. On a branch that may never have had the file, the file stays and counts as new."""
+    """Remove files that the branch removed and that are unchanged here, except those in `later`. Returns
+    (paths of the removed files, old path → new path of edited files that the branch of a live folder
+    renamed). Renamed files are left in place. Any other edited file becomes a recorded conflict copy, because
+    sending it would bring the file back for everybody. Anything else at such a path, such as a directory,
+    stays, because it is new and conflicts with nothing. On a branch that may never have had the file, the
+    file stays and counts as new."""
     clean: list[str] = []
     edits: list[str] = []
     for path in gone:

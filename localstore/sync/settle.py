@@ -65,8 +65,8 @@ def is_interrupted(copy: WorkingCopy) -> bool:
 
 def write_hidden_edits(copy: WorkingCopy) -> list[str]:
     """Write edits that only the record has, and return their paths. Such an edit comes from a save during a
-    write, which is merged with the written text; if that is interrupted, no file contains the edit, and it
-    must not be dropped or replaced before it is written. Texts that are not available now are left for
+    write, which is merged with the written text; if that is interrupted, no file contains the edit, so it
+    must be written before it may be dropped or replaced. Texts that are not available now are left for
     later."""
     hidden = [path for path in copy.db.unsettled() if copy.entries[path].pending]
     for path in hidden:
@@ -204,7 +204,7 @@ def _conflict_on_disk(copy: WorkingCopy, entry: PathRecord) -> ConflictingTexts 
 
 def _clear_path(copy: WorkingCopy, path: str) -> bool:
     """Move directories and files out of the way of the path. Returns False if something that a repository
-    cannot contain is there (a nested repository, a link, a socket, a file over a cap); it stays, and the
+    cannot contain is there (a nested repository, a link, a socket, a file over a cap); that stays, and the
     branch's file is not written."""
     for above in paths.parents(path):
         info = copy.files.stat(above)

@@ -40,7 +40,7 @@ class Uncarried:
 
     def cause(self, path: str, digest: bytes | None, size: int) -> str | None:
         """The path of the entry that replaced the missing file at `path`; None if the file was removed.
-        `digest`, `size`: of the missing file's bytes."""
+        `digest`, `size`: digest and size of the missing file."""
         hiding = self._scan.hiding(path)
         if hiding is not None:
             return hiding

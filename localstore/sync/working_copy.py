@@ -279,7 +279,7 @@ class WorkingCopy:
         return self.files.stat(path) is not None
 
     def free_name(self, path: str, claimed: Collection[str] = ()) -> str:
-        """A conflict name that no file has, and that is not `claimed`."""
+        """A conflict name that is free: neither the name of a file nor in `claimed`."""
         when = self.now()
         name = paths.conflict_name(path, when, self.device_id)
         while self.is_taken(name) or name in claimed:

@@ -24,7 +24,7 @@ CONTROL_SECONDS = 5.0  # for commands that start, end or list watchers
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):
-    """A moment: `serial` is the number of changes that the watcher `watcher` had counted by then."""
+    """A point in time: `serial` is the number of changes that the watcher `watcher` had counted up to it."""
 
     watcher: bytes
     serial: int

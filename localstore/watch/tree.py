@@ -42,7 +42,7 @@ class Hears(Protocol):
     """Receives saves, by path."""
 
     def file(self, path: str, mask: int) -> None:
-        """A file entry of a watched folder changed; `mask`: of inotify."""
+        """A file entry of a watched folder changed. `mask`: the mask of the inotify event."""
 
     def below(self, prefix: str) -> None:
         """Anything below this folder may have changed; its path has a trailing slash, "" for the root."""

@@ -64,7 +64,7 @@ class Metrics:
         self._sent.value += sent
 
     def collect(self) -> Iterable[Metric]:
-        """Called by the registry: the families of what `observe` counted."""
+        """The metric families of the values counted by `observe`; called by the registry."""
         requests = CounterMetricFamily(
             "relay_requests", "Requests by route and status", labels=["route", "status"]
         )

@@ -21,8 +21,9 @@ async def to_end(work: asyncio.Future[T]) -> T:
 
 
 async def apart(call: Callable[..., T], *arguments: object) -> T:
-    """Run `call` on a thread. It waits for the end of the call even if cancelled, so that the caller may
-    close what the call uses: SQLite crashes if its connection is closed under a running statement."""
+    """Run `call` on a thread. It waits for the end of the call even if cancelled, so that the caller may then
+    close the objects that the call uses: SQLite crashes if its connection is closed under a running
+    statement."""
     return await to_end(asyncio.create_task(asyncio.to_thread(call, *arguments)))
 
 

@@ -175,8 +175,8 @@ class _OfPeople(_OfBranch):
 @dataclass(slots=True, eq=False)
 class Peer:
     """One listener: a session of an account ("" for none). It sees at most the level `most`, until `until`
-    (milliseconds; None: until its session ends). `cursors`: repository → last event that was queued.
-    `levels`: repository → level that the peer may see (see `relay.events.log.LEVEL`). `channels`: by number;
+    (milliseconds; None: until its session ends). `cursors`: repository → last queued event. `levels`:
+    repository → level that the peer may see (see `relay.events.log.LEVEL`). `channels`: number → channel;
     `gaps`: channels that lost frames; `meeting`: channels with news of people. `at_once`: sends messages
     directly if the reader has received all before, else returns False."""
 
@@ -232,8 +232,8 @@ class Peer:
         return self.at_once((text,))
 
     def sees(self, repo_id: str, audience: Audience | None) -> None:
-        """Set the level at which the peer sees a repository from now on. None: nothing; queued events of it
-        are dropped."""
+        """Set the level at which the peer sees a repository from now on. None: the peer sees nothing, and
+        queued events of the repository are dropped."""
         if audience is not None:
             self.levels[repo_id] = self.level(audience)
             return

@@ -1,4 +1,4 @@
-"""The address that a request comes from."""
+"""Finds the address of the client of a request."""
 
 from __future__ import annotations
 

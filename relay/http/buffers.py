@@ -50,7 +50,7 @@ class Buffers:
         return size
 
     def has_room(self, address: str, size: int) -> bool:
-        """Whether an answer may have so many bytes now."""
+        """Whether there is room for an answer with this number of bytes now."""
         share, of = ANSWERS
         return (
             self._held.get(address, 0) + size <= self.each and self._sum + size <= self._total * share // of
@@ -77,8 +77,8 @@ class Passing(Protocol):
 @dataclass(slots=True)
 class Lease:
     """The memory held for one request; `release` it when the answer is sent. `turn`: a turn that the request
-    has and others wait for; it is given away while the lease waits for memory. `walked`: seconds of the
-    processor that were used within the turn, beside those that its holder counts."""
+    has and others wait for; it is given away while the lease waits for memory. `walked`: CPU seconds used
+    within the turn, besides the seconds that the turn's holder counts."""
 
     buffers: Buffers
     address: str

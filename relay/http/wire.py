@@ -197,7 +197,7 @@ class _StrictHttp(Http):
         return await self._read_sized(self.request_bytes_left)
 
     async def _read_sized(self, unread: int) -> bytes | bytearray:
-        """Return what has arrived without copying; Sanic would copy it twice."""
+        """Return the received bytes without copying; Sanic would copy them twice."""
         if not self.recv_buffer:
             await self._receive_more()
         arrived = self.recv_buffer

@@ -60,7 +60,7 @@ class Files:
 
 
 def weigh_pairs(pairs: list[Pair]) -> int:
-    """The weight of the changed files of a comparison, which has some even without any."""
+    """The weight of the changed files of a comparison; greater than 0 even without files."""
     return 1 + len(pairs)
 
 
@@ -71,5 +71,5 @@ class Comparisons:
     _turns: Locks[Key] = field(default_factory=Locks)
 
     def turn(self, key: Key) -> AbstractAsyncContextManager[None]:
-        """A lock for one comparison; those who waited for it get the result from the cache."""
+        """A lock for one comparison; callers that waited for it get the result from the cache."""
         return self._turns.of(key)

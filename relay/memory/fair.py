@@ -57,8 +57,7 @@ class Turns:
 
     @contextlib.asynccontextmanager
     async def turn(self, who: str, *, refused: bool = True) -> AsyncIterator[Turn]:
-        """Hold the lock. Raises RateLimited if too many of this account wait already, unless the caller may
-        not be `refused`."""
+        """Hold the lock. `refused`: raise RateLimited if too many requests of this account wait already."""
         await self._take(who, self._most if refused else math.inf)
         turn = Turn(self, who)
         try:

@@ -48,7 +48,7 @@ class Outcomes(Recent[Key, Outcome]):
         self._locks = Locks[Key]()
 
     def turn(self, key: Key) -> AbstractAsyncContextManager[None]:
-        """A lock for one merge; those who waited for it get the result from the cache. Never wait for it
+        """A lock for one merge; callers that waited for it get the result from the cache. Never wait for it
         inside a transaction, because its holder reads the database."""
         return self._locks.of(key)
 

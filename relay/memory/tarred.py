@@ -18,8 +18,8 @@ LAST_BLOCK = b"\x03\0"  # an empty one, which ends the stream
 
 
 class Part(NamedTuple):
-    """A piece of a file in the archive. `path`: set in the file's first piece, else None. `size`: of the
-    whole file. `last`: this is the file's last piece."""
+    """A piece of a file in the archive. `path`: path of the file in its first piece, else None. `size`: size
+    of the whole file. `last`: whether this is the file's last piece."""
 
     path: str | None
     size: int
@@ -67,7 +67,7 @@ def packed(parts: Sequence[Part], seconds: int, before: Packed) -> Packed:
 
 
 def compressed(raw: bytes, before: Packed) -> Packed:
-    """These bytes as the next piece of the gzip file."""
+    """The next piece of the gzip file, made of `raw`."""
     packer = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     data = packer.compress(raw) + packer.flush(zlib.Z_SYNC_FLUSH)
     return Packed(data, zlib.crc32(raw, before.checksum), before.written + len(raw))

@@ -57,12 +57,12 @@ def joined(sides: Sequence[tuple[bytes, bytes, bytes]]) -> list[bytes | None]:
 
 
 def moved(search: Search, texts: Mapping[bytes, bytes]) -> Ways:
-    """The files that one side of a merge moved. `texts`: by digest."""
+    """The files that one side of a merge moved. `texts`: digest → text."""
     return search.pairs(texts)
 
 
 def moves(candidates: Candidates, texts: Mapping[bytes, bytes]) -> list[Rename]:
-    """The similar pairs of candidates. `texts`: by digest."""
+    """The similar pairs of candidates. `texts`: digest → text."""
     return renames.similar(
         candidates,
         lambda path: texts[candidates.removed[path].digest],

@@ -78,7 +78,7 @@ class _Plan:
         return fits
 
     def _affords(self, size: int, reach: int) -> bool:
-        """Whether this answer may extract more objects from frames."""
+        """Whether the budget of this answer allows extracting more objects from frames."""
         return self.reframed + size <= REFRAMED and self.unpacked + reach <= UNPACKED
 
 

@@ -1,10 +1,10 @@
 """Pack files: append only, never rewritten, names never reused.
 
 One thread writes. Requests that arrive during a write and its fdatasync share the next ones (group commit),
-so that a burst of small writes costs two syncs instead of one each. Each process starts its own pack file: a
-tail torn by a crash is in a file that nobody appends to, and no index row refers to it. After a failed write
-or sync the file is abandoned, because its content is unknown. A file without writes for IDLE is never written
-to again, so that any process may delete an old one.
+so that a burst of small writes costs two syncs instead of one each. Each process starts its own pack file: an
+incomplete end after a crash is in a file that is never appended to, and no index row refers to it. After a
+failed write or sync the file is abandoned, because its content is unknown. A file without writes for IDLE is
+never written to again, so that any process may delete an old one.
 """
 
 from __future__ import annotations

@@ -277,7 +277,7 @@ def _parts(pieces: Sequence[bytes]) -> Iterator[list[bytes]]:
 
 
 def _consume_error(task: asyncio.Task[None]) -> None:
-    """Consume the error of a part that nobody waits for; waiting tasks get the error themselves."""
+    """Consume the error of a part that no task waits for; waiting tasks get the error themselves."""
     if not task.cancelled():
         task.exception()
 

@@ -44,8 +44,8 @@ class OutboundForbidden(OutboundFailed):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer. `headers`: by lower-case name, the last value of each. `whole` False: `body` is only its
-    beginning."""
+    """An answer. `headers`: lower-case name → last value. `whole`: whether `body` is complete; if not, it is
+    only the beginning."""
 
     status: int
     headers: dict[str, str]
@@ -167,7 +167,7 @@ class _Guarded(httpcore.AsyncNetworkBackend):
 
 
 class _Capped(httpcore.AsyncNetworkStream):
-    """A stream that returns at most so many bytes."""
+    """A stream that returns at most `most` bytes."""
 
     def __init__(self, stream: httpcore.AsyncNetworkStream, most: int) -> None:
         self._stream, self._left = stream, most

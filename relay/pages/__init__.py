@@ -109,7 +109,8 @@ def _templates() -> Environment:
 
 
 def _readable(text: str) -> str:
-    """A sentence that may repeat what a stranger typed, without characters that hide or turn what follows."""
+    """A sentence that may contain a stranger's text, without characters that hide or reverse the text after
+    them."""
     return terminal_safe(text, PROSE)
 
 

@@ -48,8 +48,8 @@ def with_query(path: str, request: Request) -> str:
 
 def refuse_late(caller: Caller, request: Request, page: str, **sent: str) -> Reply | None:
     """The answer to a form that was sent after the session had expired; None if the form is in time. It gets
-    a fresh token and redirects to `page`, which shows the `sent` fields again and says that nothing was done.
-    Raises Forbidden for a form of another site."""
+    a fresh token and redirects to `page`, which shows the `sent` fields again, with a note that nothing was
+    done. Raises Forbidden for a form of another site."""
     cookies.require_own_page(caller.node.config, request)
     if in_browser(caller):
         return None

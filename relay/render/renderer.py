@@ -39,7 +39,7 @@ class Renderer:
         self._warming: asyncio.Task[None] | None = None
 
     def start(self, after: float = WARM_AFTER) -> None:
-        """Start one process after so many seconds, so that no reader waits until it is there."""
+        """Start one process after this number of seconds, so that no reader waits for it to start."""
         self._warming = asyncio.create_task(self._warm(after))
 
     async def markdown(self, text: str, links: Links) -> str | None:

@@ -18,8 +18,7 @@ ANSWER_BYTES = 16 * 1024 * 1024
 
 
 class Workers:
-    """At most `count` processes. A job is not rendered if no process is free for a while, or if it takes too
-    long."""
+    """At most `count` processes. A job fails if no process becomes free in time, or if it takes too long."""
 
     def __init__(self, count: int = 2) -> None:
         self._free = asyncio.Semaphore(count)

@@ -97,8 +97,8 @@ async def serve(config: Config, bound: socket.socket, ready: Callable[[], None])
 async def serving(
     config: Config, bound: socket.socket, say: Callable[[str], None] = lambda line: None
 ) -> AsyncIterator[Node]:
-    """A context in which a node answers on `bound`. Its data folder exists and its database is migrated.
-    `say`: called with lines for the operator."""
+    """Run a node that answers on `bound` during the block. Its data folder exists and its database is
+    migrated. `say`: called with lines for the operator."""
     if git.program() is None:
         say("git is not installed here, so nobody can clone with git; svc needs none")
     async with _own_signer(config) as signer, _open(config) as node:
@@ -132,8 +132,8 @@ async def serving(
 
 @contextlib.asynccontextmanager
 async def _own_signer(config: Config) -> AsyncIterator[Child | None]:
-    """A context with the signer of a development node; None if another process serves it. It starts while the
-    node opens, which takes longer."""
+    """Start the signer of a development node for the block; None if another process serves it. It starts
+    while the node opens, because that takes longer."""
     if not config.dev or (config.shared and await listens(config.data)):
         yield None
         return

@@ -186,7 +186,7 @@ class Child:
         return cls(process, data_dir)
 
     async def wait_until_it_listens(self) -> None:
-        """Return when the signer answers. Raises Unavailable when it exits instead."""
+        """Wait until the signer answers. Raises Unavailable if it exits instead."""
         while not await listens(self.data_dir):
             if self.process.returncode is not None:
                 raise Unavailable("the token signer did not start; its message is above")

@@ -103,7 +103,7 @@ class Front:
         await self._wait_empty()
 
     async def _wait_empty(self) -> None:
-        """Wait until everybody is gone, for a few seconds at most."""
+        """Wait until all connections have ended, for a few seconds at most."""
         for _ in range(100):
             if not self._guests and not self.sessions:
                 break
@@ -194,8 +194,8 @@ class _Guest(asyncssh.SSHServer):
         self._connection.close()
 
     def dismiss(self) -> None:
-        """End the connection because the relay stops. A person in a session is told why; their client then
-        leaves by itself, while one that is disconnected would not show the sentence."""
+        """End the connection because the relay stops. A person in a session gets a message, and their client
+        then disconnects itself, because a disconnected client would not show the message."""
         if self._session is None or not self._session.dismiss():
             self.close()
 

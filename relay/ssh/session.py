@@ -70,8 +70,8 @@ class Session(asyncssh.SSHServerSession[bytes]):
         return self._work is not None
 
     def dismiss(self) -> bool:
-        """Say that the relay stops, on a terminal as it was before the app began, and end the session.
-        Returns whether one had begun."""
+        """Write that the relay stops, after restoring the terminal, and end the session. Returns whether a
+        session had begun."""
         if self._work is None:
             return False
         if not self._work.done():

@@ -48,7 +48,7 @@ class OpenTexts:
             self._drop_disconnected(editor)
 
     def take_lines(self, editor: Editor) -> None:
-        """Queue what the client has typed."""
+        """Queue the lines that the client sent."""
         while self._editors.get(editor.follower) is editor and not editor.lines.empty():
             try:
                 at, col = editor.hear(editor.lines.get_nowait())
@@ -73,7 +73,8 @@ class OpenTexts:
         return bool(self._plugins(path))
 
     def shows(self, path: str, name: bytes) -> bool:
-        """See `localstore.live.stale.Editors`. What a plugin sent before it saved may still arrive."""
+        """Whether a client shows this text; see `localstore.live.stale.Editors`. Typed text that a plugin
+        sent before it saved may still arrive."""
         until = time.monotonic() + ARRIVING
         while plugins := self._plugins(path):
             for plugin in plugins:
@@ -102,7 +103,7 @@ class OpenTexts:
         return TYPED_EACH + max(open_, default=0) / LARGER
 
     def moments(self) -> list[float]:
-        """The moments (monotonic seconds) at which an edited text has work due."""
+        """The times (monotonic seconds) at which an edited text has work due."""
         moments = []
         if self._waits:
             moments.append(self._typed_at + self._typed_each)
@@ -126,7 +127,7 @@ class OpenTexts:
             state.line.here(state.channel, path, line, state.turn, "edit", col)
 
     def run(self) -> None:
-        """Own the folder and keep what was typed, while other work has to wait for its next try."""
+        """Hold the folder and store the typed edits, while other work waits for its next attempt."""
         state = self._state
         if not self.is_due():
             return
@@ -140,7 +141,7 @@ class OpenTexts:
             state.flying = len(copy.db.flight_numbers())
 
     def step(self, copy: WorkingCopy) -> bool:
-        """Open a text, or make one edit of what was typed. Returns whether there was something to do."""
+        """Open a text, or make one edit from the typed changes. Returns whether there was anything to do."""
         now = time.monotonic()
         for editor in list(self._editors.values()):
             if editor.sheet is None:
@@ -194,7 +195,7 @@ class OpenTexts:
         self._drop_disconnected(editor)
 
     def end_round(self, copy: WorkingCopy) -> None:
-        """Tell each client what its text has become."""
+        """Send each client the new content of its text."""
         state = self._state
         state.relit = False
         flying = copy.db.flight_kinds() if self._editors else {}
@@ -230,7 +231,7 @@ class OpenTexts:
             editor.say(Sheet("people", people=people[:PEOPLE]))
 
     def notice(self, detail: str) -> None:
-        """Tell all clients what is wrong."""
+        """Send all clients a message about a failure."""
         for editor in self._editors.values():
             editor.say(Sheet("notice", detail=detail))
 

@@ -135,7 +135,7 @@ class Plugin(Editor):
             self._say_next()
 
     def shows(self, name: bytes) -> bool:
-        """Whether it shows the text with this BLAKE3, or did so a moment ago."""
+        """Whether the editor shows the text with this BLAKE3, or showed it a moment ago."""
         return self._text is not None and self._text.shows(name)
 
     def _say_next(self) -> None:

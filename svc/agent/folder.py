@@ -98,7 +98,7 @@ class Watched:
             self._requests.cancel()  # they wait for a line that is dead, and hold the folder
 
     def turn(self, turn: str | None) -> None:
-        """Set the name of the agent's turn in which this folder is edited from now on."""
+        """Set the name of the agent's turn for later edits of this folder."""
         self._inbox.put(SetTurn(turn))
 
     def end_turn(self, turn: str) -> None:
@@ -106,7 +106,7 @@ class Watched:
         self._inbox.put(EndTurn(turn))
 
     def pause(self, paused: bool) -> None:
-        """Stop exchanging edits with others (`paused`), or go on with it. Saves are captured all the same."""
+        """Stop exchanging edits with others (`paused`), or resume it. Saves are captured in both states."""
         if paused != self.paused:
             self.paused = paused
             self._inbox.put(Pause(paused))
@@ -135,7 +135,7 @@ class Watched:
         self._state.say("ended", detail=why)
 
     def join(self, seconds: float) -> None:
-        """Wait until the thread has ended, at most so many seconds."""
+        """Wait until the thread has ended, at most `seconds`."""
         self._thread.join(seconds)
 
     def state(self) -> Folder:
@@ -203,7 +203,7 @@ class Watched:
                 self._handle_failure(error)
 
     def _seconds_until_due(self) -> float:
-        """Seconds until the next work is due, if no message comes before."""
+        """Seconds until the next work is due if no message arrives before."""
         now, state = time.monotonic(), self._state
         moments = [self._walk_at, *self._texts.moments()]
         if state.waiting:
@@ -220,7 +220,8 @@ class Watched:
         return max(0.0, min(moments) - now)
 
     def _take_messages(self, seconds: float) -> Stop | None:
-        """Handle queued messages, waiting for the first, and what is due without one."""
+        """Handle queued messages, waiting at most `seconds` for the first, and work that is due without a
+        message."""
         for message in received(self._inbox, seconds):
             if isinstance(message, Stop):
                 return message

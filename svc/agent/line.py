@@ -103,7 +103,7 @@ class Line:
         self._thread.start()
 
     def join(self, member: Member) -> None:
-        """Serve this member; called again when its place has changed."""
+        """Serve this member; called again when the member's place has changed."""
         with self._lock:
             self._members[member.channel] = member
             self._seen.pop(member.channel, None)
@@ -138,8 +138,8 @@ class Line:
         self._wake.set()
 
     def send(self, channel: int, batch: UpdateBatch) -> int | None:
-        """Send updates over the socket. Returns the id that their answer will have; None if they must be sent
-        by request."""
+        """Send updates over the socket. Returns the id of their answer; None if they must be sent by
+        request."""
         with self._lock:
             socket = self._socket if channel in self._opened else None
             self._next_id += 1
@@ -327,8 +327,8 @@ class Line:
         return not (answer.frames or answer.events)
 
     def _lose(self, error: SvcError) -> None:
-        """Turn the light off. One outage has one reason: however the next attempts fail to reach the server,
-        what ended the line stays."""
+        """Report the connection as lost. An outage keeps its first reason: failures of later attempts do not
+        replace it."""
         unreachable = isinstance(error, ServerUnreachable)
         if not (unreachable and self._unreachable and self.light == "offline"):
             self._light("offline", error.detail)

@@ -30,8 +30,8 @@ HEADS = ("seal.create", "ref.update", "ref.delete")
 
 
 class Look:
-    """One look at a branch. `say`: called with each report. `ended`: called after the last one. `replicas`:
-    the ids under which this process reads branches, by (repository, branch)."""
+    """One look at a branch. `say`: called with each report. `ended`: called after the last report.
+    `replicas`: the replica ids with which this process reads branches, by (repository, branch)."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Look:
             self._ended()
 
     def _loop(self) -> str:
-        """Handle messages and read the branch. Returns why it cannot be looked at any more."""
+        """Handle messages and read the branch. Returns the reason for the end of the look."""
         while True:
             for message in received(self._inbox, self._pause()):
                 if isinstance(message, Stop):
@@ -184,7 +184,8 @@ class Look:
     # --- reading
 
     def _read(self) -> str:
-        """Read the branch. Returns why that is impossible; "" if it was read, or will be later."""
+        """Read the branch. Returns the reason if that is impossible; "" if it was read, or will be read
+        later."""
         try:
             with within(self._end, Deadline(REQUEST_SECONDS)):
                 self._bootstrap(self._reader())

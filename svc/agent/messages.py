@@ -35,7 +35,7 @@ class Saved(NamedTuple):
 
 
 class SetTurn(NamedTuple):
-    """The agent's turn in which the folder is edited from now on."""
+    """Sets the agent's turn for later edits of the folder."""
 
     turn: str | None
 
@@ -47,7 +47,7 @@ class EndTurn(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """Stop exchanging edits with others (`paused`), or go on with it."""
+    """Stop exchanging edits with others (`paused`), or resume it."""
 
     paused: bool
 

@@ -192,8 +192,8 @@ class _Agent:
             follower.hang_up_later()  # its thread ended since the request was answered; the client asks again
 
     def disconnected(self, request: Request, follower: Follower) -> None:
-        """See `localstore.agent.server.Desk`. A folder without followers is no longer watched, unless it is
-        detached."""
+        """See `localstore.agent.server.Desk`. A folder that has no followers and is not detached is no longer
+        watched."""
         with self._lock:
             look = self._looks.pop(follower, None)
         if look is not None:
@@ -313,7 +313,8 @@ class _Agent:
         place.put_folders(self._root, place.PAUSED, paused)
 
     def _forget_folder(self, watched: Watched, why: str) -> None:
-        """Drop a folder whose thread has ended. Who edits its texts is disconnected, and connects again."""
+        """Drop a folder whose thread has ended. Clients that edit its texts are disconnected, and connect
+        again."""
         with self._changed:
             if self._folders.get(str(watched.root)) is watched:
                 del self._folders[str(watched.root)]

@@ -1,4 +1,4 @@
-"""The rounds of a watched folder: what they do while they own it."""
+"""The rounds of a watched folder, and the steps of a round while it holds the folder."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class FolderRounds:
         self._cap_from: tuple[object, ...] = ()  # what the size cap of a file was computed from
 
     def run(self) -> None:
-        """Lock the folder and work off what waits (answers, received frames, saves) until nothing is left,
-        ROUND seconds have passed, or another process wants the lock."""
+        """Lock the folder and handle its queue (answers, received frames, saves) until nothing is left, ROUND
+        seconds have passed, or another process wants the lock."""
         state = self._state
         until, work = time.monotonic() + ROUND, state.work
         with state.owning.round() as copy:
@@ -63,8 +63,8 @@ class FolderRounds:
             self._place_now(copy)
 
     def _follow_file_cap(self, copy: WorkingCopy) -> None:
-        """Set the size cap of a file, if the repository's kind or `.svc.yaml` changed. If it was raised, the
-        files that were left out count as saved. Of a malformed `.svc.yaml` nothing raises the cap."""
+        """Set the size cap of a file if the repository's kind or `.svc.yaml` has changed. If the cap was
+        raised, files that were left out count as saved. A malformed `.svc.yaml` never raises the cap."""
         info = copy.files.stat(MANIFEST)
         version = None if info is None else (info.st_ino, info.st_size, info.st_mtime_ns)
         now = (copy, copy.repo_kind, version)
@@ -137,7 +137,8 @@ class FolderRounds:
 
     @contextmanager
     def _sent_again(self, paths: Iterable[str]) -> Iterator[None]:
-        """A context for sending the state of these paths. If it fails, the next round sends it."""
+        """Run the block, which sends the state of these paths. If it fails, the next round sends the
+        state."""
         held_paths = list(paths)
         try:
             yield
@@ -146,7 +147,7 @@ class FolderRounds:
             raise
 
     def _pull(self, copy: WorkingCopy) -> None:
-        """Pull, then walk the folder; due at the start and after a seal."""
+        """Pull, then scan the folder; done at the start and after a seal."""
         state = self._state
         state.whole = False
         try:
@@ -300,7 +301,7 @@ def _is_emptied(copy: WorkingCopy, path: str) -> bool:
 
 def _last_file(copy: WorkingCopy, paths: Sequence[str]) -> str | None:
     """The last of the paths that has a recorded file; None without one. So no user is shown at a file that is
-    left out, or that a program creates temporarily to rename it."""
+    left out, or at a program's temporary file."""
     for path in reversed(paths):
         if is_utf8(path) and path in copy.entries and copy.files.is_file(path):
             return path

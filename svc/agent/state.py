@@ -90,7 +90,7 @@ class FolderState:
 
     @property
     def unsent(self) -> bool:
-        """Whether there are updates in flight that the socket has not been given."""
+        """Whether there are updates in flight that were not sent over the socket yet."""
         return self.flying > 0 and self.out is None and time.monotonic() >= self.barred
 
     @property
@@ -99,7 +99,7 @@ class FolderState:
         return self.ears is not None and not self.ears.walks
 
     def described(self, detached: bool, followers: int, paused: bool) -> Folder:
-        """The folder as the agent's clients see it."""
+        """The state of the folder for clients of the agent."""
         return Folder(
             folder=str(self.root),
             repo=self.link.repo,
@@ -123,7 +123,7 @@ class FolderState:
             self.line.retry()
 
     def tell_here(self) -> None:
-        """Tell others where the last save was, once the channel is open."""
+        """Send others the place of the last save, once the channel is open."""
         if self.last_save is not None and self.line is not None:
             path, line = self.last_save
             if self.line.here(self.channel, path, line, self.turn):
@@ -150,7 +150,7 @@ class FolderState:
         )
 
     def tell(self, copy: WorkingCopy, done: Done) -> None:
-        """Tell the followers what a step has done."""
+        """Send the followers the result of a step."""
         self.say_merged({path: self.work.buffers.authors.get(path) for path in done.merged}, done.conflicts)
         for old, new in done.moved:
             self.say("renamed", path=terminal_safe(old), to=terminal_safe(new))
@@ -169,8 +169,8 @@ class FolderState:
     def say_merged(
         self, merged: Mapping[str, str | None], conflicts: Iterable[Conflicting | ConflictCopy]
     ) -> None:
-        """Tell the followers what was merged (path → the other author, None if unknown), and what could not
-        be."""
+        """Send the followers the merged files (path → the other author, None if unknown), and the
+        conflicts."""
         for path, by in merged.items():
             self.say("merged", path=terminal_safe(path), by=by or "")
         for clash in conflicts:
@@ -179,7 +179,7 @@ class FolderState:
             self.say("conflict", path=path, kept_as=kept_as, by=author, gone=clash.deleted)
 
     def say_skipped(self, skipped: Iterable[Skipped]) -> None:
-        """Tell the followers, once, which files are left out."""
+        """Send the followers, once, the list of the files that are left out."""
         for skipped_file in skipped:
             if (skipped_file.path, skipped_file.reason) not in self.skipped:
                 self.skipped.add((skipped_file.path, skipped_file.reason))

@@ -22,8 +22,8 @@ class HistoryCalls:
         self._http = http
 
     def seal(self, repo_id: str, seal_id: str) -> Seal:
-        """One seal with its signed bytes. Without a session it is read from the beginning of a history pack,
-        which public repositories give to everybody."""
+        """One seal with its signed bytes. Without a session it is read from the start of a history pack,
+        which any caller may read for public repositories."""
         if self._http.credential is None:
             query = PackQuery(from_=seal_id, limit=1)
             with self._http.stream(history.HISTORY_PACK, ARCHIVE_MAX, query=query, id=repo_id) as pieces:
@@ -41,7 +41,7 @@ class HistoryCalls:
         return replace(first, files=files, next_cursor=None)
 
     def changed(self, repo_id: str, query: CompareQuery) -> Iterator[ChangedFile]:
-        """The changed files of `compare`. A page is read when it is reached."""
+        """The changed files of `compare`. Each page is requested when the iteration reaches it."""
         for page in self._compare_pages(repo_id, query):
             yield from page.files
 

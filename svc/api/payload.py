@@ -21,7 +21,7 @@ class PayloadCalls:
         self._http = http
 
     def missing(self, repo_id: str, digests: Sequence[bytes]) -> list[bytes]:
-        """Those of `digests` (32 bytes each) that the repository lacks, in their order."""
+        """The `digests` (32 bytes each) that the repository lacks, in the given order."""
         absent: list[bytes] = []
         for start in range(0, len(digests), HAVE_DIGESTS):
             part = digests[start : start + HAVE_DIGESTS]
@@ -63,6 +63,6 @@ class PayloadCalls:
     def get_pack(
         self, repo_id: str, digests: Sequence[bytes], at: str | None = None
     ) -> AbstractContextManager[Iterator[bytes]]:
-        """A context with the pack of these objects, in pieces. `at`: as for `manifest`."""
+        """The bytes of a pack with these objects, in pieces, as a context. `at`: as for `manifest`."""
         body, query = b"".join(digests), AtQuery(at=at)
         return self._http.stream(payload.GET_PACK, PACK_MAX, body, query=query, id=repo_id)

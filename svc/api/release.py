@@ -37,8 +37,8 @@ class ReleaseCalls:
     def upload_chunked(
         self, repo_id: str, version: str, name: str, media: str, manifest: bytes, replaces: str = ""
     ) -> Asset:
-        """Make an asset of the chunks that this manifest lists. Raises PayloadMissing where the repository
-        lacks some of them."""
+        """Create an asset from the chunks that this manifest lists. Raises PayloadMissing if the repository
+        lacks any of them."""
         query = AssetUpload(name=name, manifest=True, replaces=replaces)
         return self._http.upload(
             releases.UPLOAD,

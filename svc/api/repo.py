@@ -13,7 +13,7 @@ class RepoCalls:
         self._http = http
 
     def find(self, owner: str, name: str) -> Repo:
-        """The repository OWNER/NAME, also by an old name. Raises NotFound if it does not exist or is
+        """The repository OWNER/NAME, also by a former name. Raises NotFound if it does not exist or is
         hidden."""
         if self._http.credential is not None:
             page = self._http.send(repos.LIST, query=RepoQuery(owner=owner, name=name, limit=1))

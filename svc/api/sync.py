@@ -107,8 +107,8 @@ class SyncSocket:
         device_key_id: str,
         since: int | None = None,
     ) -> None:
-        """Open a channel for this branch under the number `channel`, from `since` on; None: from now.
-        Answered by Opened or Refused."""
+        """Open a channel with the number `channel` for this branch. `since`: the last known sequence number;
+        None: only new updates. Answered by Opened or Refused."""
         self._say(
             Open(
                 channel=channel,
@@ -141,7 +141,7 @@ class SyncSocket:
         state: Doing = "view",
         turn: str | None = None,
     ) -> None:
-        """Report where the user is; at most 5 times a second, and at least every 30 seconds."""
+        """Report the user's position; at most 5 times a second, and at least every 30 seconds."""
         self._say(Here(channel=channel, path=path, line=line, col=col, state=state, turn=turn))
 
     def receive(self, seconds: float | None = None) -> Heard | None:
@@ -182,7 +182,7 @@ class SyncSocket:
         self._socket.send(_encode(message).decode())
 
     def _read(self, text: str) -> Told | None:
-        """The message; None for an unknown kind."""
+        """The message; None if its kind is unknown."""
         try:
             if msgspec.json.decode(text, type=_Tagged).type not in _TAGS:
                 return None

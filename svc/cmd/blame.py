@@ -37,8 +37,8 @@ def blame(
 ) -> None:
     """Show who last changed each line of a file
 
-    As of the last seal of the branch; edits that are not sealed yet do not show. Lines that a merge or a
-    squash brought come from the seals that wrote them; --first-parent names the merge instead.
+    Shows the last seal of the branch, without unsealed edits. Lines from a merge or a squash are attributed
+    to the seals that wrote them; with --first-parent to the merge.
 
     Examples:
     svc blame src/main.py

@@ -52,10 +52,10 @@ def diff(
 ) -> None:
     """Show what changed, line by line
 
-    This folder against its last seal, or against REF. A..B compares two branches, tags or seals as they are;
-    A...B, as --base A --head B, shows what B has since the two parted. HEAD is the last seal of this folder,
-    HEAD~1 the one before. A file that moved is shown as moved.
-    With -w a file that differs in white space alone is left out.
+    Compares this folder with its last seal, or with REF. A..B compares two branches, tags or seals directly;
+    A...B, like --base A --head B, shows the changes of B since their common ancestor. HEAD is the last seal
+    of this folder, HEAD~1 the one before. A file that moved is shown as moved. With -w, files that differ
+    only in white space are left out.
 
     Examples:
     svc diff

@@ -1,4 +1,4 @@
-"""`svc invoke`: one command on the agent's socket, as programs call it."""
+"""`svc invoke`: sends one command to the agent's socket, as programs do."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def invoke(
 ) -> None:
     """Call a command of the agent, as programs do
 
-    The answer is JSON: success, and data or an error with its code and message. The commands are those of
-    sync, sign-in, this machine and its images, and each command of svc by its words, as issue_list. The agent
-    is started if none runs, and carries the command out in this folder.
+    The answer is JSON: success, and data or an error with its code and message. There are commands for sync,
+    sign-in, this machine and its images; and every command of svc, with its words joined, such as issue_list.
+    The agent is started if none runs, and runs the command in this folder.
 
     Examples:
     svc invoke sync_status

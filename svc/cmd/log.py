@@ -22,7 +22,7 @@ from svc.flows.place.known_seals import remembering
 
 
 def author(record: dict[str, object]) -> object:
-    """The author of an imported commit, else the handle of the account that sealed."""
+    """The author of an imported commit; for other seals the handle of the account that sealed."""
     provenance = record.get("provenance")
     if not isinstance(provenance, dict):
         return None
@@ -30,7 +30,7 @@ def author(record: dict[str, object]) -> object:
 
 
 def merged(record: dict[str, object]) -> list[str]:
-    """The seals that a merge joined to the line of its branch; "" for any other seal."""
+    """The seals that a merge added to the line of its branch; "" for any other seal."""
     parents, provenance = record.get("parents"), record.get("provenance")
     sources = provenance.get("merged", []) if isinstance(provenance, dict) else []
     return [*(parents[1:] if isinstance(parents, list) else []), *sources]
@@ -78,17 +78,16 @@ def log(
 ) -> None:
     """List the seals of a branch, newest first
 
-    A..B lists what B has and A has not; HEAD is the last seal of this folder, HEAD~2 two before it. A branch,
-    tag or seal goes before a file of the same name; --path is never taken for a branch. Without
-    either, this folder's branch. Patterns such as '*.py' name files of the newest seal. --json files names
-    what each seal changed, as -p and --stat do; without one of the three the field is null. A TIME is a day
-    (2026-03-01, yesterday), a moment (2026-03-01T12:00) or how long ago ('3 days ago', 2w); it is that of
-    sealing.
+    A..B lists the seals that B has and A lacks; HEAD is the last seal of this folder, HEAD~2 two before it. A
+    name that is both a branch, tag or seal and a file counts as the former; --path always names a file.
+    Without either, this folder's branch is listed. Patterns such as '*.py' name files of the newest seal.
+    --json files lists the changed files of each seal, like -p and --stat; without one of the three the field
+    is null. A TIME is a day (2026-03-01, yesterday), a moment (2026-03-01T12:00) or how long ago ('3 days
+    ago', 2w), and means the time of sealing.
 
-    Seals that a merge brought are listed too, each before the seals that it was made of; MERGED marks a
-    merge, and --first-parent hides what merges brought. A squash or a rebase stands for the seals that it
-    was made of, which are not listed. With a PATH, a merge is listed only if what it has there is on none of
-    its sides.
+    Merged seals are listed too, each before its ancestors; MERGED marks a merge, and --first-parent hides the
+    merged seals. A squash or a rebase is listed in place of the seals that it replaced. With a PATH, a merge
+    is listed only if its version of PATH differs from all its sides.
 
     Examples:
     svc log

@@ -48,9 +48,9 @@ def pull(
 ) -> None:
     """Bring the branch's changes into this folder
 
-    With them come edits that others have not sealed yet; the command says whose files. Edits of your own in
-    the way are never overwritten: --merge joins them, --force moves them to a trash folder and names it.
-    Exits 1 where edits could not be joined; svc resolve ends such a conflict.
+    This includes edits of others that are not sealed yet; the command names their authors. Your own edits are
+    never overwritten: --merge merges them, --force moves them to a trash folder and prints its name. Exits 1
+    if edits could not be merged; svc resolve ends such a conflict.
 
     Examples:
     svc pull

@@ -74,14 +74,15 @@ def push(
 ) -> None:
     """Send your changes live and seal them with a message
 
-    Every changed file goes to the branch, then everything there is sealed: a signed commit. A branch with a
-    seal that you have not pulled refuses; pull first. The first push of a machine registers its device key.
+    Every changed file goes to the branch, then everything there is sealed: a signed commit. If the branch has
+    a seal that you have not pulled, the push is refused; pull first. The first push of a machine registers
+    its device key.
 
     A push that removes more than half of a branch of 100 files or more asks first, and needs --yes without a
-    terminal. While a conflict is not resolved it sends nothing.
+    terminal. It sends nothing while a conflict is unresolved.
 
     Without -m your editor opens (VISUAL, EDITOR) with a list of what would be sent. In a pipe it prints the
-    id of the seal that the branch has then, also where nothing was to be sealed.
+    id of the branch's newest seal, even if there was nothing to seal.
 
     Examples:
     svc push -m "Read the header once"
@@ -183,7 +184,8 @@ def _require_unprotected(ctx: Ctx, copy: WorkingCopy) -> None:
 
 
 def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
-    """A dry run before the message is asked for. Raises UsageError if the user cannot be asked."""
+    """The result of a dry run, made before the message is asked for. Raises UsageError if the user cannot be
+    asked."""
     if not ctx.out.interactive:
         raise UsageError('a seal needs a message; add -m "What changed"')
     progress, ctx.obj.progress = ctx.obj.progress, silent  # nothing is sent before the message is there

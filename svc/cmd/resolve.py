@@ -49,9 +49,9 @@ COLUMNS = (Column("path"), Column("how"), Column("kept_as"), Column("trash"))
 def conflicts(ctx: Ctx) -> None:
     """List files in conflict
 
-    The file has the version that came first; yours is kept whole as KEPT_AS. LINES and KEPT_LINES say where
-    two texts differ, BY who made the first. svc resolve PATH ends a conflict; where a path has several, name
-    the copy. Exits 1 if there is one.
+    The file has the version that arrived first; your version is in KEPT_AS. LINES and KEPT_LINES are the line
+    numbers where the two texts differ; BY is the author of the first. svc resolve PATH ends a conflict; if a
+    path has several, name the copy. Exits 1 if there is a conflict.
 
     Examples:
     svc conflicts
@@ -79,12 +79,12 @@ def resolve(
     """Choose or write the version that a file in conflict gets
 
     Without an option your editor opens (VISUAL, EDITOR; a script too, where there is no terminal) on one
-    text: what could be joined is joined, and where the versions stand against each other, both are there
-    between markers. Saved without markers, it becomes the file. Your copy then goes to a trash folder, which
-    is named. To the branch this is an edit as any other.
+    text: merged where possible, with both versions between markers where not. When you save it without
+    markers, it becomes the file, and your copy moves to a trash folder, whose name is printed. On the branch
+    this is an ordinary edit.
 
     A program gets the files BASE LOCAL REMOTE MERGED, in this order, or as $BASE, $LOCAL, $REMOTE and $MERGED
-    where CMD uses them; LOCAL is your version, and what it leaves in MERGED becomes the file.
+    where CMD uses them; LOCAL is your version, and the program's MERGED becomes the file.
 
     Examples:
     svc resolve app.py
@@ -112,7 +112,7 @@ def resolve(
 
 
 def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str) -> None:
-    """Let the user merge the texts. The folder is not locked meanwhile, and the text is kept until it is
+    """Let the user merge the texts. The folder is unlocked meanwhile, and the text is kept until it is
     stored."""
     record = conflict.record
     by = f"@{record.by}'s version" if record.by else "the branch's version"

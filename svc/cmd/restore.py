@@ -32,9 +32,9 @@ def restore(
 ) -> None:
     """Restore files from the last seal, or from another one
 
-    What they held moves to a trash folder, which is named. With --from, files that the branch has and that
-    seal has not are removed too, after a question, so that `svc restore --from SEAL .` brings a whole old
-    version back; new files that were never pushed stay. To the branch this is an edit as any other.
+    The replaced files move to a trash folder, whose name is printed. With --from, files that the branch has
+    and the seal lacks are removed too, after a question: `svc restore --from SEAL .` restores a whole old
+    version. New files that were never pushed stay. On the branch this is an ordinary edit.
 
     Examples:
     svc restore src/main.py
@@ -80,8 +80,8 @@ def restore(
 
 
 def _take_back(ctx: Ctx, on_the_way: list[str]) -> None:
-    """Withdraw the edits that an earlier command began to send. Raises an error that says why, if that is not
-    possible."""
+    """Withdraw the edits that an earlier command began to send. Raises an error with the reason if that is
+    not possible."""
     paths = path_list(on_the_way)
     try:
         with copy_for_pulling(ctx.obj) as copy:

@@ -29,9 +29,8 @@ def revert(
 ) -> None:
     """Undo the changes of one seal, as edits of this folder
 
-    What came after it stays: texts are merged by lines and words. Where later changes overlap, the files
-    are named and nothing is changed. What the files held moves to a trash folder. Push when you have
-    looked at the result.
+    Later changes stay: texts are merged by lines and words. If later changes overlap, the command names the
+    files and changes nothing. The replaced files move to a trash folder. Check the result, then push.
 
     Examples:
     svc revert 3f2a91

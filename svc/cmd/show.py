@@ -41,8 +41,8 @@ def show(
 ) -> None:
     """Show a seal: its message, who made it on which device, and what it changed
 
-    Its signature is checked on this machine; a seal that does not verify is shown as such, and the exit code
-    is 1. With SEAL:PATH the bytes of that file instead.
+    Its signature is verified on this machine; if that fails, the output says so and the exit code is 1.
+    SEAL:PATH prints the bytes of that file instead.
 
     Examples:
     svc show
@@ -87,6 +87,6 @@ def _text(
 
 
 def _split_argument(typed: str) -> tuple[str, str]:
-    """(REF, PATH) of REF:PATH, as git writes it; pr:12 is a ref."""
+    """(REF, PATH) from REF:PATH, as git writes it; pr:12 is a ref."""
     whole = re.fullmatch(r"(pr:[0-9]+|[^:]*)(?::(.*))?", typed, re.DOTALL)
     return (whole[1], whole[2] or "") if whole else (typed, "")

@@ -59,9 +59,9 @@ def status(
 ) -> None:
     """Show what differs between this folder and its branch
 
-    One line for each file that a push would send (changed, new, removed) or leave out (skipped, with the
-    reason). With --json one record with lists. Works without a network: a server that has not answered after
-    three seconds counts as offline.
+    Prints one line for each file that a push would send (changed, new, removed) or leave out (skipped, with
+    the reason); with --json one record with lists. Works without a network: a server that has not answered
+    after three seconds counts as offline.
 
     Examples:
     svc status

@@ -35,9 +35,9 @@ def switch(
 ) -> None:
     """Switch this folder to another branch, or show a tag or seal
 
-    Edits that were not pushed come along where the file is the same there; else the switch is refused and
-    names the files, unless --merge or --force says what becomes of them. A tag or seal is shown to be read:
-    pushes are refused until the folder is on a branch again. "svc switch -" returns to where it was before.
+    Edits that were not pushed are kept if their files are the same on the target; otherwise the switch is
+    refused and names the files, unless --merge or --force is given. A tag or seal is shown read-only: pushes
+    are refused until the folder is on a branch again. "svc switch -" returns to the previous one.
 
     Examples:
     svc switch parser

@@ -42,9 +42,10 @@ def tui(
 ) -> None:
     """Open the terminal app
 
-    It shows repositories, files, blame and history; ? lists the keys. What was seen before opens without the
-    network. With --plain, or on a terminal that cannot be drawn on, it prints numbered lines instead. With
-    --web it serves the app to a browser of this machine until ctrl+c, at an address that counts once.
+    It shows repositories, files, blame and history; ? lists the keys. Pages that you opened before work
+    without the network. With --plain, or on a terminal that cannot be drawn on, it prints numbered lines
+    instead. With --web it serves the app to a browser on this machine until ctrl+c, at an address that works
+    once.
 
     Examples:
     svc tui
@@ -70,7 +71,7 @@ def tui(
 
 
 def _in_page(environment: Mapping[str, str]) -> bool:
-    """Whether this app was started by the server of `--web`, which draws what it writes."""
+    """Whether the server of `--web` started this app; that server draws the app's output in a page."""
     from tui.web import DRIVER, DRIVER_VARIABLE
 
     return environment.get(DRIVER_VARIABLE) == DRIVER

@@ -31,10 +31,10 @@ def upgrade(
 ) -> None:
     """Upgrade this program, or only check
 
-    From the builds of the server to which you are signed in, or that --server or SVC_SERVER names; never of
-    the server of the folder you stand in. The new one replaces this file after its signature was proven with
-    a release key that this program was built with, its SHA-256 was compared, and it said its version;
-    whatever fails, the old one stays. Not while another svc command or the watcher runs. `verified`: whether
+    Takes the builds of the server to which you are signed in, or that --server or SVC_SERVER names; never of
+    the current folder's server. The new file replaces this one after its signature was verified with a
+    release key built into this program, its SHA-256 was compared, and it printed its version; if anything
+    fails, the old file stays. Refuses to run beside another svc command or the watcher. `verified`: whether
     this file is the server's build of its version. `signed`: whether a trusted key has signed the new build.
 
     Examples:

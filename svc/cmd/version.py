@@ -23,7 +23,7 @@ COLUMNS = (
 def version(ctx: Ctx) -> None:
     """Show the versions of this program and of the server
 
-    `svc --version` shows the program's alone, without asking anybody.
+    `svc --version` shows only the program's version and sends no request.
 
     Examples:
     svc version

@@ -48,9 +48,9 @@ def watch(
 ) -> None:
     """Keep this folder and its branch together, save by save
 
-    Each save goes to the branch at once, and what others save is written here. Nothing is sealed: that is
-    svc push. The command prints what happens until Ctrl-C, and with --json one object a line. What you save
-    without a network is sent later. SVC_TURN names the turn in which an agent edits.
+    Each save goes to the branch at once, and others' saves are written to this folder. Nothing is sealed; svc
+    push does that. The command prints events until Ctrl-C, with --json one object a line. Saves without a
+    network are sent later. SVC_TURN names the turn in which an agent edits.
 
     Examples:
     svc watch
@@ -110,7 +110,7 @@ class Socket(msgspec.Struct):
 def print_socket(ctx: Ctx, folder: FolderPath = "") -> None:
     """Print the agent's socket, for editor plugins
 
-    The agent is started if none runs. The guide's page on editors says what a plugin sends and hears.
+    The agent is started if none runs. The guide's page on editors describes the messages of plugins.
 
     Examples:
     svc watch socket
@@ -173,7 +173,7 @@ def _ask(agent: Conversation, request: Request) -> Reply:
 
 
 class _Refused(ClientError):
-    """The agent refused the request; the message is its own sentence."""
+    """Raised if the agent refuses the request; the message is the agent's sentence."""
 
 
 def _begin(ctx: Ctx, folder: Folder) -> None:
@@ -200,7 +200,7 @@ def _begin(ctx: Ctx, folder: Folder) -> None:
 
 
 def _follow(ctx: Ctx, events: Iterator[Said]) -> bool:
-    """Print events. Returns whether the folder is no longer watched; False: the agent has ended."""
+    """Print events. Returns True if the folder is no longer watched, False if the agent has ended."""
     for event in events:
         if ctx.out.format.as_data:
             ctx.out.event(event, EVENTS, Said)
@@ -222,7 +222,7 @@ def _light_sentence(light: str, why: str) -> str:
 
 
 def sentence_of(event: Said) -> str:
-    """What happened, in one line."""
+    """One line about an event."""
     path, who = event.path, f"@{event.by}" if event.by else "somebody"
     if event.agent:
         who += " (agent)"

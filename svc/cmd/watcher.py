@@ -28,9 +28,9 @@ def start(
 ) -> None:
     """Watch this folder, so that svc status need not walk it
 
-    A process in the background notes which directories change; svc status then looks at those alone. It ends
-    with svc watcher stop, with the machine, or by itself when the folder is moved, deleted or unlinked.
-    Without it everything works as before, only slower. Linux only, on file systems of this machine.
+    A background process records which directories change, so that svc status scans only those. It ends with
+    svc watcher stop, with the machine, or when the folder is moved, deleted or unlinked. Without it
+    everything works as before, only slower. Linux only, on file systems of this machine.
 
     Examples:
     svc watcher start

@@ -1,4 +1,4 @@
-"""Declares what a command answers, so that a wrong field is refused before the command runs.
+"""Declares the fields of a command's answer, so that a wrong field is refused before the command runs.
 
     @answers(COLUMNS, Repo)
     def view(ctx: Ctx) -> None: ...

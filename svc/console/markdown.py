@@ -10,7 +10,8 @@ _FENCE = "```"
 
 
 class MarkdownStream:
-    """Turns pieces of Markdown into text with escapes. A mark is held back until its meaning is known."""
+    """Turns pieces of Markdown into text with escape sequences. A mark is held back until its meaning is
+    known."""
 
     def __init__(self) -> None:
         self._waiting = ""
@@ -68,8 +69,8 @@ class MarkdownStream:
         return _PLAIN + (_BOLD if self._bold or self._heading else "")
 
     def _line_end(self) -> str:
-        """The escapes at the end of a line: a heading and inline code end with their line; a fence closes
-        with it."""
+        """The escape sequences at the end of a line: headings and inline code end with their line, and so
+        does the line that closes a fence."""
         closed = self._heading or self._code or (not self._fenced and self._line.lstrip().startswith(_FENCE))
         self._heading = self._code = False
         self._line = ""

@@ -53,12 +53,12 @@ class Out:
 
     @property
     def colours(self) -> bool:
-        """Whether text may have colours."""
+        """Whether output may have colours."""
         return self._colour
 
     @property
     def interactive(self) -> bool:
-        """Whether a person can be asked."""
+        """Whether a person can answer questions."""
         return self.terminal and sys.stdin.isatty()
 
     # --- the answer
@@ -332,7 +332,7 @@ class Out:
             self._stdout.write(self._escape_unencodable(text) if self.format.as_data else text)
 
     def flush(self) -> None:
-        """Write at once what was printed."""
+        """Write everything that was printed so far."""
         with _while_read():
             self._stdout.flush()
 

@@ -15,7 +15,7 @@ FIRST_ESTIMATE = 1.0  # seconds after which the time left is worth telling
 
 
 class Meter:
-    """The progress of one command; a `localstore.progress.Progress`. Prints nothing unless `live`."""
+    """Shows the progress of one command (`localstore.progress.Progress`). Prints nothing unless `live`."""
 
     def __init__(self, stream: TextIO, *, live: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._live, self._clock = stream, live, clock

@@ -16,7 +16,7 @@ Record = dict[str, Any]
 
 
 class Format(msgspec.Struct, frozen=True):
-    """The requested format. `fields` None: no JSON; empty: the table's columns."""
+    """The requested output format. `fields`: None without JSON; empty for the table's columns."""
 
     fields: tuple[str, ...] | None = None
     jq: str | None = None
@@ -24,7 +24,7 @@ class Format(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, json_fields: str | None, jq: str | None, template: str | None) -> Format:
-        """The format of these options. Raises UsageError if they exclude each other."""
+        """The format that these options request. Raises UsageError if they exclude each other."""
         if jq is not None and template is not None:
             raise UsageError("--jq and --template are two ways to say the same; use one of them")
         fields = None
@@ -56,7 +56,7 @@ def _unknown(name: str, valid: Sequence[str]) -> str:
 
 
 def snake_case(name: str) -> str:
-    """The name in snake case: `fullName`, as gh writes it, becomes `full_name`."""
+    """The name in snake case: `full_name` for gh's `fullName`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
@@ -93,8 +93,8 @@ def compiled_jq(expression: str) -> Any:
 
 
 def run_template(text: str, records: Iterable[Record]) -> list[str]:
-    """A Jinja2 template rendered once for each record, its fields as variables. Values that are no text are
-    printed in the words of JSON."""
+    """The output of a Jinja2 template, rendered once for each record with its fields as variables. Values
+    other than texts are printed as in JSON."""
     from jinja2 import TemplateError
 
     try:

@@ -117,8 +117,8 @@ class _Table:
         self._measure()
 
     def fit(self) -> list[str]:
-        """Narrow columns, and drop those with the highest `spare`, until the table fits. Returns the headers
-        of the dropped ones."""
+        """Narrow columns, and drop the ones with the highest `spare`, until the table fits. Returns the
+        headers of the dropped columns."""
         self._cut("line", LINE_ROOM)
         if self._excess_width():
             self._shorten()

@@ -48,9 +48,9 @@ DIRECTORIES = 256  # kept open while the files are written
 
 
 class Cloned(msgspec.Struct):
-    """The result of a clone. `seal` None: the branch has no seal. `bytes`: of all files; `reused`: bytes
-    copied from files of this machine instead of fetched. `conflicts`: conflict copies made while an
-    interrupted clone continued."""
+    """The result of a clone. `seal`: None if the branch has no seal. `bytes`: the size of all files.
+    `reused`: bytes copied from files on this machine instead of fetched. `conflicts`: conflict copies made
+    while an interrupted clone continued."""
 
     folder: Path
     seal: str | None
@@ -141,8 +141,8 @@ def _require_written(copy: WorkingCopy, files: dict[str, SealedFile], stats: lis
 
 
 def _finish_by_pull(copy: WorkingCopy) -> Cloned:
-    """Finish an interrupted clone of an older seal: what was written is a working copy, and a pull updates
-    it."""
+    """Finish an interrupted clone of an older seal by a pull: the files written so far are a working copy,
+    and the pull updates them."""
     done = pull(copy, "merge")
     copy.db.put(CLONING, None)
     files = copy.db.sealed()
@@ -248,7 +248,7 @@ def _contents(
 def _create(
     copy: WorkingCopy, path: str, digest: bytes, content: Content, last: bool
 ) -> os.stat_result | None:
-    """Write a file. Returns its stat, None if it existed with the same bytes."""
+    """Write a file. Returns its stat; None if it already existed with the same bytes."""
     try:
         return copy.files.place(content, path, None, sync=False, last=last)
     except FileExistsError:
@@ -271,7 +271,8 @@ def _record(copy: WorkingCopy, batch: list[_Made], rows: dict[str, Row]) -> Iter
 
 
 def _entry(item: _Made, row: Row | None) -> PathRecord:
-    """The entry of a written file, with its lane if the frontier still equals the seal there."""
+    """The entry of a written file. It has the file's lane if the frontier still equals the seal at this
+    path."""
     path, (kind, digest, size) = item.path, item.file
     if row is None or row.live or (row.kind, row.digest) != (kind, digest):
         return known_by_bytes(path, kind, digest, size)

@@ -90,7 +90,7 @@ def take_back(copy: WorkingCopy) -> list[str]:
 
 
 def missing_branch_error(copy: WorkingCopy, missing: NoBranch) -> SvcError:
-    """The error if the branch does not exist: BranchGone, or `missing` itself for a folder that never was on
+    """The error for a branch that does not exist: BranchGone, or `missing` itself if the folder never was on
     the branch."""
     if copy.last_seal is None and not copy.branch_id:
         return missing
@@ -132,8 +132,8 @@ def _rows(files: dict[str, SealedFile]) -> list[Row]:
 
 
 class NewHead(msgspec.Struct, frozen=True):
-    """How a verified seal differs from the folder's last one: path → file, None for no file. `whole`:
-    `changes` are all files. `tree`: its directory objects, None if unknown."""
+    """The differences of a verified seal to the folder's last one: path → file, None for a removed file.
+    `whole`: `changes` contains all files. `tree`: the seal's directory objects, None if unknown."""
 
     changes: Mapping[str, SealedFile | None]
     whole: bool
@@ -156,8 +156,8 @@ def verified_head(copy: WorkingCopy, head: str | None) -> NewHead | None:
 
 
 def _as_frontier(copy: WorkingCopy, payload: SealPayload) -> NewHead | None:
-    """The seal's changes if its tree equals the known frontier, as it does without unsealed edits. The signed
-    digest decides. Returns None if it differs."""
+    """The seal's changes if its tree equals the known frontier, as it does without unsealed edits; compared
+    by the signed digest. None if the trees differ."""
     if copy.last_seal is None or unsealed_authors(copy) or payload.tree_key_id != copy.db.text("tree_key_id"):
         return None
     changes = copy.db.frontier_since_seal()
@@ -195,7 +195,7 @@ def edits_in_the_way(copy: WorkingCopy, scan: Scan) -> list[str]:
 
 
 def tree_of(copy: WorkingCopy, seal: str | None) -> dict[str, SealedFile]:
-    """The verified files of a seal; None: of the folder's last one."""
+    """The verified files of a seal; of the folder's last seal if `seal` is None."""
     if seal is None or seal == copy.last_seal:
         return copy.db.sealed()
     payload = verify.seal(copy.transport.seal(seal), seal, copy.repo.repo_id)

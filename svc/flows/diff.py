@@ -24,7 +24,7 @@ Status = Literal["added", "removed", "modified", "renamed"]
 
 
 class _Change(NamedTuple):
-    """A changed file. `was` or `now` None: no file. `source`: the rename, if it moved."""
+    """A changed file. `was`, `now`: None without a file. `source`: the old path if it was renamed."""
 
     path: str
     was: SealedFile | None

@@ -14,8 +14,8 @@ FALLBACKS = ("vi", "nano")
 
 
 def editor(environment: Mapping[str, str], instead: str) -> list[str]:
-    """The editor command: VISUAL, EDITOR, or an installed one. Raises UsageError, ending in `instead`, if
-    there is none."""
+    """The editor command: VISUAL, EDITOR, or an installed editor. Raises UsageError, which ends in `instead`,
+    if there is none."""
     for named in (*_named(environment), *FALLBACKS):
         words = _words(named, instead)
         program = shutil.which(words[0]) if words else None
@@ -45,7 +45,7 @@ def _words(named: str, instead: str) -> list[str]:
 
 
 def run(command: list[str], file: Path, failed: str) -> None:
-    """Run the editor on the file. Raises ClientError, ending in `failed`, if it fails."""
+    """Run the editor on the file. Raises ClientError, which ends in `failed`, if it fails."""
     try:
         code = subprocess.run([*command, str(file)]).returncode
     except OSError as error:

@@ -29,8 +29,8 @@ UNMARKED = "unmarked"  # 1 while files may lack a bit that the manifest gives th
 
 
 class Executable(msgspec.Struct):
-    """Files that are executable here: `listed` in `.svc.yaml` or `unlisted`. `unfit`: their names cannot be
-    listed. `written`: `.svc.yaml` was changed."""
+    """The executable files of a folder: `listed` in `.svc.yaml` or `unlisted`. `unfit`: files whose names
+    cannot be listed. `written`: whether `.svc.yaml` was changed."""
 
     listed: list[str] = msgspec.field(default_factory=list)
     unlisted: list[str] = msgspec.field(default_factory=list)
@@ -52,8 +52,7 @@ def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
 
 
 def mark(copy: WorkingCopy, paths: Iterable[str]) -> None:
-    """Set the executable bit of the files among `paths` that the manifest lists, for everybody who may read
-    them."""
+    """Make the files among `paths` that the manifest lists executable, for everybody who may read them."""
     listed = _listed_by_manifest(copy)
     if listed is not None:
         for path in paths:

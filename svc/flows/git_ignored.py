@@ -26,8 +26,8 @@ class GitIgnored(msgspec.Struct):
 
 
 def git_ignored(copy: WorkingCopy, write: bool) -> GitIgnored:
-    """Look for the files; `write` adds their lines to `.svcignore`. Raises TooLarge, or Invalid if the file
-    cannot be added to."""
+    """Find the files that git ignores and svc does not; `write` adds their lines to `.svcignore`. Raises
+    TooLarge, or Invalid if nothing can be added to that file."""
     files = new_git_ignored(copy)
     result = GitIgnored(files, sorted({file.line for file in files}))
     if write and result.lines:

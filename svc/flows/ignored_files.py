@@ -34,12 +34,12 @@ class IgnoredFile(msgspec.Struct, frozen=True):
 
     @property
     def built_in(self) -> bool:
-        """Whether the rule is built in: no file of the folder states it."""
+        """Whether the rule is built in, instead of coming from a file in the folder."""
         return self.rule.startswith(BUILT_IN_RULE)
 
 
 def ignored(copy: WorkingCopy) -> Iterator[IgnoredFile]:
-    """Everything that rules ignore, with the rule; a folder that is ignored as a whole is one item."""
+    """Every ignored file with its rule; a folder that is ignored as a whole is one item."""
     copy.files.forget()
     fd = os.open(copy.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -140,7 +140,8 @@ def index_warnings(copy: WorkingCopy) -> list[str]:
 
 
 def syncthing_warnings(copy: WorkingCopy, command: str) -> list[str]:
-    """A warning, once for each command, for each line of `.stignore` that Syncthing reads otherwise."""
+    """A warning, once for each command, for each line of `.stignore` that Syncthing interprets
+    differently."""
     warnings = {f"{command} {line}": line for line in read_otherwise(copy)}
     fresh = _not_noted_before(copy, [*warnings]) if warnings else set()
     return [line for key, line in warnings.items() if key in fresh]

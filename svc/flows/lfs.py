@@ -1,4 +1,4 @@
-"""Finds pointers of Git LFS in the place of files, because git was not told to fetch the files."""
+"""Finds Git LFS pointers: small files that git leaves in place of the real ones if it did not fetch them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _POINTER = re.compile(
 
 
 def pointers(copy: WorkingCopy, sizes: Mapping[str, int]) -> list[str]:
-    """A warning for each of the files (path → bytes) that is such a pointer. Files are read only where a
-    `.gitattributes` of a folder above speaks of LFS."""
+    """A warning for each file (path → bytes) that is a pointer. Reads a file only if a `.gitattributes` in a
+    folder above mentions LFS."""
     small = [path for path, length in sizes.items() if length <= _POINTER_BYTES]
     folders = {"", *(folder for path in small for folder in parents(path))} if small else set()
     marked = {folder for folder in folders if _names_lfs(copy, folder)}

@@ -127,8 +127,8 @@ def _deleted_here(copy: WorkingCopy, scan: Scan) -> dict[str, str | None]:
 
 
 def _begin(copy: WorkingCopy, mode: Mode) -> tuple[str | None, bool]:
-    """(head, whether the branch was deleted and made again). If it was, mode `plain` raises BranchReplaced if
-    the folder differs from its last seal."""
+    """(head, whether the branch was deleted and created again). If it was, mode `plain` raises BranchReplaced
+    if the folder differs from its last seal."""
     try:
         return begin(copy), False
     except BranchReplaced:
@@ -139,8 +139,8 @@ def _begin(copy: WorkingCopy, mode: Mode) -> tuple[str | None, bool]:
 
 
 def discard(copy: WorkingCopy, given_up: list[str]) -> Path | None:
-    """Drop the records of edited files, then move the files to the trash. In this order, a crash in between
-    does not look like a delete. Returns the trash folder."""
+    """Drop the records of edited files, then move the files to the trash: in this order, a crash in between
+    does not look like a deletion. Returns the trash folder."""
     with copy.db.step():
         for path in given_up:
             copy.forget(path)

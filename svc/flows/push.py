@@ -130,8 +130,7 @@ def push(
 
 
 def _send_changes(copy: WorkingCopy, no_delete: bool, agreed: Agreed = lambda removed, tree: None) -> Pushed:
-    """Do everything that comes before the seal. Raises UnpulledSeal if the folder lacks the branch's last
-    seal."""
+    """Do all steps before the seal. Raises UnpulledSeal if the folder lacks the branch's last seal."""
     head = begin(copy)
     if head != copy.last_seal:
         raise UnpulledSeal(copy.repo.branch, head)
@@ -210,8 +209,8 @@ def _require_merged(copy: WorkingCopy) -> None:
 def _send_round(
     copy: WorkingCopy, result: Pushed, delete: bool, typed: Collection[str], moved: Counter[str]
 ) -> set[str]:
-    """Send until nothing is left. Returns the paths that must be pulled first. `moved` counts how often
-    others had changed each text."""
+    """Send until nothing is left. Returns the paths that must be pulled first. `moved`: counts, for each
+    text, how often others changed it."""
     lost: set[str] = set()
     costly: list[str] = []
     result.skipped = []

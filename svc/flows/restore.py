@@ -1,4 +1,4 @@
-"""`svc restore`: write files as a seal has them. The replaced files go to the trash."""
+"""`svc restore`: writes files with their content in a seal. The replaced files move to the trash."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from svc.flows.restore import contents_of, replace_files, require_room
 
 class Reverted(msgspec.Struct):
     """The result of a revert. `written` and `removed`: paths. `subject`: first line of the seal's message.
-    `trash`: where the replaced files are."""
+    `trash`: the folder with the replaced files."""
 
     seal: str
     subject: str
@@ -45,7 +45,8 @@ class _Plan(msgspec.Struct):
 def revert(copy: WorkingCopy, seal: str) -> Reverted:
     """Undo the change of a seal and keep later changes.
 
-    Raises Conflict, which names the files, before anything changes; UsageError for a seal with two parents.
+    Raises Conflict, which names the files, before it changes anything; UsageError for a seal with two
+    parents.
     """
     recover(copy)
     payload = verify.seal(copy.transport.seal(seal), seal, copy.repo.repo_id)

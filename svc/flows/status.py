@@ -1,4 +1,4 @@
-"""`svc repo status`: what differs between the folder, its last seal and the branch."""
+"""`svc repo status`: the differences between the folder, its last seal and the branch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WAIT_SECONDS = 3.0  # for the server's answer, after the scan
 
 
 class Status(msgspec.Struct):
-    """Folder, last seal and branch compared: paths by what a push does with them."""
+    """The comparison of folder, last seal and branch: paths, grouped by how a push treats them."""
 
     repo: str  # OWNER/NAME
     branch: str  # that the folder is linked to
@@ -107,7 +107,7 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
 
 
 def _leave_out(copy: WorkingCopy, scan: Scan, result: Status, unseen: list[str]) -> None:
-    """Move byte files over a size cap from changed and new to skipped, and remove from `removed` the files
+    """Move binary files over a size cap from changed and new to skipped, and remove from `removed` the files
     that stay on the branch because of skipped entries."""
     excluded = unsendable(copy, scan, result.changed, result.new, result.removed)
     result.skipped += excluded.over.values()

@@ -51,8 +51,8 @@ def _faults(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _may_meet(negated: Rule, other: Rule) -> bool:
-    """Whether both patterns may match the same file. True also if the first is no plain name, because nobody
-    can tell then."""
+    """Whether both patterns may match the same file. Also True if the first is not a plain name, because this
+    cannot be computed then."""
     if other.negated:
         return False
     body = negated.pattern.strip("/")

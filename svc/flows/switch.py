@@ -49,7 +49,7 @@ class Switched(msgspec.Struct):
 
 
 class _Edit(msgspec.Struct, frozen=True):
-    """Digest of a file before the edit (`base`) and now (`mine`); None: no file."""
+    """The digests of a file before the edit (`base`) and now (`mine`); None without a file."""
 
     base: bytes | None
     mine: bytes | None
@@ -90,7 +90,7 @@ def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
 
 
 def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
-    """Capture every edit and refuse those that cannot be kept. Returns (trash folder, edited files that are
+    """Capture every edit and refuse edits that cannot be kept. Returns (trash folder, edited files that are
     kept)."""
     if mode != "plain":
         return pull(copy, "force" if mode == "force" else "merge").trash, []
@@ -131,7 +131,8 @@ def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
 
 
 def _carried_edits(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> list[str]:
-    """Edited files that the target has unchanged. Raises LocalEdits if there are other edited files."""
+    """The edited files that are unchanged in the target. Raises LocalEdits if there are other edited
+    files."""
     if not edits:
         return []
     colliding = _colliding_edits(edits, _files_of(copy, target))

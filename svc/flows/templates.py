@@ -57,7 +57,7 @@ def of_issues(where: Where, repo: Repo) -> list[Template]:
 
 
 def in_seal(api: Api, repo_id: str, seal: str) -> list[Template]:
-    """The issue templates of a seal. Empty if they cannot be read."""
+    """The issue templates in a seal; [] if they cannot be read."""
     return list(_read_templates(*_in_seal(api, repo_id, seal)))
 
 
@@ -114,7 +114,7 @@ def _words(value: object) -> tuple[str, ...]:
 def _read_templates(
     names: Callable[[str], list[str]], read: Callable[[str], bytes | None]
 ) -> Iterator[Template]:
-    """The templates of the first folder that has any. `names`: lists the files and folders in a folder."""
+    """The templates in the first folder that has any. `names`: lists the files and folders in a folder."""
     for folder in FOLDERS:
         paths = []
         for name in names(folder):

@@ -30,7 +30,7 @@ class Unsendable(NamedTuple):
 def unsendable(
     copy: WorkingCopy, scan: Scan, changed: Collection[str], new: Collection[str], removed: Collection[str]
 ) -> Unsendable:
-    """The changed, new and removed paths, of those given, that no push sends."""
+    """The changed, new and removed paths, among the given ones, that a push does not send."""
     update_file_cap(copy)
     caps = SizeCaps(copy, scan)
     uncarried = Uncarried(copy, scan, caps.over)

@@ -39,7 +39,7 @@ def watch_in_foreground(
 
 def start(folder: Path, record: Path) -> tuple[WatcherInfo, bool]:
     """Start a watcher process in the background. Returns (watcher, whether it is new) once it answers. Raises
-    NotWatchable with the process's own message."""
+    NotWatchable with the message of the process."""
     watcher = protocol.ask_info(record)
     if watcher is not None:
         return watcher, False
@@ -82,7 +82,7 @@ def _give_up(process: subprocess.Popen[bytes]) -> None:
 
 
 def stop(record: Path) -> WatcherInfo | None:
-    """End the watcher of a record and wait for it. Returns its description, None if none ran. Raises
+    """End the watcher of a record and wait for its end. Returns its description; None if none ran. Raises
     NotWatchable if it does not answer."""
     watcher = protocol.ask_stop(record)
     if watcher is not None and watcher.live:

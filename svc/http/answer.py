@@ -46,7 +46,7 @@ class Raw(msgspec.Struct, frozen=True):
 
 
 def json(response: httpx.Response, returns: type[T], cap: int) -> T:
-    """The typed body of a successful answer. Raises the error of a problem document, else
+    """The typed body of a successful answer. Raises the error in a problem document, or else
     ServerMisbehaved."""
     opened(response)
     if not _media(response).endswith("json"):
@@ -60,7 +60,7 @@ def json(response: httpx.Response, returns: type[T], cap: int) -> T:
 
 
 def nothing(response: httpx.Response) -> None:
-    """Check that the answer is a success; its body is ignored."""
+    """Check that the answer is a success; ignore its body."""
     opened(response)
 
 
@@ -154,8 +154,8 @@ def safe_problem(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def server_time(response: httpx.Response) -> float | None:
-    """The server's time in Unix seconds, from a 401 for a stale or future signature; None otherwise. The body
-    stays readable."""
+    """The server's time in Unix seconds, from a 401 about a stale or future signature; None for other
+    answers. The body stays readable."""
     document = _document(response) or {}
     seconds = document.get("server_time")
     refused = document.get("code") == "request_not_bound"
@@ -209,7 +209,7 @@ def _read(response: httpx.Response, cap: int) -> bytes:
 
 
 def _receive_body(response: httpx.Response, cap: int) -> bytearray:
-    """The whole body, read from the connection: once, and held by the caller alone."""
+    """The whole body, read once from the connection. Only the caller holds it."""
     declared = whole_number(response.headers.get("content-length", ""))
     if declared is not None and declared > cap:
         raise _misbehaved(response, f"sent more than {cap} bytes")
@@ -231,7 +231,7 @@ def _interruption_error(response: httpx.Response, why: str) -> ServerUnreachable
 
 
 def remedy_of(repeatable: bool) -> str:
-    """What the user can do if a request was not answered."""
+    """The remedy for a request that was not answered."""
     if repeatable:
         return "check your network, then run the command again"
     return "the request may have taken effect; check before you run the command again"

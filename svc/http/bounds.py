@@ -26,7 +26,8 @@ Cut = Callable[[], None]
 
 
 class Bound:
-    """Ends calls. Use `Deadline` or `Cancel`; one may bound any number of calls, in any threads."""
+    """Ends calls; the base of `Deadline` and `Cancel`. One bound may apply to any number of calls, in any
+    threads."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -37,8 +38,7 @@ class Bound:
         raise NotImplementedError
 
     def error(self, origin: str, remedy: str) -> SvcError:
-        """The error that a call to `origin` raises when this bound ends it. `remedy` continues the
-        sentence."""
+        """The error of a call to `origin` that this bound ended. `remedy`: the rest of the sentence."""
         raise NotImplementedError
 
     def attach(self, cut: Cut) -> None:
@@ -70,7 +70,7 @@ class Bound:
 
 
 class Cancel(Bound):
-    """Ends calls when `cancel` is called, and stays ended."""
+    """Ends calls when `cancel` is called, and later calls at once."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -17,7 +17,7 @@ B = TypeVar("B", bound=msgspec.Struct)
 
 
 def argument(rule: Callable[[S], T], value: S) -> T:
-    """The value as the rule returns it. Raises UsageError with the rule's sentence."""
+    """The value that the rule returns. Raises UsageError with the rule's sentence."""
     try:
         return rule(value)
     except Invalid as error:

@@ -104,7 +104,7 @@ class Http:
     def items(
         self, endpoint: Endpoint[Page[T]], query: Any = None, *, limit: int | None = None, **path: str
     ) -> Iterator[T]:
-        """The items of a paged endpoint, at most `limit` of them, fetched as they are asked for."""
+        """The items of a paged endpoint, at most `limit`, requested page by page as needed."""
         remaining = limit
         cursor: str | None = None
         seen: set[str] = set()
@@ -137,7 +137,7 @@ class Http:
         headers: Mapping[str, str],
         cap: int = answer.RAW_MAX,
     ) -> answer.Raw:
-        """Send any request for `svc repo api`. Returns status, headers and body, whatever they are."""
+        """Send any request, for `svc repo api`. Returns status, headers and body without checking them."""
         outgoing = Outgoing(method, path, body, headers=dict(headers), repeatable=method in SAFE_METHODS)
         return self._attempt(outgoing, lambda response: answer.raw(response, cap))
 
@@ -150,7 +150,7 @@ class Http:
     def stream(
         self, endpoint: Endpoint[bytes], cap: int, body: bytes | None = None, query: Any = None, **path: str
     ) -> Iterator[Iterator[bytes]]:
-        """A context with the answer in pieces, at most `cap` bytes in all. Not repeated once it has begun."""
+        """The answer in pieces, at most `cap` bytes in all, as a context. Not repeated once it has begun."""
         with self.stream_from(endpoint, 0, cap, body, query, **path) as (_, pieces):
             yield pieces
 
@@ -179,7 +179,8 @@ class Http:
         media: str = "application/octet-stream",
         **path: str,
     ) -> T:
-        """Send `length` bytes whose BLAKE3 (raw) is signed. `parts` yields them again for each attempt."""
+        """Send `length` bytes whose raw BLAKE3 digest is signed. `parts`: yields them again for each
+        attempt."""
         outgoing = self._request(endpoint, path, None, query_of(query))
         outgoing.body, outgoing.length, outgoing.digest = parts, length, ContentDigest.streamed(digest)
         outgoing.headers["Content-Type"] = media
@@ -253,7 +254,7 @@ class Http:
             bounds.pause(wait, self._sleep)
 
     def _after_failure(self, error: httpx.TransportError, outgoing: Outgoing, attempt: int) -> float:
-        """Seconds to wait before the next attempt. Raises if there is none."""
+        """Seconds to wait before the next attempt. Raises the error if there is no further attempt."""
         httpx = load()
         tls = terminal_safe(str(error)[:200])
         if self.origin.startswith("https:") and re.search(TLS_FAILED, tls):  # a repeat would fail as this one
@@ -360,7 +361,7 @@ class Http:
         return able and answer.reason(response) == TALKS
 
     def _correct_clock(self, response: httpx.Response) -> bool:
-        """Use the server's time of a 401 if this machine's clock differs. Returns whether it does."""
+        """Use the server's time from a 401 if this machine's clock differs. Returns whether it does."""
         if response.status_code != 401 or self.credential is None:
             return False
         theirs = answer.server_time(response)
@@ -391,13 +392,14 @@ class Http:
 
 
 def _turn(environment: Mapping[str, str]) -> dict[str, str]:
-    """The header that names an agent's turn, from SVC_TURN; {} without it. Raises UsageError."""
+    """The header with the id of an agent's turn, from SVC_TURN; {} without that variable. Raises
+    UsageError."""
     name = environment.get(TURN_VARIABLE, "")
     return {TURN_HEADER: argument(turn, name)} if name else {}
 
 
 def load() -> Any:
-    """httpx without its command line, whose imports (rich, pygments, click) take 35 ms of CPU."""
+    """Import httpx without its command line, whose imports (rich, pygments, click) take 35 ms of CPU."""
     sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
     import httpx
 

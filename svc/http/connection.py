@@ -31,7 +31,7 @@ Works = Callable[[], bool]
 
 
 class Line:
-    """A second handle on a connection's socket, with which any thread may end the connection."""
+    """A second handle on a connection's socket. With it any thread may end the connection."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._handle = connection.dup()
@@ -42,7 +42,7 @@ class Line:
             self._handle.shutdown(socket.SHUT_RDWR)
 
     def unsent(self) -> int:
-        """The bytes that have not arrived at the other end, as far as the system tells."""
+        """The number of bytes that the other side has not received, if the system reports it."""
         return silence.unsent(self._handle)
 
     def close(self) -> None:
@@ -86,8 +86,8 @@ class CountedStream(httpcore.NetworkStream):
         check(self._bounds)
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Up to `max_bytes`, empty at the end. `timeout` counts where the caller has a deadline, and on a
-        socket. Raises ConnectionLimitExceeded, Stopped and httpcore's errors."""
+        """Up to `max_bytes`; b"" at the end. `timeout`: applies on a socket, and if the caller has a
+        deadline. Raises ConnectionLimitExceeded, Stopped and httpcore's errors."""
         self._reading = True
         began = monotonic()
         allowed = self.limits.left(began)
@@ -198,7 +198,7 @@ def _open_link(link: Link) -> httpcore.NetworkStream:
 
 
 class _Connecting:
-    """Opens a connection in a thread of its own, because looking up a name cannot be interrupted."""
+    """Opens a connection in a thread of its own, because a name lookup cannot be interrupted."""
 
     def __init__(self, connect: Callable[[], httpcore.NetworkStream]) -> None:
         self._connect = connect
@@ -208,7 +208,7 @@ class _Connecting:
         Thread(target=self._run, daemon=True).start()
 
     def wait(self, bounds: Bounds) -> httpcore.NetworkStream:
-        """The connection, or what opening it raised. Raises Stopped if a bound ends before."""
+        """The connection. Raises the error of opening it, or Stopped if a bound ends before."""
         try:
             with attached(bounds, self._ended.set):
                 self._ended.wait()

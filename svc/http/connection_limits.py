@@ -15,8 +15,8 @@ OVERHEAD, OVERHEAD_FREE = 8, 1024 * 1024
 
 
 class ConnectionLimitExceeded(Exception):
-    """The server is too slow, or its answer does not end; the message is the end of a sentence about the
-    server."""
+    """Raised if the server is too slow, or its answer does not end; the message is the end of a sentence
+    about the server."""
 
 
 class ConnectionLimits:
@@ -68,7 +68,7 @@ class ConnectionLimits:
 
 
 class NoLimits(ConnectionLimits):
-    """No limits, for a connection that stays open, such as a WebSocket. Its user asks for signs of life."""
+    """No limits, for a connection that stays open, such as a WebSocket, whose user sends pings itself."""
 
     def left(self, now: float) -> float | None:
         return None

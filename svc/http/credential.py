@@ -8,8 +8,8 @@ from localstore.core.identity.keys import DeviceKey
 
 
 class Credential(msgspec.Struct, frozen=True):
-    """A capability token (base64url text) and the key it is bound to. `alone`: a device key of the account,
-    which signs requests that the token does not allow, without the token."""
+    """A capability token (base64url text) and the key it is bound to. `alone`: a device key of the account;
+    it signs, without the token, requests that the token does not allow."""
 
     token: str
     key: DeviceKey

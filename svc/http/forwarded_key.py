@@ -1,4 +1,4 @@
-"""A device key whose secret is in the ssh-agent of a user who connected over SSH."""
+"""A device key whose secret is held by the ssh-agent of a user who connected over SSH."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from localstore.core.identity.keys import DeviceKey
 
 
 class ForwardedKey(DeviceKey, frozen=True):
-    """The key. `ask`: returns the signature of a message, or raises."""
+    """A key in a forwarded agent. `ask`: returns the signature of a message, or raises."""
 
     ask: Callable[[bytes], bytes]
 

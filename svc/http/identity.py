@@ -35,7 +35,7 @@ class _KeyFile(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """The keys of this machine and where they are stored."""
+    """The keys of this machine and their place of storage."""
 
     device: DeviceKey
     transport: TransportKey
@@ -55,7 +55,7 @@ def store_identity(home: Path, device: DeviceKey) -> None:
 
 
 def replace_identity(home: Path) -> Identity:
-    """Create a new identity in `home`. The old file is kept, with its own key's id appended to its name."""
+    """Create a new identity in `home`. The old file is kept under a name that ends with its key id."""
     content = read_private(home / FILE)
     if content is not None:
         try:
@@ -119,7 +119,7 @@ def _from_keyring(key_id: str) -> str:
 
 
 def _to_keyring(key_id: str, secrets: str) -> bool:
-    """Store the secrets in the keyring. Returns whether it gave them back."""
+    """Store the secrets in the keyring. Returns whether the keyring returned them afterwards."""
     echoed: list[str | None] = []
 
     def store() -> None:

@@ -43,8 +43,8 @@ def _is_loopback_address(host: str) -> bool:
 
 
 def same_server(pinned: str, claimed: str) -> bool:
-    """Whether `claimed`, an address that a server gives for itself, is the pinned one. Names of loopback with
-    the same port are equal."""
+    """Whether `claimed`, the address that a server states, is the pinned server. All loopback names with the
+    same port are equal."""
     if pinned == claimed:
         return True
     try:

@@ -11,8 +11,8 @@ from localstore.core.identity.request_signature import SAFE_METHODS, ContentDige
 
 class Outgoing(msgspec.Struct):
     """One unsigned request. `body`: bytes, or a function that yields `length` bytes, called again for each
-    attempt. `alone`: it is signed by the device key, without a token. `may_have_arrived`: the server may have
-    read an attempt of it."""
+    attempt. `alone`: whether the device key signs it, without a token. `may_have_arrived`: whether the server
+    may have read an attempt."""
 
     method: str
     target: str
@@ -27,5 +27,5 @@ class Outgoing(msgspec.Struct):
 
     @property
     def is_read(self) -> bool:
-        """Whether it is not signed, and may be redirected inside the origin."""
+        """Whether the request is a read: not signed, and allowed to follow redirects within the origin."""
         return self.method in SAFE_METHODS and not self.upgrades

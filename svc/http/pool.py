@@ -54,7 +54,7 @@ class Pool(httpx.BaseTransport):
         )
 
     def _is_server_alive(self) -> bool:
-        """Whether the server answers on a connection of its own."""
+        """Whether the server answers on a separate connection."""
         waits = dict.fromkeys(("connect", "read", "write", "pool"), silence.ASKING_SECONDS)
         try:
             with (
@@ -68,7 +68,7 @@ class Pool(httpx.BaseTransport):
 
     @property
     def _address(self) -> str:
-        """The origin; with a link as http, because a link does not leave the machine and needs no TLS."""
+        """The origin; for a link its http form, because a link stays on this machine and needs no TLS."""
         return self._origin.replace("https:", "http:", 1) if self._link else self._origin
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -123,7 +123,7 @@ class Pool(httpx.BaseTransport):
 
 
 class _Body(httpx.SyncByteStream):
-    """The body of an answer, read as it arrives."""
+    """The body of an answer, read while it arrives."""
 
     def __init__(self, pool: Pool, answer: httpcore.Response, stream: CountedStream) -> None:
         self._pool, self._answer, self._stream = pool, answer, stream
@@ -140,8 +140,8 @@ class _Body(httpx.SyncByteStream):
 
 
 def _check_framing(answer: httpcore.Response) -> None:
-    """Raise RemoteProtocolError for an answer that has too many headers, or gives the length of its body in
-    more than one way."""
+    """Raise RemoteProtocolError for an answer with too many headers, or with several statements of the body's
+    length."""
     lengths, codings = _values(answer, b"content-length"), _values(answer, b"transfer-encoding")
     if len(answer.headers) > HEADERS_MAX:
         raise httpx.RemoteProtocolError(f"it has more than {HEADERS_MAX} headers")

@@ -9,7 +9,7 @@ from localstore.core.errors import ClientError
 
 
 def read_private(path: Path) -> bytes | None:
-    """The content; None if the file does not exist. Raises ClientError."""
+    """The content of the file; None if it does not exist. Raises ClientError."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -28,7 +28,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def create_private(path: Path, content: bytes) -> bool:
-    """Create the file. Returns False, with nothing changed, if it exists."""
+    """Create the file. Returns False, and changes nothing, if it exists."""
     try:
         temporary = _temporary(path, content)
         try:

@@ -14,7 +14,7 @@ PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 
 
 class Proxy(NamedTuple):
-    """A proxy. `url`: without password; `address`: host and port; `auth`: user and password."""
+    """A proxy. `url`: address without password. `address`: host and port. `auth`: user and password."""
 
     url: str
     address: tuple[str, int]
@@ -22,7 +22,7 @@ class Proxy(NamedTuple):
 
 
 def proxy_for(origin: str) -> Proxy | None:
-    """The proxy for a server; None if it is called directly. Raises UsageError for an unsupported one."""
+    """The proxy for a server; None for a direct connection. Raises UsageError for an unsupported proxy."""
     parts = urlsplit(origin)
     proxies = getproxies()
     named = proxies.get(parts.scheme) or proxies.get("all")

@@ -50,7 +50,7 @@ class Link(msgspec.Struct, frozen=True):
         return ForwardedKey(b"", self.agent, b"", self._sign)
 
     def _sign(self, message: bytes) -> bytes:
-        """The signature of a message. Raises ClientError with the relay's reason if there is none."""
+        """The signature of a message. Raises ClientError with the relay's reason if it refuses."""
         data = bytearray()
         try:
             with self._hand_socket(SIGN) as ours:
@@ -67,11 +67,12 @@ class Link(msgspec.Struct, frozen=True):
         return answer.signature
 
     def connect(self) -> socket.socket:
-        """A new connection to the relay. Raises OSError, TimeoutError among them."""
+        """A new connection to the relay. Raises OSError, which includes TimeoutError."""
         return self._hand_socket(CONNECT)
 
     def _hand_socket(self, request: bytes) -> socket.socket:
-        """Our end of a socket pair whose other end goes to the relay with this request. Raises OSError."""
+        """Send the relay this request with one end of a socket pair. Returns the other end. Raises
+        OSError."""
         ours, theirs = socket.socketpair()
         try:
             with theirs, socket.socket(fileno=os.dup(self.fd)) as link:
@@ -84,7 +85,7 @@ class Link(msgspec.Struct, frozen=True):
 
 
 def link(environment: Mapping[str, str] = os.environ) -> Link | None:
-    """The link of this process; None outside of a session over SSH."""
+    """The link of this process; None outside an SSH session."""
     value = environment.get(VARIABLE, "")
     number, _, rest = value.partition(" ")
     origin, _, agent = rest.partition(" ")
@@ -98,6 +99,6 @@ def link(environment: Mapping[str, str] = os.environ) -> Link | None:
 
 
 def inherited() -> tuple[int, ...]:
-    """The descriptors that a process started by this one needs."""
+    """The file descriptors that a child process needs."""
     relay_link = link()
     return (relay_link.fd,) if relay_link is not None else ()

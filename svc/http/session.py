@@ -38,7 +38,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     device_name: str = ""
 
     def seconds_left(self, now: datetime) -> float:
-        """Seconds until the session expires; negative afterwards."""
+        """Seconds until the session expires; negative after that."""
         try:
             return (datetime.fromisoformat(self.expires_at) - now).total_seconds()
         except (ValueError, TypeError):
@@ -78,7 +78,7 @@ class Sessions:
         return self.identity.device if ssh is None else ssh.key()
 
     def renew_identity(self) -> Identity:
-        """Replace this machine's keys; sessions and registrations of the old ones are lost."""
+        """Replace this machine's keys; the sessions and registrations of the old keys are lost."""
         self._identity = replace_identity(self.home)
         return self._identity
 

@@ -27,7 +27,7 @@ AT_ONCE = 0.001  # seconds in which a read tells whether something is there alre
 
 
 class ServerSilent(ConnectionLimitExceeded):
-    """The server does not answer, neither the request nor the question whether it works."""
+    """Raised if the server answers neither the request nor a check whether it works."""
 
     def __init__(self) -> None:
         super().__init__("did not answer, nor did it on another connection")

@@ -14,7 +14,7 @@ Query = Mapping[str, "str | int | bool | None"]
 
 
 def query_of(query: msgspec.Struct | None) -> dict[str, Any]:
-    """The members of a query struct by their names on the wire; UsageError if one breaks its rule."""
+    """The members of a query struct by their names in requests. Raises UsageError if one breaks its rule."""
     return {} if query is None else msgspec.to_builtins(checked(query))
 
 

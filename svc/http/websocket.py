@@ -130,7 +130,7 @@ class WebSocket:
                 self._stream.write(data, SEND_SECONDS)
 
     def _require_open(self) -> None:
-        """Raise ServerUnreachable if the server has closed the socket. Messages that it sent before have been
+        """Raise ServerUnreachable if the server has closed the socket and all its earlier messages were
         returned."""
         if self._protocol.state is not OPEN:
             closed = self._protocol.close_rcvd
@@ -138,8 +138,7 @@ class WebSocket:
             raise self._lost_error(f"was closed by the server{why}")
 
     def _beat(self, now: float) -> None:
-        """Ask for a sign of life when it is time. Raises ServerUnreachable if the last one did not come in
-        time."""
+        """Send a ping when it is due. Raises ServerUnreachable if the last one was not answered in time."""
         if self._pong_by:
             if now >= self._pong_by:
                 raise self._lost_error("gives no sign of life")
@@ -185,7 +184,7 @@ class WebSocket:
             raise ServerMisbehaved(f"{self.origin} does not speak WebSocket as it should ({why})")
 
     def _take(self, frame: Frame) -> None:
-        """Handle one frame of a message, whose order and size the library has checked."""
+        """Handle one frame of a message; the library has checked its order and size."""
         if frame.opcode not in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
             return
         self._parts.append(bytes(frame.data))

@@ -123,8 +123,8 @@ _ARM64 = {
 
 
 class _Machine(NamedTuple):
-    """A kind of machine. `code`: its number in filters; then the numbers of its calls. `bounded`: calls from
-    0x40000000 on are of another kind."""
+    """A kind of processor. `code`: its number in filters; then the numbers of its system calls. `bounded`:
+    whether system calls from 0x40000000 on belong to another kind."""
 
     code: int
     refused: dict[str, int]
@@ -146,8 +146,8 @@ class _Program(ctypes.Structure):
 
 
 def refuse() -> None:
-    """Refuse these calls to this process and to those that it starts, for good. Raises OSError where the
-    machine is unknown or the kernel has no seccomp."""
+    """Refuse these system calls, permanently, in this process and its child processes. Raises OSError if the
+    kind of processor is unknown or the kernel has no seccomp."""
     machine = _MACHINES.get(platform.machine())
     if machine is None:
         raise OSError(errno.ENOSYS, f"no table of system calls for {platform.machine()}")

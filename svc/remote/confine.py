@@ -25,8 +25,8 @@ _LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib/l
 
 def confine(own: Path, own_user: bool) -> None:
     """Allow this process to read the installation and to write the folder `own`, and deny the network and
-    other processes. `own_user`: no other process has its uid. Raises ClientError if the kernel cannot do
-    that."""
+    other processes. `own_user`: whether no other process has its uid. Raises ClientError if the kernel cannot
+    do that."""
     _limit(own_user)
     version = files.version()
     if os.geteuid() == 0:

@@ -1,5 +1,6 @@
-"""Restricts, with Landlock, which files a process may reach. Linux; the numbers are the same on all its
-machines."""
+"""Restricts the files that a process may access, with Landlock. Only for Linux; the numbers are the same on
+all processors.
+"""
 
 from __future__ import annotations
 

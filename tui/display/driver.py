@@ -46,7 +46,7 @@ class TerminalDriver(LinuxDriver):
         self._leave()
 
     def _leave(self) -> None:
-        """Make the app exit; once."""
+        """Make the app exit, once."""
         if not self._leaves:
             self._leaves = True
             with suppress(RuntimeError):  # its loop has ended

@@ -1,5 +1,6 @@
-"""Links that a terminal opens by itself (OSC 8): which terminals support them, and which addresses are
-written. Terminals without support may show the address as text, so only known terminals get links."""
+"""Links that a terminal opens by itself (OSC 8): which terminals support them, and which addresses become
+links. Terminals without support may show the address as text, so only known terminals get links.
+"""
 
 from __future__ import annotations
 

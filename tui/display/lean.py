@@ -1,4 +1,4 @@
-"""A Textual app that draws through the layer.
+"""A Textual app that draws only the cells that changed.
 
 Textual repaints whole widgets; over a slow line that is 5 to 20 KB for a key.
 """
@@ -34,7 +34,7 @@ class LeanApp(App[None]):
     _over: Over | None = None
 
     def over(self) -> Over | None:
-        """The pixels that the terminal should draw over the cells now; None without any."""
+        """The pixels to draw over the cells now; None without any."""
         return None
 
     def get_driver_class(self) -> type[Driver]:
@@ -51,7 +51,7 @@ class LeanApp(App[None]):
         return getattr(self._driver, "ended_by", 0)
 
     def forget_display(self) -> None:
-        """Forget what the terminal shows, since it may show anything now. The next update paints
+        """Forget the terminal's content, because it may be anything now. The next update paints
         everything."""
         self._shown = None
 

@@ -35,8 +35,8 @@ class Look(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One column of the terminal: a character with those that combine with it; "" for the right half of a
-    wide one."""
+    """One column of the terminal: a character with its combining characters; "" for the right half of a wide
+    one."""
 
     text: str
     look: Look
@@ -67,8 +67,8 @@ class Looks:
         return self._looks[style]
 
     def cells(self, segments: Iterable[Segment]) -> Row:
-        """The cells of one line. Characters that could control the terminal get no cell, so they do no harm
-        even if a screen forgot to escape them."""
+        """The cells of one line. Characters that could control the terminal get no cell, so they are harmless
+        even if a screen did not escape them."""
         row: Row = []
         for text, style, control in segments:
             if control:
@@ -107,8 +107,8 @@ def switched(before: Look, after: Look) -> str:
 
 
 def _codes(look: Look) -> dict[str, str] | None:
-    """The codes of a look, by what they set: `colour`, `ground`, or the code itself. None if the look is more
-    than codes."""
+    """The codes of a look, by the property that each sets: `colour`, `ground`, or the code itself. None if
+    the look has anything besides codes."""
     if look.on and not (_SGR.fullmatch(look.on) and look.off == "\x1b[0m"):
         return None
     codes = {}

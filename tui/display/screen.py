@@ -26,8 +26,8 @@ BLANKS = 4  # fewest blank cells at the end of a row that are worth erasing inst
 
 
 class Over(NamedTuple):
-    """Pixels that the terminal draws over cells. `draw`: shows them at the cursor. `erase`: removes them, if
-    writing the cells does not."""
+    """Pixels that the terminal draws over cells. `draw`: the sequence that shows them at the cursor. `erase`:
+    the sequence that removes them, if writing the cells does not."""
 
     x: int
     y: int
@@ -38,14 +38,14 @@ class Over(NamedTuple):
 
 
 class Screen:
-    """What a terminal of `width` × `height` cells shows."""
+    """The content of a terminal with `width` × `height` cells."""
 
     def __init__(self, width: int, height: int) -> None:
         self.width, self.height = width, height
         self._rows: list[Row] = [self._blank() for _ in range(height)]
 
     def clear(self) -> str:
-        """The text that empties the terminal, whatever it shows."""
+        """The sequence that clears the terminal, whatever it shows."""
         self._rows = [self._blank() for _ in range(self.height)]
         return "\x1b[0m\x1b[2J"
 
@@ -53,7 +53,7 @@ class Screen:
         return [list(row) for row in self._rows]
 
     def forget(self, area: Over) -> None:
-        """Forget what the terminal shows in this area."""
+        """Forget the terminal's content in this area."""
         for row in self._rows[area.y : area.y + area.height]:
             row[area.x : area.x + area.width] = [UNKNOWN] * len(row[area.x : area.x + area.width])
 
@@ -118,7 +118,7 @@ class Screen:
                 changed[y] = cells
 
     def _moved(self, changed: Mapping[int, Row], distance: int) -> tuple[int, int]:
-        """The longest block of lines [top, bottom) that shows what stood `distance` lines below."""
+        """The longest block of lines [top, bottom) whose new content is now shown `distance` lines below."""
         best, top = (0, 0), None
         for y in range(self.height + 1):
             row = changed.get(y) if y < self.height else None
@@ -201,7 +201,7 @@ class _Pen:
 
 
 def at(x: int, y: int) -> str:
-    """Move the cursor there."""
+    """The sequence that moves the cursor to this place."""
     return f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H" if y else "\x1b[H"
 
 
@@ -226,8 +226,7 @@ def _runs(before: Row, after: Row, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _coloured(cells: Row) -> bool:
-    """Whether the cells between the first and the last one change the look more often than these two
-    alone."""
+    """Whether the cells between the first and the last one change the look more often than just these two."""
     changes = sum(cell.look != following.look for cell, following in pairwise(cells))
     return changes > (cells[0].look != cells[-1].look)
 

@@ -19,8 +19,8 @@ COLOURS = 48  # of an image that is drawn as cells or as sixels: runs of one col
 
 class Drawn(msgspec.Struct):
     """A decoded image. `data`: RGB of each pixel in base64 (blocks), a PNG in base64, or sixels. `width`,
-    `height`: size of that. `full_width`, `full_height`, `frames`: of the original image. `kind`: its
-    format."""
+    `height`: its size. `full_width`, `full_height`, `frames`: size and frames of the original image. `kind`:
+    the original's format."""
 
     kind: str
     width: int
@@ -32,7 +32,7 @@ class Drawn(msgspec.Struct):
 
 
 def drawn(raw: bytes, way: str, width: int, height: int) -> Drawn:
-    """The first frame, upright, shrunk to at most this size and never enlarged."""
+    """The first frame, upright, shrunk to at most this size; never enlarged."""
     from PIL import Image, ImageOps
 
     image = opened(raw)

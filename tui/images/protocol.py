@@ -1,5 +1,6 @@
-"""How a terminal shows pixels: by a protocol that its name implies, else as half-blocks in ordinary cells.
-Inside tmux and screen half-blocks are used, because they pass on none of the protocols by default."""
+"""How a terminal shows pixels: with a protocol that its name implies, else as half-blocks in ordinary cells.
+Inside tmux and screen always as half-blocks, because these support none of the protocols by default.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
 
 
 def is_picture(path: str) -> bool:
-    """Whether the file name is that of an image."""
+    """Whether the file name is the name of an image."""
     return path.lower().endswith(ENDINGS)
 
 

@@ -1,4 +1,4 @@
-"""Waits between attempts that fail: each about double the one before."""
+"""Delays between failing attempts: each is about double the one before."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Events of the repositories that screens show: one thread with one socket, or polls where none opens.
+"""Events of the repositories on the screens: one thread with one socket; it polls if no socket opens.
 
     following = Following(lambda: client.api, heard, state)
     following.follow([repo.id])
     following.close()
 
-It listens while somebody is signed in.
+It listens only while the user is signed in.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Following:
         self._thread: threading.Thread | None = None
 
     def follow(self, repo_ids: Sequence[str]) -> None:
-        """Listen to these repositories, too. Returns at once."""
+        """Also listen to these repositories. Returns at once."""
         with self._lock:
             if self._ended.is_set() or not repo_ids:
                 return
@@ -153,7 +153,7 @@ class Following:
         return True
 
     def _listen(self, socket: SyncSocket) -> None:
-        """Listen until the socket ends. After the first answer, report what may have been missed."""
+        """Listen until the socket ends. After the first answer, report that events may have been missed."""
         from localstore.core.model.sync import Event, Hidden, Resync, Subscribed  # not before the first paint
 
         for event in socket:

@@ -24,7 +24,7 @@ HERE_EACH = 0.3  # seconds between two reports of where the user is
 
 class Looking:
     """Follows a branch through the agent. `saw`: called with each report, on this object's thread; the last
-    one is `ended`, unless `close` was called before."""
+    report is `ended`, unless `close` was called before."""
 
     def __init__(
         self, home: Home, origin: str, repo_id: str, branch: str, saw: Callable[[Seen], None]
@@ -40,7 +40,8 @@ class Looking:
         threading.Thread(target=self._tell, name="here", daemon=True).start()
 
     def here(self, path: str, line: int) -> None:
-        """Tell others where the user looks. Returns at once; of several places only the last one is sent."""
+        """Report the user's position to others. Returns at once; of several positions only the last one is
+        sent."""
         self._place = (path, line)
         self._placed.set()
 
@@ -66,7 +67,7 @@ class Looking:
             backoff.wait(self._ended)
 
     def _look(self) -> bool:
-        """Follow the branch until the agent ends. Returns whether there is nothing more to follow."""
+        """Follow the branch until the agent ends. Returns True if there is nothing more to follow."""
         conversation = start(self._home)
         with self._lock:
             if self._ended.is_set():

@@ -30,8 +30,8 @@ class AskedByNews(AskedApp, Protocol):
 
 
 class News:
-    """Listens to events while signed in. `state`: state of the connection, a name of LIGHTS; `since`: its
-    beginning."""
+    """Listens to events while the user is signed in. `state`: state of the connection, a name of LIGHTS;
+    `since`: the time when the state began."""
 
     def __init__(self, app: AskedByNews) -> None:
         self._app = app
@@ -59,7 +59,7 @@ class News:
             self.since = datetime.fromtimestamp(self._app.clock(), UTC).isoformat()
 
     def asks(self, since: float) -> None:
-        """Called when a request is sent; after SLOW seconds without an answer the light (state of the
+        """Called when a request is sent. If no answer arrives within SLOW seconds, the light (state of the
         connection) shows that."""
         self._unanswered.append(since)
         self._app.set_timer(SLOW, lambda: self._waits(since))

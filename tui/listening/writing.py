@@ -32,7 +32,7 @@ LEAVE_SECONDS = 5.0  # that what was typed may take to the server after its text
 
 
 class Heard(NamedTuple):
-    """An `event` of the agent, and the `talk` (connection) that it came from."""
+    """An `event` from the agent, and the `talk` (connection) on which it arrived."""
 
     event: Event
     talk: Conversation | None
@@ -59,7 +59,7 @@ class Writing:
 
     @property
     def open(self) -> bool:
-        """Whether the text is known."""
+        """Whether the content of the text has arrived."""
         return self._sheet is not None
 
     @property
@@ -111,7 +111,7 @@ class Writing:
         self._say(Typed(line=line, col=col))
 
     def close(self) -> None:
-        """Leave the text. Returns at once; edits that are not sent have LEAVE_SECONDS to reach the server."""
+        """Close the text. Returns at once; unsent edits have LEAVE_SECONDS to reach the server."""
         self._ended.set()
 
     def _again(self, done: tuple[list[bytes], list[Delta]]) -> list[Delta]:
@@ -157,7 +157,7 @@ class Writing:
         return _delta(before_text, self.text)
 
     def _known_to(self, last: int) -> tuple[bytes, list[Delta]]:
-        """The text with our edits up to the `last`th, and the changes of the later ones."""
+        """The text including our edits up to number `last`, and the changes of the later edits."""
         lane = of_agent(self._first)
         for number, update in self._log:
             if number <= last:
@@ -201,7 +201,7 @@ class Writing:
         return False
 
     def _leave(self) -> None:
-        """Disconnect once the text was left and all edits are on the branch."""
+        """Disconnect once the text was closed and all edits are on the branch."""
         self._ended.wait()
         until = time.monotonic() + LEAVE_SECONDS
         while time.monotonic() < until and (self.waits or (self.queued and self.state != "offline")):
@@ -231,7 +231,7 @@ def _spliced(sheet: Sheet, delta: Delta) -> list[bytes]:
 
 
 def _delta(old: bytes, new: bytes) -> list[Delta]:
-    """The change from one text to the other; [] for none."""
+    """The change from `old` to `new`; [] if they are equal."""
     delta: Delta = []
     at = 0
     for edit in text_edits.edits(old, new):

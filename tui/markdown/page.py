@@ -84,7 +84,7 @@ def rendered(text: str, width: int, taste: Taste = READ, colour: Colour = plain_
 
 
 def _bounded(text: str) -> tuple[str, int]:
-    """(part of a text that is parsed, number of characters after it)."""
+    """(the part of a text that is parsed, the number of characters after that part)."""
     end = len(text) if len(text) <= CHARS else (text.rfind("\n", 0, CHARS) + 1 or CHARS)
     lines = text[:end].split("\n", LINES)
     if len(lines) > LINES:
@@ -93,7 +93,7 @@ def _bounded(text: str) -> tuple[str, int]:
 
 
 class _Mark:
-    """The beginning of the rows in a quote or list item. `once`: before the first row only."""
+    """The prefix of the rows in a quote or list item. `once`: only before the first row."""
 
     def __init__(self, once: str, then: str, role: str) -> None:
         self.once, self.then, self.role = once, then, role
@@ -136,7 +136,7 @@ class _Writer:
 
     @property
     def room(self) -> int:
-        """The number of columns beside the marks."""
+        """The number of columns left beside the prefixes."""
         return max(LEAST, self._width - sum(cell_len(mark.then) for mark in self._marks))
 
     # --- blocks
@@ -234,7 +234,7 @@ class _Writer:
         return rows
 
     def _with_addresses(self, pieces: list[Piece]) -> list[Piece]:
-        """The pieces, with the addresses of links after them if links cannot be followed."""
+        """The pieces; if links cannot be followed, with the address after each link."""
         if not self._taste.targets:
             return pieces
         spelled: list[Piece] = []

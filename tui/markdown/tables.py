@@ -27,8 +27,8 @@ class Cell(NamedTuple):
 
 
 def table(rows: Sequence[Sequence[Cell]], width: int) -> list[Row]:
-    """The rows of a table; the first is its head. Columns that do not fit are narrowed, the widest first, and
-    their texts cut with an ellipsis."""
+    """The rows of a table; the first is the header. If the columns do not fit, the widest are narrowed first,
+    and their texts end in an ellipsis."""
     cells = [row[:COLUMNS] for row in rows]
     count = max((len(row) for row in cells), default=0)
     widths = [max(cell.width for row in cells for cell in row[at : at + 1]) for at in range(count)]

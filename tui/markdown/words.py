@@ -26,7 +26,7 @@ _ATTRIBUTE = re.compile(r"([a-zA-Z-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>
 
 
 class Piece(NamedTuple):
-    """A text with a role. `target`: where its link leads, "" without one."""
+    """A text with a role. `target`: target of its link, "" without one."""
 
     text: str
     role: str
@@ -34,7 +34,7 @@ class Piece(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row. `targets`: where its parts with role `link` or `person` lead, in order."""
+    """One row. `targets`: the targets of its parts with role `link` or `person`, in order."""
 
     parts: tuple[Part, ...]
     targets: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ def _picture(words: str, source: str, target: str) -> list[Piece]:
 
 
 def _html(text: str, base: str) -> list[Piece]:
-    """The pieces that a tag is shown as: a picture, or a row break; [] for others."""
+    """The pieces for a tag: a picture, or a row break; [] for other tags."""
     match = _TAG.fullmatch(text)
     if match is None:
         return []
@@ -111,8 +111,8 @@ def attributes(text: str) -> dict[str, str]:
 
 
 def tags(text: str) -> Iterator[tuple[str, str, str, str]]:
-    """(text before a tag, "/" if it closes, name, attributes) for each tag of HTML, in order. The rest of the
-    text comes last, with an empty name."""
+    """Each HTML tag as (text before it, "/" if it is a closing tag, name, attributes), in order. The last
+    item has the remaining text and an empty name."""
     at = 0
     for match in _TAG.finditer(text):
         yield text[at : match.start()], match[1], match[2].lower(), match[3]
@@ -153,7 +153,7 @@ def laid_out(pieces: Sequence[Piece], width: int) -> list[Row]:
 
 
 def row_of(pieces: Sequence[Piece]) -> Row:
-    """Pieces in one row; neighbours with one role and target become one part."""
+    """One row of these pieces; neighbours with the same role and target are joined."""
     parts: list[Part] = []
     targets: list[str] = []
     last: Piece | None = None

@@ -36,8 +36,8 @@ class Base(Screen[None], inherit_bindings=False):
     FOLLOWS_LATER = False  # whether the server makes what is shown some time after the event
 
     class Focused(Message):
-        """Posted when the prompt has the focus. It arrives in the order of keys, after all that were typed
-        before."""
+        """Posted when the prompt gets the focus. It is delivered in the order of keys, after all earlier
+        keys."""
 
         def __init__(self, prompt: Prompt) -> None:
             super().__init__()
@@ -84,7 +84,7 @@ class Base(Screen[None], inherit_bindings=False):
 
     @property
     def lines(self) -> Lines | None:
-        """The list that keys move in: the focused one, else the first."""
+        """The list that keys control: the list with the focus, else the first one."""
         if isinstance(self.focused, Lines):
             return self.focused
         return next(iter(self.query(Lines)), None)
@@ -96,8 +96,8 @@ class Base(Screen[None], inherit_bindings=False):
 
     def show_frame(self) -> None:
         """Paint the current title and keys; only differences are sent. Does nothing before the screen has
-        widgets, because the light (state of the connection) may change while it opens; `on_mount` paints
-        everything."""
+        widgets, because the light (state of the connection) may change while the screen opens; `on_mount`
+        paints everything."""
         if not self.has_widgets:
             return
         waiting = sum(entry.state != "refused" for entry in self.svc.entries)
@@ -128,8 +128,8 @@ class Base(Screen[None], inherit_bindings=False):
         self.mount(prompt, after="#keys")
 
     def on_hints_clicked(self, event: Hints.Clicked) -> None:
-        """Run the action of the hint that was clicked, as its key would. Hints of a prompt do nothing: their
-        keys concern the text that is typed there."""
+        """Run the action of the clicked hint, as its key would. Clicks on hints of a prompt do nothing,
+        because their keys concern the typed text."""
         event.stop()
         if self._prompt is not None:
             return
@@ -150,18 +150,18 @@ class Base(Screen[None], inherit_bindings=False):
         return type(self).__name__.removesuffix("Screen").lower()
 
     def about(self) -> list[str]:
-        """Ids of the repositories whose events change what the screen shows."""
+        """The ids of the repositories whose events affect the screen."""
         repo = self.subject()[0]
         return [repo.id] if repo is not None else []
 
     def listen(self) -> None:
-        """Listen to the repositories that the screen is about now, if it is in front."""
+        """If this is the front screen, listen to the repositories that it shows now."""
         if self.is_current:
             self.svc.news.follow(self.about())
 
     def subject(self) -> tuple[Repo | None, bool]:
-        """(repository that the screen's actions are about, whether the account is the author of what is
-        shown)."""
+        """(the repository that the screen's actions concern, whether the account is the author of the shown
+        thing)."""
         return None, False
 
     def facts(self) -> dict[str, str]:
@@ -266,7 +266,7 @@ class Base(Screen[None], inherit_bindings=False):
             self.ask(sign, finish, changed, begun)
 
     def confirm(self, question: str, then: Callable[[], None]) -> None:
-        """Run `then` if the user presses y; else show that nothing was done."""
+        """Run `then` if the user presses y; otherwise show that nothing was done."""
 
         def done(typed: str) -> None:
             if typed.strip().lower() == "y":
@@ -387,7 +387,7 @@ class Base(Screen[None], inherit_bindings=False):
                 visible[0].step_link()
 
     def leave_filter(self) -> bool:
-        """If esc was pressed and a filter is set, clear it and return True. Else return False, and the caller
+        """Clear the filter if esc was pressed and a filter is set. Returns whether it did; if not, the caller
         leaves the screen."""
         lines = self.lines
         if self.svc.pressed != "escape" or lines is None or not lines.filtered:
@@ -401,7 +401,7 @@ class Base(Screen[None], inherit_bindings=False):
 
     @property
     def texts_shown(self) -> Texts | None:
-        """The texts of the screen whose details can be folded."""
+        """The screen's texts with details that can be folded."""
         return self.texts
 
     def follow_link(self, target: str) -> None:
@@ -448,7 +448,7 @@ class Base(Screen[None], inherit_bindings=False):
 
 
 class Over(Base):
-    """A screen over another one, and about the same repository."""
+    """A screen on top of another one, about the same repository."""
 
     @property
     def below(self) -> Base:

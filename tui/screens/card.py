@@ -1,4 +1,4 @@
-"""A card: a frame over the screen that it is about, which stays visible around it."""
+"""A card: a frame on top of the screen that it concerns, which stays visible around it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Card(Over):
         self.place()
 
     def wear(self) -> None:
-        """The card has the background of the theme, and what is around it shows the screen below."""
+        """Give the card the theme's background, and let the screen below show around it."""
         self.styles.background = "transparent"
         if self.has_widgets:
             self.query_one("#card").styles.background = BACKGROUNDS[self.svc.colours]
@@ -72,7 +72,7 @@ class Card(Over):
         self._say_position()
 
     def show_title(self, light: Sequence[Part]) -> None:
-        """The title stands in the frame; the light stays in the title of the screen below."""
+        """Show the title in the frame; the light stays in the title of the screen below."""
         if self.framed:
             words = "".join(text for text, _ in self.title_parts()).strip()
             self.query_one("#card").border_title = Content(words)

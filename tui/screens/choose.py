@@ -1,4 +1,4 @@
-"""Choose one of a list; typing filters it."""
+"""Choose an item from a list; typing filters the list."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tui.widgets.made import Made
 
 
 class Choose(Card):
-    """A card that calls `chosen` with the key of the chosen item, after it has closed."""
+    """A card that closes when an item is chosen, then calls `chosen` with the key of the item."""
 
     LINES: type[Lines] = Lines
 
@@ -55,7 +55,7 @@ class Choose(Card):
         self._take(event.key)
 
     def _take(self, key: Hashable) -> None:
-        """Close, and hand on what was chosen, before the next key."""
+        """Close, and pass on the chosen key, before the next key is handled."""
         self.app.pop_screen()
         self._chosen(key)
 

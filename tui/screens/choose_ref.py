@@ -1,4 +1,4 @@
-"""Choose a branch or tag. If there is room, its newest seals are shown beside the list."""
+"""Choose a branch or tag. If there is room, the newest seals of the current one are shown beside the list."""
 
 from __future__ import annotations
 

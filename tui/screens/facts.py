@@ -58,7 +58,7 @@ def beside_facts(lines: Lines) -> ComposeResult:
 
 
 def fact_rows(name: str, *lines: Sequence[Part]) -> list[Item]:
-    """Rows with a name and the facts below it, each line folded; none if all lines are blank."""
+    """Rows with a name and, below it, the facts, each line folded; [] if all lines are blank."""
     rows = [row for parts in lines if _has_words(parts) for row in folded(parts, FACTS - 4)]
     if not rows:
         return []

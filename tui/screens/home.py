@@ -1,4 +1,4 @@
-"""The first screen: the inbox and the user's repositories, that of the linked folder first."""
+"""The first screen: the inbox and the user's repositories, starting with the linked folder's."""
 
 from __future__ import annotations
 
@@ -190,7 +190,8 @@ class Home(SplitScreen):
         self.svc.exit()
 
     def do_leave(self) -> None:
-        """Say how to quit where nothing is left: esc is pressed several times to leave what is open."""
+        """Show how to quit if esc can close nothing more; users press esc several times to leave open
+        screens."""
         if not self.leave_filter() and not self.leave_preview():
             self.say(f"{self._key_of('back') or 'ctrl+c'} quits", "dim")
 

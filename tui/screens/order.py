@@ -23,7 +23,7 @@ class Arrived(Message, bubble=False):
 
 
 class KeysInOrder(LeanApp, inherit_bindings=False):
-    """Keeps keys between the opening of a screen and the arrival of the keys typed before it."""
+    """Holds back keys from the opening of a screen until the keys typed before have arrived."""
 
     _passing = 0  # widgets that keys may be on their way to, and that are no longer in front
     _patience: Timer | None = None
@@ -52,13 +52,14 @@ class KeysInOrder(LeanApp, inherit_bindings=False):
             self._patience = self.set_timer(OPENING_SECONDS, self._hand_on)
 
     def came_below(self, key: Key) -> bool:
-        """Keep a key that came to a screen below. Returns whether it is delivered later, in its order."""
+        """Hold back a key that arrived at a screen below. Returns whether it is delivered later, in its
+        order."""
         if self._passing:
             self._early.append(key)
         return bool(self._passing)
 
     def passed(self) -> None:
-        """Called once a screen below has received every key that was on its way to it."""
+        """Called once a screen below has received every key that was sent to it."""
         self.post_message(Arrived())
 
     async def on_arrived(self) -> None:

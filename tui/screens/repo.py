@@ -61,7 +61,7 @@ class Tabs(Line):
     """The names of the tabs. A click chooses one."""
 
     class Chosen(Message):
-        """A tab was clicked. `place`: its place, from 1."""
+        """Posted when a tab is clicked. `place`: its number, from 1."""
 
         def __init__(self, place: int) -> None:
             super().__init__()
@@ -169,7 +169,7 @@ class RepoScreen(RepoPage):
         self.query_one("#tabs", Line).put(self._tabs())
 
     def _tabs(self) -> list[Part]:
-        """The tabs, separated; with short names if the long ones do not fit, so that none is cut."""
+        """The tabs with separators; with short names if the long ones do not fit, so that no name is cut."""
         width = self.app.size.width
         for short, blank in ((False, " "), (True, " "), (True, "")):
             parts = self._named_tabs(short, blank)
@@ -218,7 +218,7 @@ class RepoScreen(RepoPage):
         self.show_frame()
 
     def _counting(self) -> dict[str, Read[Counted]]:
-        """Name of a tab → the read of how many things it has, for the shown seal."""
+        """Tab → the request for the number of its items at the shown seal."""
         repo, seal = self.repo, self.seal
         return {
             "Issues": counted.open_issues(repo),
@@ -288,7 +288,7 @@ class RepoScreen(RepoPage):
         return self.view.texts if self.view is not None else None
 
     def follow_link(self, target: str) -> None:
-        """A path leads to that file in the tab Code."""
+        """Follow a link; a path opens that file in the tab Code."""
         path = self.view.path_of(target) if self.view is not None else None
         if path is None:
             super().follow_link(target)
@@ -340,7 +340,7 @@ class RepoScreen(RepoPage):
         return getattr(view, name, None) or getattr(self, name, None)
 
     def _once_mounted(self, view: View, name: str) -> None:
-        """Run an action of a tab whose widgets come later, because the key was typed before."""
+        """Run an action of a tab after its widgets exist, because its key may be typed before."""
         if self.view is not view:
             return
         if not view.is_mounted:

@@ -111,7 +111,7 @@ class Panes(Mixed):
 
     @property
     def facts_shown(self) -> bool:
-        """Whether facts stand beside the preview."""
+        """Whether facts are shown beside the preview."""
         return self.FACTS and self.previews and self.app.size.width >= FACTS_BESIDE
 
     @property
@@ -126,14 +126,14 @@ class Panes(Mixed):
 
     @property
     def list_width(self) -> int:
-        """The number of columns of the list, also before it is laid out."""
+        """The number of columns of the list; also known before it is laid out."""
         width = self.app.size.width
         return width * self._share // 100 - 2 if self.previews and not self._zooms else width
 
     # --- what a subclass gives
 
     def preview_of(self, key: Hashable) -> None:
-        """Read what the row with this key is about, and show it with `show_preview`."""
+        """Read the data for the row with this key, and show it with `show_preview`."""
         raise NotImplementedError
 
     def titled(self) -> tuple[Part, ...]:
@@ -141,7 +141,7 @@ class Panes(Mixed):
         raise NotImplementedError
 
     def paint(self) -> None:
-        """Make the rows for the present room. Without data, the rows that are shown stay."""
+        """Make the rows for the current size. Without data, the old rows stay."""
 
     # --- panes
 
@@ -201,7 +201,7 @@ class Panes(Mixed):
             self.rest()
 
     def rest(self) -> None:
-        """Called when the cursor has moved. Once it rests on a row, the preview of the row is shown."""
+        """Called when the cursor has moved. If it rests on a row, the preview of the row is shown."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
@@ -338,7 +338,8 @@ class SplitScreen(Panes, Base):
         yield from self.two_panes()
 
     def on_screen_resume(self) -> None:
-        """The cursor may have moved just before another screen opened, which takes its preview away."""
+        """Request the preview again: the cursor may have moved just before another screen opened, which
+        cancels its preview."""
         super().on_screen_resume()
         if self.has_widgets:
             self.rest()

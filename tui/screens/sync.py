@@ -45,7 +45,8 @@ class Sync(Base):
         self.set_interval(EVERY, self._ask_agent)
 
     def do_refresh(self) -> None:
-        """Send the queue, and ask agent and server again, which shows the state of the connection."""
+        """Send the queue, and query the agent and the server again; this shows the state of the
+        connection."""
         self.svc.send_queue()
         self._ask_agent()
         self.svc.load(self.svc.repos, lambda value, at: None)
@@ -56,7 +57,8 @@ class Sync(Base):
             self.paint()
 
     def _ask_agent(self) -> None:
-        """Ask the agent for its folders, and read the outbox again: other processes send from it too."""
+        """Request the folders from the agent, and read the outbox again, because other processes send from it
+        too."""
         self.svc.look_at_outbox()
         machine = self.svc.machine
         if machine is not None:

@@ -62,7 +62,7 @@ PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
 
 
 def actions_in(place: str) -> list[Action]:
-    """The actions of a place; earlier tables override later ones by id."""
+    """The actions of a place; of several with the same id, the first one."""
     by_id: dict[str, Action] = {}
     for table in (*PLACES[place], OFFERS):
         for action in table:

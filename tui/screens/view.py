@@ -49,14 +49,14 @@ class View(Vertical):
         """Called when the queued actions have changed."""
 
     def acting(self, action: str) -> None:
-        """Called with the id of an action before it is carried out."""
+        """Called with the id of an action before it runs."""
 
     def path_of(self, target: str) -> str | None:
         """The path of the file to which a link of the tab leads; None if it leads elsewhere."""
         return None
 
     def count(self) -> str | None:
-        """The number of things in the tab, shown after its name; "" for none, None while unknown."""
+        """The number of items in the tab, shown after its name; "" for none, None while unknown."""
         return None
 
     def leave_filter(self) -> bool:

@@ -1,4 +1,4 @@
-"""A screen for a text of several lines. Each change is stored as a draft at once."""
+"""A screen for writing several lines of text. Each change is stored as a draft at once."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ class _Text(TextArea):
 
 
 class Write(Over):
-    """Calls `done(text)` when the user sends the text, after the screen has closed; `changed(text)` at each
-    key. Esc stops typing: then enter sends, e edits again, d discards, and esc again keeps the draft."""
+    """A screen for writing a text. It closes when the user sends the text, then calls `done(text)`; it calls
+    `changed(text)` at each key. Esc stops typing: then enter sends, e edits again, d discards, and a second
+    esc keeps the draft."""
 
     AUTO_FOCUS = "_Text"
 
@@ -76,7 +77,7 @@ class Write(Over):
             event.prevent_default()  # letters are text here
 
     def leave(self) -> None:
-        """Ask what to do with the text."""
+        """Ask whether to send, edit, discard or keep the text."""
         self.ask("enter sends it · e goes on · d discards it · esc keeps it for later", self._decided)
 
     def _decided(self, typed: str) -> None:

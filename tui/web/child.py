@@ -1,7 +1,8 @@
 """One app for one page, in a separate process.
 
-A message on the pipes is a letter, a length in four bytes and that many bytes. D contains terminal output or
-input; M an object in JSON."""
+A message on the pipes is a letter, a length in four bytes and that many bytes. D has terminal output or
+input; M has a JSON object.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +112,7 @@ class Child:
         return cast("asyncio.StreamReader", self._running.stdout)
 
     async def _gone(self) -> None:
-        """Wait for the end of the process. Its output is read meanwhile, because it may wait for that."""
+        """Wait for the end of the process, and read its output meanwhile, because it may block on output."""
         while await self._reader.read(65536):
             pass
         await self._running.wait()

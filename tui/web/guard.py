@@ -35,8 +35,8 @@ class Guard:
         return f"http://127.0.0.1:{self._port}/?token={self._token}"
 
     def exchange(self, request: web.Request) -> Callable[[web.Response], None] | None:
-        """Use the token up. Returns a function that puts the cookie into the response; None if the request
-        has no valid token."""
+        """Invalidate the token. Returns a function that puts the cookie into the response; None if the
+        request has no valid token."""
         brought = request.query.getall("token", [])
         if request.method != "GET" or len(brought) != 1 or not _same(self._token, brought[0]):
             return None
@@ -48,7 +48,7 @@ class Guard:
         return give
 
     def refusal(self, request: web.Request) -> str:
-        """Why this request is refused; "" if it is not."""
+        """The reason why this request is refused; "" if it is allowed."""
         hosts, origins = request.headers.getall("Host", []), request.headers.getall("Origin", [])
         if len(hosts) != 1 or hosts[0] not in (f"127.0.0.1:{self._port}", f"localhost:{self._port}"):
             return f"This is the app of svc; its address begins with http://127.0.0.1:{self._port}/."

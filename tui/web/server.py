@@ -35,7 +35,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True)
 class Serving:
-    """The served page. `words`: the command line of the app. `theme`, `title`: of the page around it."""
+    """The served page. `words`: the command line of the app. `theme`, `title`: theme and title of the page
+    around the app."""
 
     words: Sequence[str]
     theme: str
@@ -55,7 +56,7 @@ def listen(port: int) -> socket.socket:
 def serve(
     serving: Serving, listening: socket.socket, ready: Callable[[str], None], note: Callable[[str], None]
 ) -> None:
-    """Serve until ctrl+c or a signal ends it, then end every app. `ready` is called with the address, `note`
+    """Serve until ctrl+c or a signal, then end every app. `ready`: called with the address. `note`: called
     with the last sentence of an app that failed."""
     logging.getLogger("aiohttp").setLevel(logging.CRITICAL)  # requests that it cannot read are answered
     asyncio.run(_Server(serving, listening, note).run(ready))
@@ -100,7 +101,7 @@ class _Server:
 
     @web.middleware
     async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse requests that may not see the app. Answers must not be framed, cached or sniffed."""
+        """Refuse requests that may not see the app. Answers may not be framed, cached or sniffed."""
         why = self._guard.refusal(request)
         if why:
             response: web.StreamResponse = web.Response(status=403, text=f"{why}\n")
@@ -131,8 +132,8 @@ class _Server:
         }
 
     async def _exchange(self, request: web.Request) -> web.Response:
-        """Set the cookie for the token and continue with a page of this server: a browser that comes from
-        elsewhere does not send a strict cookie along with a redirect."""
+        """Set the cookie for the token and continue with a page of this server, because a browser that comes
+        from another site does not send a strict cookie with a redirect."""
         give = self._guard.exchange(request)
         if give is None:
             return web.Response(
@@ -209,7 +210,7 @@ async def _draw(page: web.WebSocketResponse, child: Child) -> None:
 
 
 async def _listen(page: web.WebSocketResponse, child: Child) -> None:
-    """Pass on the messages of the page, until it closes. Invalid ones are ignored."""
+    """Pass on the messages of the page until it closes. Invalid messages are ignored."""
     async for message in page:
         if message.type != WSMsgType.TEXT:
             continue
@@ -236,6 +237,7 @@ async def _say(page: web.WebSocketResponse, sentence: str) -> None:
 
 
 def _number(typed: str) -> int:
-    """The number of cells along one side of the terminal. The page sends its size again once the app runs."""
+    """The typed number of cells along one side of the terminal. The page sends its size again once the app
+    runs."""
     cells = whole_number(typed, 5)
     return 80 if cells is None else cells

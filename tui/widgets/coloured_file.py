@@ -1,5 +1,4 @@
-"""What makes the lines of a changed file readable: the roles of its words, and the functions around its
-hunks."""
+"""The colours of a changed file: the roles of its words, and the functions around its hunks."""
 
 from __future__ import annotations
 
@@ -26,14 +25,14 @@ Spans = Sequence[tuple[int, int, str]]
 
 
 class Side(NamedTuple):
-    """The lines of one side with their roles. `numbers`: the line numbers that are there, in order; None:
-    all."""
+    """The lines of one side with their roles. `numbers`: numbers of the lines in it, in order; None: all
+    lines."""
 
     lines: Coloured
     numbers: array[int] | None
 
     def spans(self, number: int, line: str) -> Spans | None:
-        """The roles of a line; None if the text has another line there."""
+        """The roles of a line; None if the text has a different line there."""
         at = number - 1
         if self.numbers is not None:
             at = bisect_left(self.numbers, number)
@@ -44,7 +43,7 @@ class Side(NamedTuple):
 
 
 class FileColours(NamedTuple):
-    """The roles of both sides, and by the first line of a hunk on the new side the function that it is in."""
+    """The roles of both sides, and first line of a hunk on the new side → the function around it."""
 
     old: Side | None = None
     new: Side | None = None
@@ -56,7 +55,7 @@ class FileColours(NamedTuple):
 
 
 def colours_of(file: ChangedFile, text: str | None) -> FileColours:
-    """The colours of a changed file; `text`: all of its new side, if it is known. Call it on a thread."""
+    """The colours of a changed file. `text`: its whole new side, if known. Call it on a thread."""
     patch = file.patch or ""
     if len(patch) > TEXT_MAX:
         return FileColours()
@@ -81,8 +80,8 @@ def _side(numbered: Sequence[tuple[int, str]], path: str) -> Side | None:
 
 
 def functions_around(file: ChangedFile, text: str) -> dict[int, str]:
-    """The line that begins the function or class around each hunk, by the hunk's first line. `text`: the new
-    side of the file."""
+    """First line of a hunk → the line that begins the function or class around the hunk. `text`: the new side
+    of the file."""
     begins = starts(text)
     functions: dict[int, str] = {}
     before = 0

@@ -1,4 +1,4 @@
-"""Roles in a text that changes while it is shown."""
+"""The roles of a text that changes while it is shown."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Colours:
         self.version = 0
 
     def learn(self, whole: Coloured, version: int) -> bool:
-        """Use the colours computed for the text at `version`. Returns whether the text is still at that
-        version."""
+        """Use the colours that were computed for version `version` of the text. Returns whether that is still
+        the current version."""
         if version != self.version:
             return False
         self._whole, self._of = whole, list(range(len(whole)))

@@ -31,7 +31,7 @@ class Span(NamedTuple):
 
 
 class Room(NamedTuple):
-    """The columns of a note below a line: blanks at the left, and its width."""
+    """The columns of a note below a line: `left` blanks, then its width."""
 
     left: int
     width: int
@@ -45,7 +45,7 @@ class Rooms(NamedTuple):
 
 
 class Diff(Lines):
-    """Shows changed files. `split`: old and new side by side. `blanks`: whether changes of white space alone
+    """Shows changed files. `split`: old and new side by side. `blanks`: whether changes of only white space
     are shown. `seen`: paths whose lines are folded away. `heads`: whether a row names each file."""
 
     def __init__(self, id: str | None = None, *, heads: bool = True) -> None:
@@ -68,7 +68,7 @@ class Diff(Lines):
 
     def drop_files(self) -> None:
         """Free the rows, because they are not visible. The next files are shown at the same line, if they
-        have it."""
+        have that line."""
         if self._files:
             self._return_to, key = None, self.key
             self.show_files(())
@@ -107,7 +107,7 @@ class Diff(Lines):
         return tints
 
     def _rooms(self, half: int, digits: int) -> Rooms:
-        """The columns of notes: below the text of the lines that they are about."""
+        """The columns of notes, aligned with the text of the lines that they concern."""
         if half:
             numbers, width = digits + 1, max(12, half - digits - 2)
             return Rooms(Room(numbers, width), Room(half + 3 + numbers, width))
@@ -139,7 +139,7 @@ class Diff(Lines):
     # --- selected lines
 
     def select(self) -> bool:
-        """Begin or end the selection of lines at the cursor. Returns whether it has begun."""
+        """Begin or end the selection of lines at the cursor. Returns whether a selection has begun."""
         self._anchor = self.key if self._anchor is None and isinstance(self.key, Key) else None
         self._begun = self.cursor
         self.refresh()
@@ -186,17 +186,17 @@ class Diff(Lines):
 
     @property
     def sought(self) -> str:
-        """What is searched for."""
+        """The searched text."""
         return self._filter.casefold()
 
     def text_at(self, index: int) -> str:
-        """The text of a row as searches see it."""
+        """The text of a row for searches."""
         rows = self.rows
         return rows.text_of(index).casefold() if isinstance(rows, (Patches, Noted)) and len(rows) else ""
 
     @property
     def hunk_position(self) -> tuple[int, int]:
-        """The number of the hunk that the cursor is in, and of all hunks."""
+        """(number of the hunk under the cursor, number of all hunks)."""
         places = self.rows.marks["hunk"] if isinstance(self.rows, (Patches, Noted)) else []
         return bisect_right(places, self.cursor), len(places)
 

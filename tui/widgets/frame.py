@@ -62,10 +62,10 @@ class Line(Widget):
 
 
 class Hints(Line):
-    """The keys of a screen: as many whole ones as there is room for, and always the last, which lists all."""
+    """The keys of a screen: as many as fit, and always the last one, which lists all."""
 
     class Clicked(Message):
-        """Somebody clicked on a hint. `key` and `label`: as it was offered."""
+        """Posted when a hint is clicked. `key` and `label`: of the hint."""
 
         def __init__(self, key: str, label: str) -> None:
             super().__init__()
@@ -84,7 +84,7 @@ class Hints(Line):
                 self.post_message(self.Clicked(key, label))
 
     def offer(self, hints: Sequence[tuple[str, str]]) -> None:
-        """Show keys, each with what it does."""
+        """Show keys, each with its action."""
         self._hints = tuple(hints)
         self.put(self._fitting())
 
@@ -98,7 +98,7 @@ class Hints(Line):
         self.put(((" ", "text"), words))
 
     def _kept(self) -> list[tuple[str, str]]:
-        """The hints that there is room for."""
+        """The hints that fit."""
         hints = list(self._hints)
         width = sum(cell_len(f"{key} {label}  ") for key, label in hints) - 1  # one blank before, two behind
         while len(hints) > 1 and width > self.size.width > 0:
@@ -234,7 +234,8 @@ class Prompt(Input):
         self._report()
 
     def _report(self) -> None:
-        """Call `changed` unless it knows the text, or the prompt is closed: its draft may be gone by then."""
+        """Call `changed` unless it knows the text already, or the prompt is closed and its draft may be
+        gone."""
         if self._changed is not None and self.value != self._reported and not self._closed_by_key:
             self._reported = self.value
             self._changed(self.value)

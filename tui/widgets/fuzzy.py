@@ -19,7 +19,7 @@ RUN, STEP, PREFIX, START = 20, 10, 4, 6
 
 class Fuzzy(Lines):
     """Filters a list. A long list is searched in slices, so that keys are handled meanwhile; enter and arrows
-    wait for its end."""
+    wait for the end of the search."""
 
     _search: Iterator[list[int] | None] | None = None
     _done: tuple[str, Sequence[int]] = ("", ())  # the last search that ended, and what it found

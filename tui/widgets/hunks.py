@@ -20,7 +20,7 @@ SIGNED = {"+": "add", "-": "delete", " ": "text"}
 
 
 class Line(NamedTuple):
-    """A line of a patch. A number is 0 where its side has no line."""
+    """A line of a patch. Its number is 0 on a side without the line."""
 
     kind: str
     old: int
@@ -72,21 +72,22 @@ def hunks_of(patch: str) -> Iterator[Hunk]:
 
 
 def _numbered(signs: str, without: str, first: int) -> array[int]:
-    """The number of each line on the side that lacks lines with the sign `without`; 0 for those."""
+    """The number of each line on the side without the lines that start with `without`; 0 for those lines."""
     there = signs.translate({ord(sign): sign != without for sign in SIGNS.values()}).encode()
     return array("I", map(mul, accumulate(there, initial=first), there))
 
 
 def blocks(signs: str) -> Iterator[tuple[range, range, range]]:
-    """Yields (deleted, added, unchanged) ranges of lines: deleted lines, the added ones that replace them,
-    and the unchanged ones after them."""
+    """Yield (deleted, added, unchanged) ranges of lines: deleted lines, the added lines that replace them,
+    and the unchanged lines after them."""
     for match in _BLOCK.finditer(signs):
         if match[0]:
             yield range(*match.span(1)), range(*match.span(2)), range(*match.span(3))
 
 
 def without_blanks(hunk: Hunk) -> Hunk:
-    """The hunk with deleted and added lines that differ only in white space joined into unchanged ones."""
+    """The hunk, with pairs of deleted and added lines that differ only in white space joined into unchanged
+    lines."""
     signs: list[str] = []
     olds, news = array("I"), array("I")  # the lines that the numbers come from; the new one is shown
     for deleted, added, others in blocks(hunk.signs):

@@ -119,7 +119,7 @@ class Lines(Widget, can_focus=True):
 
     @property
     def position(self) -> str:
-        """The place of the cursor among the rows that can be chosen, as text; "" if it is on none."""
+        """The cursor's place among the rows that can be chosen, as text; "" if it is on none."""
         if self.key is None:
             return ""
         last = min(len(self.rows), HEADINGS)
@@ -165,10 +165,10 @@ class Lines(Widget, can_focus=True):
         self.post_message(self.Moved(self))
 
     def ready(self) -> None:
-        """Apply what was typed, if that takes time."""
+        """Apply the typed text, if that takes time."""
 
     def search(self, step: int) -> bool:
-        """Go to the next row that contains what was typed; False if none does."""
+        """Go to the next row that contains the typed text. Returns False if there is none."""
         words, count = self._filter.casefold(), len(self.rows)
         if not words:
             return False
@@ -210,7 +210,7 @@ class Lines(Widget, can_focus=True):
         self.post_message(self.Moved(self))
 
     def go_within(self, index: int) -> None:
-        """Put the cursor on row `index`, with a quarter of the height above and below it where there is."""
+        """Put the cursor on row `index`, with a quarter of the height above and below it if possible."""
         self.go(index)
         around = self.fits // 4
         top = max(min(self.top, self.cursor - around), self.cursor + around + 1 - self.fits)
@@ -226,7 +226,7 @@ class Lines(Widget, can_focus=True):
             self.go(place)
 
     def find(self, matches: Callable[[Item], bool], step: int) -> bool:
-        """Go to the next row that matches, around the end; False if none does."""
+        """Go to the next row that matches, continuing at the other end. Returns False if there is none."""
         count = len(self.rows)
         for distance in range(1, count + 1):
             index = (self.cursor + distance * step) % count
@@ -251,7 +251,7 @@ class Lines(Widget, can_focus=True):
         return targets[min(self._link, len(targets) - 1)] if targets else ""
 
     def step_link(self) -> bool:
-        """Go to the next link below; False if there is none."""
+        """Go to the next link below. Returns False if there is none."""
         if not self.linked or self.item is None:
             return False
         if self._link + 1 < len(self.item.targets):
@@ -309,7 +309,7 @@ class Lines(Widget, can_focus=True):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Row `y` of the visible part; the note for an empty list in the first row."""
+        """Row `y` of the visible part; for an empty list the note, in the first row."""
         styles = self.styles_of_theme
         index, second = self.top + y // self.tall, y % self.tall
         width = self.size.width
@@ -328,14 +328,14 @@ class Lines(Widget, can_focus=True):
         return line.crop(self.shift, self.shift + width) if self.shift else line
 
     def _note(self) -> str:
-        """The note that says why there are no rows."""
+        """The note that explains why there are no rows."""
         if self.waiting:
             return self.waiting
         return self.unmatched if self.filtered and len(self._all) else self.empty
 
     @property
     def _over(self) -> str:
-        """The role of the cursor's line; only its mark is shown if another list has the focus."""
+        """The role of the cursor's line; only the mark is shown if another list has the focus."""
         other = self.screen.focused
         if not self.has_focus and isinstance(other, Lines):
             return "resting"
@@ -353,7 +353,8 @@ class Lines(Widget, can_focus=True):
         return {place: target for place, target in named if opened_by_terminal(target)}
 
     def _bare(self, item: Item, marks: int, chosen: bool) -> int:
-        """The index of the part that the cursor does not cover: the chosen one of several links."""
+        """The index of the part that keeps its own style under the cursor: the chosen link of several; -1
+        without one."""
         if not chosen or not self.linked or len(item.targets) < 2:
             return -1
         places = [place for place, (_, role) in enumerate(item.left, marks) if role in LINKED]
@@ -390,7 +391,7 @@ class Lines(Widget, can_focus=True):
         return None
 
     def _settle(self) -> None:
-        """Put the cursor on a row that can be chosen, and scroll it into view."""
+        """Move the cursor to a row that can be chosen, and scroll to it."""
         count, height = len(self.rows), max(1, self.fits)
         self.cursor = max(0, min(self.cursor, count - 1))
         chosen = self._choosable(self.cursor, 1)

@@ -1,4 +1,4 @@
-"""Rows of a long list: one for each value, made when it is painted."""
+"""The rows of a long list: one for each value, made when it is painted."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ KINDS = {**SIGNED, "F": "file", "H": "hunk", "B": "both"}
 
 
 class Key(NamedTuple):
-    """The key of a row. `kind`: file, hunk, add, delete, text or both. A line number is 0 on a side without
+    """The key of a row. `kind`: file, hunk, add, delete, text or both. Line numbers are 0 on a side without
     the line."""
 
     path: str
@@ -47,16 +47,16 @@ class Spot(NamedTuple):
 
 
 class Look(NamedTuple):
-    """How lines are painted. `tints`: returns the grounds of changed lines. `colours`: those of files, by
-    path."""
+    """How lines are painted. `tints`: returns the backgrounds of changed lines. `colours`: path → colours of
+    the file."""
 
     tints: Callable[[], Tints | None]
     colours: Mapping[str, FileColours]
 
 
 class Patches:
-    """The rows of `files`. `half`: columns of each side, 0 for one column. `blanks`: whether changes of white
-    space alone are shown. `seen`: paths whose lines are folded away. `heads`: whether a row names each file.
+    """The rows of `files`. `half`: columns of each side, 0 for one column. `blanks`: whether changes of only
+    white space are shown. `seen`: paths whose lines are folded away. `heads`: whether a row names each file.
     `look`: None for lines in the two colours of changes."""
 
     def __init__(
@@ -147,7 +147,7 @@ class Patches:
     # --- lines with their colours
 
     def _hunk_item(self, key: Key, file: ChangedFile, title: str) -> Item:
-        """The heading of a hunk, with the function that it is in."""
+        """The heading of a hunk, with the function around it."""
         if self._look is None:
             return Item(key, ((f"{'':>12}{safe(title)}", "hunk"),))
         numbers, _, named = title.removeprefix("@@").partition("@@")
@@ -192,14 +192,14 @@ class Patches:
         return self._look.tints() if self._look is not None else None
 
     def _ground(self, kind: Kind) -> str:
-        """The role of what is right of a changed line."""
+        """The role of the area to the right of a changed line."""
         tints = self._tints()
         return "text" if tints is None else tints.line(kind, "text")
 
     def _pieces(
         self, file: ChangedFile, number: int, text: str, kind: Kind | None, words: Ranges
     ) -> list[Part]:
-        """The text of a line, with the roles of its parts; `words`: what changed in it."""
+        """The text of a line as parts with roles. `words`: the changed words in it."""
         tints = self._tints()
         if tints is None:
             cut = _cut(((0, len(text), kind or "text"),), words)
@@ -218,7 +218,7 @@ class Patches:
         ]
 
     def _partner(self, index: int) -> int | None:
-        """The added line that stands in the place of a deleted one, or the other way round."""
+        """The added line that replaces a deleted one, or the deleted line that an added one replaces."""
         kinds, own = self._kinds, self._kinds[index : index + 1]
         above = bytes(kinds[max(0, index - RUN_MAX) : index])
         before = len(above) - len(above.rstrip(own))  # lines of the same kind above it
@@ -315,7 +315,7 @@ class Patches:
         return [*parts, (" " * (self._half - used), fill)]
 
     def _words_beside(self, file: ChangedFile, index: int, *, old: bool) -> Ranges:
-        """What changed in a line that has another one beside it."""
+        """The changed words of a line that has another line beside it."""
         if not self._old[index] or not self._new[index]:
             return ()
         both = changed_words(*(self._shown(file, at[index] + 1) for at in (self._at_old, self._at)))
@@ -327,7 +327,7 @@ def _kind_of(name: str) -> Kind | None:
 
 
 def _cut(spans: Spans, words: Ranges) -> Iterator[tuple[int, int, str, bool]]:
-    """Yields (start, end, role, whether it changed) of the pieces of a line."""
+    """Yields (start, end, role, whether it changed) for the pieces of a line."""
     for start, end, role in spans:
         at = start
         for first, last in words:
@@ -342,7 +342,7 @@ def _cut(spans: Spans, words: Ranges) -> Iterator[tuple[int, int, str, bool]]:
 
 
 class Noted:
-    """Rows of a comparison, with notes below the lines that they are about."""
+    """The rows of a comparison, with notes below the lines that they concern."""
 
     def __init__(self, patches: Patches, notes: Mapping[Spot, Sequence[Item]]) -> None:
         under: dict[int, list[Item]] = {}

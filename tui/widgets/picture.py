@@ -22,8 +22,8 @@ UPPER = "▀"
 
 
 class Picture(Widget, can_focus=True):
-    """Shows a picture. `show(image, way)`: shows one. `tell(words)`: shows why there is none. `Resized` is
-    posted when its pane has another size."""
+    """Shows a picture. `show(image, way)`: shows one. `tell(words)`: shows a reason instead. `Resized` is
+    posted when the size of its pane changes."""
 
     DEFAULT_CSS = "Picture { height: 1fr; width: 1fr; }"
 
@@ -67,7 +67,7 @@ class Picture(Widget, can_focus=True):
 
 
 def over(screen: Widget, way: Way) -> Over | None:
-    """The pixels that the terminal should draw over the cells of a screen; None without any."""
+    """The pixels to draw over the cells of a screen; None without any."""
     for picture in screen.query(Picture) if way != "blocks" else ():
         (columns, rows), area = picture.covered(), picture.region
         if picture.sequence and picture.display and 0 < columns <= area.width and rows <= area.height:
@@ -105,6 +105,7 @@ def _pixel(data: bytes, width: int, x: int, y: int) -> Pixel | None:
 
 
 def _style(upper: Pixel | None, lower: Pixel | None) -> Style:
-    """The style of two pixels. Equal ones are a blank on their colour, so that a run of them has one look."""
+    """The style of a cell with two pixels. Equal pixels become a blank on their colour, so that a run of them
+    has one look."""
     colour = Color.from_rgb(*upper) if upper is not None and upper != lower else None
     return Style(color=colour, bgcolor=Color.from_rgb(*lower) if lower is not None else None)

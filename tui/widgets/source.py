@@ -1,4 +1,4 @@
-"""Rows of a text file: number, who last changed the line, text."""
+"""The rows of a text file: line number, last author of the line, text."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class _Lines(Document):
 
 
 class _Rows(Sequence[Any]):
-    """A sequence with what `of` returns for the number of each line."""
+    """A sequence of the results of `of` for the numbers of the lines."""
 
     def __init__(self, lines: Document, of: Callable[[int], Any]) -> None:
         self._lines, self._of = lines, of
@@ -78,7 +78,7 @@ class _Rows(Sequence[Any]):
 
 
 class _Flat(WrappedDocument):
-    """Each line as one row. Rows stored by number would have to be made again at each key."""
+    """A document with each line in one row. Rows stored by number would have to be made again at each key."""
 
     def wrap(self, width: int, tab_width: int | None = None) -> None:
         lines: Any = self.document
@@ -130,8 +130,8 @@ ACTIONS = {key: binding.action for binding in _BINDINGS for key in binding.key.s
 
 
 class Written(TextArea, inherit_bindings=False):
-    """A text that is typed into. `cursors`: by line from 0, the cursors of others: column from 0 or None,
-    name, role."""
+    """A text that the user edits. `cursors`: line (from 0) → others' cursors as (column from 0 or None, name,
+    role)."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*_BINDINGS]
     DEFAULT_CSS = """
@@ -182,7 +182,7 @@ class Written(TextArea, inherit_bindings=False):
         return None
 
     def begin(self, text: str) -> None:
-        """Show the text and let the user write."""
+        """Show the text and let the user edit it."""
         self._ending = "\r\n" if "\r\n" in text else "\n"
         self.indent_type = "tabs" if "\n\t" in text else "spaces"
         self.load_text(text)
@@ -274,7 +274,7 @@ class Written(TextArea, inherit_bindings=False):
             self.refresh()
 
     def _build_highlight_map(self) -> None:
-        """Does nothing: rows are painted by their text, and unchanged ones stay."""
+        """Does nothing: rows are painted from their text, and unchanged rows stay."""
 
     def _refresh_size(self) -> None:
         tabs = self.indent_width  # a line of tabs is wider than its characters

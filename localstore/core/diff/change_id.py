@@ -1,9 +1,10 @@
-"""The identity of a change: what its hunks remove and add between which lines, wherever in their files.
+"""The identity of a change: the lines that its hunks remove and add, with the lines around them, at any place
+in the files.
 
     change_id([file_id(FileChange("a.txt", "a.txt", b"1\n", b"2\n"))])  # 64 hex digits
 
 A change that is carried onto another base keeps its id unless it, or a line near it, was edited. The lines
-around count, as git's patch id has it: the same line added elsewhere is another change.
+around are included, as in git's patch id: the same line added at another place is another change.
 """
 
 from __future__ import annotations

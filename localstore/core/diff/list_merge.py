@@ -18,10 +18,11 @@ BULLETS = (b"-", b"*", b"+")
 
 
 def both_added(theirs: list[bytes], mine: list[bytes], near: list[bytes]) -> bytes | None:
-    """The lines of both sides; None if they conflict. `near`: the lines before and after.
+    """The added lines of both sides, joined; None if they conflict. `near`: the lines before and after.
 
-    If the lines of one side contain those of the other in order, they are the result. Otherwise theirs, then
-    mine, if all are items of the same list as a line of `near`, and no item has the same name on both sides.
+    If one side has all lines of the other in order, its lines are the result. Otherwise the result is theirs,
+    then mine; all lines must be items of the same list as a line of `near`, and no item may have the same
+    name on both sides.
     """
     return _larger(theirs, mine) or _listed(theirs, mine, near)
 

@@ -32,7 +32,7 @@ class File(NamedTuple):
 
 
 class Rename(NamedTuple):
-    """A moved file. `similarity`: in percent; 100: equal bytes."""
+    """A moved file. `similarity`: percent; 100 for equal bytes."""
 
     old: str
     new: str

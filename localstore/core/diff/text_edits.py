@@ -162,7 +162,8 @@ def _by_units(a: list[bytes], b: list[bytes], offset: int) -> list[Edit]:
 
 
 def _refine(a: bytes, b: bytes, offset: int) -> list[Edit]:
-    """One changed run at `offset`: by characters if the sides are similar, else as a whole."""
+    """The edits of one changed run at `offset`: single characters if the sides are similar, else the whole
+    run."""
     start, end = _common_ends(a, b)
     a, b, offset = a[start : len(a) - end], b[start : len(b) - end], offset + start
     if not a and not b:

@@ -2,10 +2,11 @@
 
 The rules (docs/design/011):
 
-1. Line endings are merged separately from the text. 2. A line that one side changed is taken; the same change
-of both sides is taken once. 3. Changes that overlap or touch are merged by words (`word_merge`). 4. Lines
-that both sides added at one place are taken if they continue one list (`list_merge`). 5. Everything else is a
-conflict. With any conflict `merge` returns the whole text of theirs, without the
+1. Line endings are merged separately from the text.
+2. A line that one side changed is taken; the same change of both sides is taken once.
+3. Changes that overlap or touch are merged by words (`word_merge`).
+4. Lines that both sides added at one place are taken if they continue one list (`list_merge`).
+5. Everything else is a conflict. With any conflict `merge` returns the whole text of theirs, without the
    parts that did merge; `marked` returns all parts, with the conflicts between markers.
 """
 

@@ -1,4 +1,4 @@
-"""Edits of a document that is stored as numbered updates: planned and computed without any I/O."""
+"""Plans and computes edits of a document, which is stored as numbered updates. No I/O."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Edited(NamedTuple):
 
 
 def plan(content: Any, stored: Sequence[Kept], base: int, number: int) -> Edit:
-    """The edit of version `base` that becomes update `number`. `content`: as returned by `content.checked`.
+    """The edit of version `base` that becomes update `number`. `content`: the result of `content.checked`.
     Every DOCUMENT_UPDATES updates, as many updates before the last are joined. Raises Invalid for a version
     that does not exist, DocumentBaseGone for a version that was joined with others."""
     if base >= number:
@@ -84,9 +84,9 @@ def work_out(edit: Edit) -> Edited:
 
 
 def merged(base: Any, first: Any, second: Any) -> Any:
-    """The content that `base` becomes by both edits, the one that made `first` of it and the one that made
-    `second`. All are as `content.checked` returns them. Raises TooLarge if both together exceed a bound,
-    DocumentDamaged."""
+    """The content that results from both edits of `base`: the edit with the result `first`, and the edit with
+    the result `second`. Contents are as returned by `content.checked`. Raises TooLarge if both together
+    exceed a bound, DocumentDamaged."""
     same = encode(base)
     if encode(first) in (same, encode(second)):
         return second

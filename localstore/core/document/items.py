@@ -67,7 +67,8 @@ class _Items:
                 self._add_shared(_MEMBER, place, value)
 
     def add_elements(self, parent: bytes | None, values: list[Any], before: Id | None = None) -> None:
-        """Add elements of a list. `parent`: for the first element, which has no element before it."""
+        """Add elements to a list. `parent`: the list; needed for the first element, which has none before
+        it."""
         at = 0
         while at < len(values):
             end = at

@@ -78,8 +78,8 @@ def commit(opening: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """Everything that the digits are computed from. `opening`: the opening of `text.commitment`; `ed25519`,
-    `x25519`, `nonce`: of the new device, 32 bytes each."""
+    """The input of the six digits. `opening`: the opening of `text.commitment`; `ed25519`, `x25519`, `nonce`:
+    keys and nonce of the new device, 32 bytes each."""
 
     text: PairingText
     opening: bytes

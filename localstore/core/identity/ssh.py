@@ -24,8 +24,8 @@ SIGN_BYTES = 256 * 1024
 class Told(msgspec.Struct, frozen=True, kw_only=True):
     """The first message of the relay on the link. `seed`: private half of the key that the token is bound to,
     made only for this session. `agent`: public key with which a forwarded agent signs, b"" without an agent.
-    `words`: a command line, empty for the app. `terminal`: standard input is a terminal. `own_user`: no other
-    process has this uid."""
+    `words`: a command line, empty for the app. `terminal`: whether standard input is a terminal. `own_user`:
+    whether no other process has this uid."""
 
     v: Literal[1] = 1
     origin: str

@@ -129,8 +129,7 @@ class Scope:
         return False
 
     def prune(self, name: str) -> bool:
-        """Whether a directory need not be entered: it is ignored, and no rule re-includes anything below
-        it."""
+        """Whether a directory can be skipped: it is ignored, and no rule re-includes anything below it."""
         if self._silent and not self._screen.passes(name):
             return False
         if self._closed or _is_reserved(name):
@@ -203,7 +202,7 @@ class Scope:
 
 def root(files: Mapping[str, str] | None = None, built_in: bool = True) -> Scope:
     """The scope of the top folder of a working copy. `files`: name → text of its ignore files. `built_in`:
-    with the built-in defaults."""
+    whether the built-in defaults apply."""
     defaults = (_layer(_defaults()),) if built_in else ()
     layers = (*(_own_layer(files or {}, source, "") for source in SOURCES), defaults)
     return Scope("", layers, (None,) * len(layers), None, _screen(layers), _deeper(layers))

@@ -24,8 +24,8 @@ _BEFORE = bytes([KIND_STRING | INFO_RIGHT_ORIGIN])
 
 class Genesis(NamedTuple):
     """The first state of an epoch: the pieces of its text, each inserted at index 0, the last piece first, so
-    that the library does not join them into one slow block. `pieces`: in the order written; `units`: UTF-16
-    units of each piece."""
+    that the library does not join them into one slow block. `pieces`: the pieces in the order of their
+    insertion; `units`: number of UTF-16 units of each piece."""
 
     writer: int
     pieces: list[bytes]

@@ -330,8 +330,7 @@ class Lane:
         self._halves |= halves
 
     def _grown(self) -> bool:
-        """Whether the lane has grown so much that its items should be counted again, which reads the whole
-        lane."""
+        """Whether the lane has grown enough to count its items again, which reads the whole lane."""
         return self._items - self._counted > self._counted // 8
 
     def _measure_load(self, steps: Sequence[update_format.Update]) -> Load:
@@ -368,8 +367,8 @@ class Lane:
 
 
 class _Library:
-    """A context for calls of the library: any error, including a panic (not an Exception), breaks the
-    lane and becomes UpdateInvalid."""
+    """Run the block, which calls the library: any error, including a panic (not an Exception), marks the lane
+    as broken and becomes UpdateInvalid."""
 
     __slots__ = ("_lane",)
 

@@ -35,9 +35,9 @@ _LANE_KINDS = ("edit_text", "delete")
 
 
 class LiveUpdate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One update on the wire. `signature`: base64url of Ed25519 over `signing_bytes`. `blake3` (hex) and
-    `size` (bytes): for create_text and set_blob; `epoch`, `ops` (base64url CRDT updates) and `typed`: for
-    edit_text."""
+    """One update on the wire. `signature`: base64url of Ed25519 over `signing_bytes`. create_text and
+    set_blob have `blake3` (hex) and `size` (bytes); edit_text has `epoch`, `ops` (base64url CRDT updates) and
+    `typed`."""
 
     n: int
     settled: int

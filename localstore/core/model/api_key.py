@@ -1,7 +1,7 @@
 """API keys of an account: secrets that the account's programs check, each with scopes and an expiry.
 
 A key is no credential of the relay: no route accepts it instead of a session. A program that receives a key
-calls `VALIDATE` to learn what it allows.
+calls `VALIDATE` to get the key's scopes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class ApiKeySecret(ApiKey, frozen=True):
 
 
 class ApiKeyCreate(Sent, frozen=True):
-    """`scopes`: what programs should accept the key for. `expires_at`: never, if absent."""
+    """`scopes`: the uses for which programs should accept the key. `expires_at`: None for a key that never
+    expires."""
 
     name: Annotated[str, visible(LABEL_CHARS)]
     scopes: Scopes = msgspec.field(default_factory=lambda: ["read"])

@@ -46,7 +46,7 @@ class ExpiredToken(GrantError):
 
 
 class UnsupportedGrantType(GrantError):
-    """`grant_type` is not that of the device authorization grant."""
+    """`grant_type` is not the grant type of the device authorization grant."""
 
     code = "unsupported_grant_type"
 
@@ -77,7 +77,7 @@ class LoginTaken(Conflict):
 
 
 class LastWayIn(Conflict):
-    """There is no other way to sign in to the account."""
+    """The account would have no way left to sign in."""
 
     code = "last_way_in"
 
@@ -118,8 +118,8 @@ class Session(Model, frozen=True):
 
 
 class UserInfo(Model, frozen=True):
-    """The caller. `session_kind` and `device_key_id`: how this request signed in. `signed_in_by`: password,
-    device_key, or the name of an identity provider; None if unknown."""
+    """The caller. `session_kind` and `device_key_id`: the credential of this request. `signed_in_by`:
+    password, device_key, or the name of an identity provider; None if unknown."""
 
     sub: str
     user_id: str

@@ -10,7 +10,8 @@ from localstore.core.model.base import Count, Model, Page, PageQuery, Sent, visi
 
 
 class CloudCapability(EditionLacks):
-    """The node cannot launch machines; `missing` names what it lacks: billing, a credential, a provider."""
+    """The node cannot launch machines. `missing`: names of the missing parts: billing, a credential, a
+    provider."""
 
     code = "cloud_capability"
 
@@ -21,8 +22,8 @@ InstanceState = Literal["provisioning", "running", "stopping", "stopped", "faile
 
 
 class LaunchContextCreate(Sent, frozen=True):
-    """A machine to prepare for launch. `gpu`: its name, such as `RTX 4090`, `A6000` or `H100`. `region`: by
-    default any."""
+    """A machine to prepare for launch. `gpu`: name of the GPU, such as `RTX 4090`, `A6000` or `H100`.
+    `region`: any region if it is left out."""
 
     gpu: Annotated[str, visible(60)]
     mode: Mode

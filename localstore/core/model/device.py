@@ -103,8 +103,8 @@ class PairingStep(Model, frozen=True):
 
 
 class PairingComplete(Sent, frozen=True):
-    """`sas_confirmed` false ends the pairing. `signature`: of the registration statement, by the new device;
-    not needed from the end that drew the code."""
+    """`sas_confirmed`: False ends the pairing. `signature`: the new device's signature of the registration
+    statement; the end that drew the code need not send one."""
 
     pairing_id: Annotated[str, msgspec.Meta(max_length=64)] = ""
     sas_confirmed: bool = False

@@ -30,8 +30,8 @@ class SealSignature(Model, frozen=True):
 
 
 class SealProvenance(Model, omit_defaults=True, frozen=True):
-    """Who made the seal, on which device, with which capability. `author` and `git_id`: of an imported
-    commit. `merged`: seals that count as its ancestors, besides its parents."""
+    """Who made the seal, on which device, with which capability. `author` and `git_id`: author and id of an
+    imported commit. `merged`: seals that count as its ancestors, besides its parents."""
 
     who: Actor
     device_key_id: str
@@ -180,7 +180,7 @@ class Compare(Model, frozen=True):
     """`files`: changes from the merge base to `head`, or from `base` itself if requested. `base` None:
     changes of the seal `head` from its first parent. `merge_base`: the first of `merge_bases`, the nearest
     common ancestors, among which merged seals count. `ahead`, `behind`: numbers of seals along parents.
-    `next_cursor`: for the files after these; None on the last page."""
+    `next_cursor`: cursor of the next page of files; None on the last page."""
 
     base: str | None
     head: str

@@ -52,9 +52,9 @@ class Row(Model, array_like=True, frozen=True):
     """One path of the live frontier, as an array to keep a first bootstrap small.
 
     `gen`: lane id, the sequence number of the update that created the file; `ver`: sequence number of the
-    last update; `other`: of the last update by another replica. `digest` and `size`: of the current bytes.
-    `live`: the bytes differ from the lane's genesis, so that a merge needs the state. Kind `gone`: removed at
-    `ver`.
+    last update; `other`: sequence number of the last update by another replica. `digest` and `size`: digest
+    and size of the current bytes. `live`: the bytes differ from the lane's genesis, so that a merge needs the
+    state. Kind `gone`: removed at `ver`.
     """
 
     path: str

@@ -72,7 +72,7 @@ UNSIGNED = Publication()
 
 
 class Release(Model, frozen=True):
-    """`notes`: text as its author wrote it. `assets`: by name."""
+    """`notes`: the author's text. `assets`: sorted by name."""
 
     version: str
     seal_id: str

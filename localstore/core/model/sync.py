@@ -29,7 +29,7 @@ class Event(Model, frozen=True, tag="event"):
     """`id` grows with every event of the node; `kind` is `noun.verb`, as in `ref.create`, or `live`; `data`
     contains ids, numbers and names, never content. `actor`: the account that caused it, "operator", or "" for
     the node; `device_key_id`: the key that signed the request; `turn`: the agent's name for its turn;
-    `number`: of the issue or proposal."""
+    `number`: number of the issue or proposal."""
 
     id: int
     repo_id: str
@@ -62,7 +62,7 @@ class Hidden(Model, frozen=True, tag="hidden"):
 
 
 class Closing(Model, frozen=True, tag="closing"):
-    """The socket closes; `code` and `detail` are those of a problem document."""
+    """The socket closes. `code` and `detail`: as in a problem document."""
 
     code: str
     detail: str
@@ -104,7 +104,7 @@ class Open(Model, frozen=True, tag="open"):
 
 
 class Close(Model, frozen=True, tag="close"):
-    """Request no more frames of this channel."""
+    """Request that no more frames of this channel are sent."""
 
     channel: ChannelNumber
 

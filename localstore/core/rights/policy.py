@@ -41,7 +41,7 @@ class Policy:
 
 
 def _directories_above(paths: Iterable[str]) -> frozenset[str]:
-    """The directories above these paths, "" among them."""
+    """The directories above these paths, including ""."""
     above: set[str] = set()
     for path in paths:
         while path:

@@ -166,7 +166,7 @@ class PackWriter:
         return Frame(FrameRow(codec, raw_len, len(stored), rows), stored)
 
     def _compress(self, parts: Sequence[Bytes], raw_len: int) -> bytes:
-        """One zstd frame that declares its length. A block ends with the part with which it reaches
+        """One zstd frame that declares its length. A block ends with the part that makes it at least
         BLOCK_LEAST bytes."""
         if len(parts) == 1 or raw_len <= BLOCK_LEAST:
             return self._compressor.compress(b"".join(parts))

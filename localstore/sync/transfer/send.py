@@ -48,9 +48,10 @@ KEPT_AT_ONCE = 32 * limits.MIB  # bytes of texts held until they are stored toge
 
 
 class Sent(msgspec.Struct):
-    """Paths by answer. `accepted`. `lost`: must be pulled before they are sent again. `moved`: those of
-    `lost` whose text others changed. `costly`: edits that the relay refuses, so that the file must be sent as
-    a new version. `refused`: path → the relay's reason. `bytes`: number of uploaded bytes."""
+    """Paths by the relay's answer. `accepted`: accepted paths. `lost`: paths to pull before they are sent
+    again. `moved`: the paths in `lost` whose text others changed. `costly`: paths whose edits the relay
+    refuses as too costly, so that their files must be sent as new versions. `refused`: path → the relay's
+    reason. `bytes`: number of uploaded bytes."""
 
     accepted: list[str] = msgspec.field(default_factory=list)
     lost: list[str] = msgspec.field(default_factory=list)

@@ -296,7 +296,8 @@ def lock_key(name: str) -> int:
 
 @contextlib.contextmanager
 def _translate_errors() -> Iterator[None]:
-    """Raise the driver's errors as those of `relay.db.engine.database`; a lost server is Unavailable."""
+    """Run the block; the driver's errors become errors of `relay.db.engine.database`, a lost server
+    Unavailable."""
     try:
         yield
     except asyncpg.UniqueViolationError as error:

@@ -187,7 +187,7 @@ class SqliteTx:
 
 
 class SqliteDatabase:
-    """One file, one process. `readers`: how many read connections are kept."""
+    """A database in one file, for one process. `readers`: number of read connections that are kept."""
 
     dialect = "sqlite"
     shared = False

@@ -1,4 +1,4 @@
-"""SQL statements on the event log: what happened in repositories and to accounts, in order."""
+"""SQL statements on the event log, which lists the events of repositories and accounts in order."""
 
 from __future__ import annotations
 

@@ -50,7 +50,8 @@ class LaneRow(msgspec.Struct, frozen=True, gc=False):
         )
 
     def edit(self, by: int, seq: int, digest: bytes, size: int) -> LaneRow:
-        """The row after replica `by` edited the text. `digest` and `size`: of the new text."""
+        """The row after replica `by` edited the text. `digest` and `size`: digest and size of the new
+        text."""
         return LaneRow(
             self.path,
             self.kind,

@@ -1,4 +1,4 @@
-"""Removes what accounts had prepared in repositories where they may no longer write.
+"""Removes the prepared seals of accounts from repositories where they may no longer write.
 
 A prepared seal is a root of the collector and may be large. When a repository is closed, or somebody leaves
 it, the seals they can no longer finalize are deleted, and the collector frees the bytes that nothing else

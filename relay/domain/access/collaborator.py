@@ -23,7 +23,7 @@ from relay.domain.access.rows import access as rows
 async def page(view: View, query: PageQuery) -> Page[Collaborator]:
     """Collaborators and their roles, without the owner
 
-    Ordered by the time at which their accounts were made.
+    Ordered by the creation time of their accounts.
     """
     async with view.read() as tx:
         return await paging.page(tx, rows.COLLABORATORS, query, _to_wire, of_repo=view.repo.id)

@@ -32,7 +32,7 @@ from relay.domain.identity import audit
 async def page(caller: Caller, org: str, query: PageQuery) -> Page[Member]:
     """Members of an organisation, for members
 
-    Ordered by the time at which their accounts were made.
+    Ordered by the creation time of their accounts.
     """
     async with caller.read() as tx:
         org_id = (await member_of(tx, caller, org))[0]
@@ -165,7 +165,7 @@ async def set_role(caller: Caller, org: str, handle: str, body: MemberChange) ->
 async def remove(caller: Caller, org: str, handle: str) -> None:
     """Remove a member or an invitation; anybody may leave except the last admin
 
-    They lose every role in the organisation's repositories at once. Raises LastAdmin.
+    The member loses every role in the organisation's repositories at once. Raises LastAdmin.
     """
     async with caller.read() as tx:
         org_id = (await member_of(tx, caller, org))[0]

@@ -25,7 +25,7 @@ from relay.domain.identity import audit
 
 
 async def page(caller: Caller, query: PageQuery) -> Page[Organisation]:
-    """Those that the caller is a member of, by their handles"""
+    """Organisations that the caller is a member of, by handle"""
     async with caller.read() as tx:
         return await paging.page(tx, rows.MINE, query, _to_wire, who=caller.me.account_id)
 
@@ -78,7 +78,7 @@ async def update(caller: Caller, org: str, body: OrganisationChange) -> Organisa
 async def delete(caller: Caller, org: str) -> None:
     """Delete an organisation that owns nothing
 
-    Its handle is free again.
+    The handle becomes free again.
     """
     async with caller.read() as tx:
         org_id, handle, *_ = await admin_of(tx, caller, org)

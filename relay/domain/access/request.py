@@ -46,7 +46,7 @@ def register(node: Node) -> None:
 async def create(caller: Caller, body: AccessRequestCreate) -> AccessRequested:
     """Request a role in a repository; the answer is the same whether or not it exists
 
-    It may be a further role. Raises AlreadyCollaborator for whoever has it.
+    The caller may already have a lower role. Raises AlreadyCollaborator if the caller has the role already.
     """
     me = caller.me
     _ASKED.count(caller.node.limiter, me.account_id)
@@ -71,7 +71,7 @@ async def page(view: View, query: PageQuery) -> Page[AccessRequest]:
 async def grant(caller: Caller, request_id: str, body: AccessGrant) -> AccessRequest:
     """Grant a request: the role begins
 
-    The account gets the role it asked for, or `role`; the owner decides.
+    The account gets the requested role, or `role`, which the owner may set.
     """
     async with caller.write(repo_name(await _repo_of(caller, request_id))) as tx:
         row = await _find_open_request(tx, caller, request_id)

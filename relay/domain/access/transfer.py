@@ -107,7 +107,7 @@ async def accept(caller: Caller, transfer: str) -> Transfer:
 async def decline(caller: Caller, transfer: str) -> Transfer:
     """Decline a transfer
 
-    For the new owner, who does not want it.
+    For the new owner.
     """
     return await _end_transfer(caller, transfer, (4,), "declined", "transfer.decline")
 
@@ -115,7 +115,7 @@ async def decline(caller: Caller, transfer: str) -> Transfer:
 async def cancel(caller: Caller, transfer: str) -> Transfer:
     """Cancel a transfer
 
-    For whoever offered the repository, or owns it.
+    For the account that offered the repository, and for its owner.
     """
     return await _end_transfer(caller, transfer, (7, 13), "cancelled", "transfer.cancel")
 

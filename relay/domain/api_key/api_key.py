@@ -92,7 +92,7 @@ async def get(caller: Caller, user_id: str, key_id: str) -> ApiKey:
 
 
 async def revoke(caller: Caller, user_id: str, key_id: str) -> None:
-    """Revoke an API key for ever; a repeated request changes nothing"""
+    """Revoke an API key permanently; a repeated request changes nothing"""
     account = _require_own(caller, user_id)
     async with caller.write() as tx:
         key = await _find(tx, account, key_id)
@@ -124,7 +124,7 @@ async def rotate(caller: Caller, user_id: str, key_id: str, body: ApiKeyRotate) 
 
 
 async def validate(caller: Caller, body: ApiKeyCheck) -> ApiKeyVerdict:
-    """Say what a secret of the caller's own keys is good for"""
+    """Validity and scopes of a secret of one of the caller's keys"""
     account, now = caller.me.account_id, now_ms()
     async with caller.read() as tx:
         row = await tx.one(rows.VALID, of_account=account, shown=_hash(body.key), now=now)

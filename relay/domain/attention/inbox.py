@@ -73,7 +73,7 @@ class _Marking(NamedTuple):
 async def update(caller: Caller, item: str, body: InboxState) -> InboxItem:
     """Mark one row as read, done or unread
 
-    Raises NotFound if its subject is hidden by now.
+    Raises NotFound if its subject is hidden now.
     """
     marking = _marking_of(caller, item)
     if marking is None:
@@ -110,9 +110,9 @@ async def _mark(tx: Tx, marking: _Marking, body: InboxState) -> bool:
 
 
 async def update_all(caller: Caller, body: InboxMarks) -> InboxChanged:
-    """Mark the rows that are named, or all that are not done
+    """Mark the given rows, or all rows that are not done
 
-    Ignores those of `ids` that no longer exist.
+    Ignores `ids` of rows that no longer exist.
     """
     me, marks = caller.me.account_id, _marks(body)
     async with caller.write() as tx:

@@ -10,7 +10,7 @@ from relay.domain.history import sealed
 
 
 async def page(view: View, seal_id: str, query: PageQuery) -> Page[Artifact]:
-    """The files of a seal that are not text, by path"""
+    """The binary files of a seal, by path"""
     size, (after,) = page_size(query.limit), Cursor.read(query.cursor, "")
     seal = await sealed.seal(view, seal_id)
     view.node.streams.require(view.payer)

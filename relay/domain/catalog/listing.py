@@ -57,7 +57,7 @@ async def put(view: View, body: ListingSet) -> Listing:
 
 
 async def remove(view: View) -> None:
-    """Take the listing of a repository away"""
+    """Remove the listing of a repository"""
     async with view.write() as tx:
         if not await tx.run(rows.DELETE, of_repo=view.repo.id):
             raise NotFound

@@ -25,7 +25,7 @@ MISSING = ["billing", "credential", "provider"]
 
 @serves(endpoints.PREPARE, operation="cloud.launch", errors=(501,))
 async def prepare(caller: Caller, app_id: str, body: LaunchContextCreate) -> LaunchContext:
-    """Prepare a launch: what it costs, and what is missing for it"""
+    """Prepare a launch: its price, and the parts that are missing"""
     _refuse()
 
 

@@ -16,7 +16,7 @@ from relay.domain.identity import device_key
 
 
 async def page(caller: Caller, user_id: str, query: PageQuery) -> Page[Device]:
-    """The caller's devices, newest first; revoked ones are not among them"""
+    """The caller's devices, newest first, without revoked ones"""
     account = require_own(caller, user_id)
     async with caller.read() as tx:
         return await paging.page(
@@ -25,7 +25,7 @@ async def page(caller: Caller, user_id: str, query: PageQuery) -> Page[Device]:
 
 
 async def revoke(caller: Caller, user_id: str, device_id: str) -> None:
-    """Revoke a device: its key signs nothing from now on, and its sessions and sockets end"""
+    """Revoke a device: its key can sign nothing any more, and its sessions and sockets end"""
     require_own(caller, user_id)
     await device_key.revoke(caller, device_id)
 

@@ -62,7 +62,7 @@ async def devices_page(caller: Caller, request: Request, query: DevicesQuery) ->
     errors=(409,),
 )
 async def draw_code(caller: Caller, request: Request) -> Reply:
-    """Draw a QR code by which another device joins"""
+    """Draw a QR code for adding another device"""
     if late := visit.refuse_late(caller, request, HERE):
         return late
     try:

@@ -55,7 +55,7 @@ _WRONG = Attempts("pairing_qr.wrong", 30, 600)  # of one network; a code has 128
 
 
 async def generate(caller: Caller, user_id: str, body: PairingCreate) -> Pairing:
-    """Make the QR code with which another device joins the caller's account"""
+    """Make a QR code for adding another device to the caller's account"""
     me, now = caller.me, now_ms()
     device.require_own(caller, user_id)
     if me.handle is None:

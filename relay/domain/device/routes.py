@@ -31,7 +31,7 @@ serves(endpoints.GENERATE, operation="device.pair", errors=(403, 404, 409, 429))
     per_minute=600,
 )
 async def process(caller: Caller, user_id: str, body: PairingProcess) -> PairingStep:
-    """Scan a pairing code, open it, or ask how the pairing stands"""
+    """Scan a pairing code, open it, or read the state of the pairing"""
     _require_may_pair(caller)
     return await pairing.process(caller, user_id, body)
 

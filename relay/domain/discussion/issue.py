@@ -22,7 +22,7 @@ from relay.domain.discussion.subject import Subject
 async def page(view: View, query: IssueQuery) -> Page[Issue]:
     """Issues, newest first
 
-    In a fixed number of statements.
+    Takes a fixed number of statements.
     """
     size = page_size(query.limit)
     async with view.read() as tx:
@@ -51,7 +51,7 @@ async def get(view: View, number: str) -> Issue:
 async def create(view: View, body: IssueCreate) -> Issue:
     """Open an issue
 
-    Labels and assignees need the right to set them, even for the author.
+    Setting labels and assignees needs the right to do so, even for the author.
     """
     posting.require_short(body.body, "/body")
     async with view.write(account_name(view.me.account_id)) as tx:

@@ -31,7 +31,7 @@ _FROM = {"triaged": ("new",), "dismissed": ("new", "triaged"), "published": ("ne
 
 
 async def page(view: View, query: ReportQuery) -> Page[Report]:
-    """Security reports of a repository, for others than its owner those that they made, the newest first"""
+    """Security reports of a repository, newest first; others than its owner get only their own"""
     if view.repo.owner_id == view.me.account_id:
         view.require("owner")  # a token that only reads does not list a part of them as if it were all
     filters: dict[str, str] = {} if query.state is None else {"of_state": query.state}
@@ -43,7 +43,7 @@ async def page(view: View, query: ReportQuery) -> Page[Report]:
 
 
 async def create(view: View, body: ReportCreate) -> Report:
-    """Tell the owner of a repository in confidence what is wrong with it
+    """Report a security fault to the owner of a repository in confidence
 
     Only the owner is notified.
     """
@@ -73,10 +73,10 @@ async def create(view: View, body: ReportCreate) -> Report:
 
 
 async def decide(view: View, report: str, body: ReportDecision) -> Report:
-    """Say what becomes of a report
+    """Decide about a report
 
-    A repeated decision is not an error. Publishing makes an advisory of the report; raises EditionLacks where
-    the edition has none.
+    A repeated decision is not an error. Publishing makes an advisory of the report; raises EditionLacks if
+    the edition has no advisories.
     """
     state = body.decision
     if body.affected and state != "published":

@@ -93,8 +93,7 @@ async def get(caller: Caller, id: str) -> Document:
 
 
 async def put(caller: Caller, id: str, body: DocumentPut, if_match: str | None) -> Document:
-    """Change a document to the given content, by operations: what others changed elsewhere since `base`
-    stays"""
+    """Change a document to the given content, by operations: others' changes since `base` stay"""
     content, json = await asyncio.to_thread(spelled, body.content)
     for _ in range(ATTEMPTS):
         async with caller.read(snapshot=True) as tx:

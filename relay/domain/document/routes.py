@@ -22,8 +22,8 @@ async def get(caller: Caller, id: str) -> Document | Reply:
 
 @serves(endpoints.PUT, operation="document.put", cost=8, errors=(404, 409, 412, 413, 503, 507))
 async def put(caller: Caller, id: str, body: DocumentPut, request: Request) -> Document | Reply:
-    """Change a document to the given content, by operations: what others changed elsewhere since `base`
-    stays. If-Match: only if it is what this ETag names"""
+    """Change a document to the given content, by operations: others' changes since `base` stay. If-Match:
+    only if its ETag is this one"""
     conditions = request.headers.getall("if-match", ())
     if_match = ",".join(conditions) if conditions else None
     return _tagged(await document.put(caller, id, body, if_match))

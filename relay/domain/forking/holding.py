@@ -103,7 +103,8 @@ async def acquire(tx: Tx, node: Node, target: str, taken: Taken) -> None:
 
 
 async def borrow(tx: Tx, node: Node, target: str, taken: Taken) -> None:
-    """Give the repository these seals, and lend it their objects, which count for nobody until `adopt`."""
+    """Give the repository these seals, and lend it their objects, which count for no owner's quota until
+    `adopt`."""
     await _insert_held(tx, target, taken)
     for lot in _lots(sorted(taken.sizes)):
         fresh = await node.objects.missing(tx, target, lot)

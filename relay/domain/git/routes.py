@@ -41,7 +41,7 @@ class RefsQuery(msgspec.Struct, frozen=True):
     cost=5,
 )
 async def info_refs(caller: Caller, owner: str, name: str, query: RefsQuery, request: Request) -> Reply:
-    """What git asks first for a clone, a fetch or a push; NAME may end in .git"""
+    """The answer to git's first request of a clone, a fetch or a push; NAME may end in .git"""
     view = await serving.view(caller, owner, name)
     if query.service != "git-upload-pack":
         return _refusal(403, PULLS_ONLY if query.service == "git-receive-pack" else NOT_DUMB)
@@ -65,7 +65,7 @@ async def info_refs(caller: Caller, owner: str, name: str, query: RefsQuery, req
     cost=20,
 )
 async def upload_pack(caller: Caller, owner: str, name: str, request: Request, upload: Upload) -> Reply:
-    """Refs, or a pack of what git lacks; the body as git sends it, also compressed"""
+    """Refs, or a pack of the objects that git lacks; the body may be compressed"""
     view = await serving.view(caller, owner, name)
     body = await upload.whole()
     await upload.finish()

@@ -49,7 +49,7 @@ _REFS_ASKED = b"command=ls-refs"
 
 
 def register(node: Node) -> None:
-    """Register the jobs and what follows the log; before the node's jobs start."""
+    """Register the jobs and the follower of the log; called before the node's jobs start."""
 
     async def build_job(data: dict[str, Any]) -> None:
         await carry_on(node, str(data["repo_id"]))

@@ -19,7 +19,8 @@ NAMES_MAX = 100  # of one file that a page goes through
 
 
 class _Way(NamedTuple):
-    """A position of the walk: `skip` candidates back from the seal `at`, following the file at `path`."""
+    """A position in the walk: start at the seal `at`, leave out `skip` candidates, and follow the file at
+    `path`."""
 
     at: str
     skip: int

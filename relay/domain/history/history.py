@@ -201,7 +201,7 @@ async def walk(
 
 
 async def _require_seal(tx: Tx, view: View, head: str) -> None:
-    """Raise NotFound unless this is a seal of the repository."""
+    """Raise NotFound unless the repository has this seal."""
     if await tx.value(walks.HELD, head=head, repo_id=view.repo.id) is None:
         raise NotFound
 
@@ -400,7 +400,7 @@ def wire_entry(path: str, file: TreeEntry) -> TreeFile:
 async def blob(view: View, sha: str, path: str) -> Blob:
     """A file at a seal with its content
 
-    The content is left out over the inline limit.
+    Content over the inline limit is left out.
     """
     row = await sealed.seal(view, sha)
     file = await sealed.entry(view, row.root, path)
@@ -424,8 +424,8 @@ async def blob(view: View, sha: str, path: str) -> Blob:
 async def raw(view: View, sha: str, path: str, request: Request) -> Reply:
     """The bytes of a file at a seal
 
-    With a media type that no browser executes. A drawing (SVG) is one only for a browser that loads it as a
-    picture, which runs no scripts; elsewhere it is its text.
+    The media type is one that no browser executes. SVG has its own type only for a browser that loads it as a
+    picture, where no scripts run; otherwise it is sent as text.
     """
     row = await sealed.seal(view, sha)
     file = await sealed.entry(view, row.root, path)

@@ -34,7 +34,7 @@ Visible = Callable[[str, Kind], bool]
 
 
 async def proof(view: View, sha: str) -> Reply:
-    """The directories of a seal that the caller sees, with which its tree is verified
+    """The directories of a seal that the caller sees, for verifying its tree
 
     They are filtered, with their salts (`core.tree.proof`). A whole view gets all directories that the
     repository has.

@@ -121,7 +121,7 @@ serves(
 
 @serves(history.BLAME, operation="history.blame", flag="TR_REPO_SEALING", cost=10)
 async def get_blame(view: View, seal_id: str, path: str, query: BlameQuery) -> Blame:
-    """The seal that each line of a file comes from"""
+    """The seal of each line of a file"""
     return await blames.blame(view, seal_id, path, first_parent=query.first_parent)
 
 
@@ -153,7 +153,7 @@ serves(
     media=BYTES,
 )
 async def fetch_pack(view: View, query: AtQuery, upload: Upload) -> Reply:
-    """A pack of these objects (32 bytes a digest); Svc-Remaining counts those that did not fit"""
+    """A pack of these objects (32 bytes a digest); Svc-Remaining is the number of objects that did not fit"""
     pack = await packs.fetch(
         view, await packs.read_digests(upload), partial(proof.require_named, view, query.at)
     )

@@ -245,7 +245,7 @@ async def _walk_in_turns(
 async def _take(
     entries: AsyncIterator[tuple[str, TreeEntry] | None],
 ) -> tuple[list[tuple[str, TreeEntry]], int]:
-    """(the files among the next TURN entries of a walk, how many entries there were)."""
+    """(the files among the next TURN entries of a walk, the number of entries)."""
     files, visited = [], 0
     async for item in entries:
         if item is not None:
@@ -259,8 +259,8 @@ async def _take(
 async def _walk(
     view: View, prefix: str, top: Iterable[Child]
 ) -> AsyncGenerator[tuple[str, TreeEntry] | None, None]:
-    """Yields (path, file) of the files in the directory `top` at `prefix`, and None for each hidden entry
-    and each directory. In memory are the directories above the current file and some of the next ones."""
+    """Yield (path, file) for the files in the directory `top` at `prefix`, and None for each hidden entry and
+    each directory. Only the directories above the current file and some of the next ones are in memory."""
     policy = view.policy
     stack = [(prefix, child) for child in top]
     reader = DirectoryReader(view)

@@ -65,7 +65,7 @@ class Arrived:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A provider with which an account signs in. Times are RFC 3339."""
+    """An identity provider that an account uses to sign in. Times are RFC 3339."""
 
     provider: str
     label: str

@@ -20,7 +20,7 @@ _CREATED = Attempts("pairing.account", 10, 600)
 
 
 async def create(caller: Caller) -> PairingCode:
-    """A one-time code with which another device joins this account"""
+    """A one-time code for adding another device to this account"""
     me, now = caller.me, now_ms()
     if me.handle is None:
         raise Forbidden("choose a handle first; a device joins by handle and code")

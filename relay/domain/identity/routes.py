@@ -97,7 +97,7 @@ async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
     per_minute=120,
 )
 async def renew(caller: Caller, request: Request, query: ReturnQuery) -> Reply:
-    """Renew the session of a browser, then go on to the page it asked for"""
+    """Renew the session of a browser, then redirect to the requested page"""
     return_to = visit.local_path(query.return_to)
     if visit.lasts(caller):
         return redirect(return_to)

@@ -56,7 +56,7 @@ async def create(caller: Caller, body: ScriptTokenRequest) -> ScriptToken:
 
 
 async def list_keys(caller: Caller) -> TokenKeys:
-    """Public keys by which tokens of this node verify"""
+    """Public keys for verifying tokens of this node"""
     node = caller.node
     keys = await node.sign_in.tokens.public_keys(node.signer.public_keys)
     return TokenKeys(keys={str(number): b64u(public) for number, public in keys.items()})

@@ -121,9 +121,9 @@ async def enable(view: View, number: str, body: MergeFinalizeRequest) -> Proposa
 
 
 async def disable(view: View, number: str) -> Proposal:
-    """Drop the signed merge of a proposal that waits
+    """Drop the waiting merge of a proposal
 
-    Without one, nothing changes.
+    Without a waiting merge, nothing changes.
     """
     async with view.write() as tx:
         row = await states.find(tx, view, number)
@@ -224,8 +224,8 @@ def _is_waiting(refusal: SvcError) -> bool:
 
 
 async def _find_concerned(tx: Tx, events: Sequence[Logged]) -> list[str]:
-    """The repositories with a waiting merge among the repositories of these events and those of the accounts
-    that they name."""
+    """The repositories with a waiting merge among two groups: the repositories of these events, and the
+    repositories of the accounts that the events name."""
     repo_ids = sorted({event.repo_id for event in events if event.repo_id is not None})
     accounts = sorted({event.account_id for event in events if event.account_id is not None})
     concerned = set()

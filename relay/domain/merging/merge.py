@@ -66,8 +66,8 @@ async def update(view: View, number: str, body: UpdateFinalizeRequest) -> Propos
 async def guarded(view: View, body: MergeRequest) -> shapes.Seal:
     """Guarded two-parent merge
 
-    Repeatable. BaseMoved, PrepareExpired; Draft or NotMergeable where a proposal of the same seal says
-    so.
+    Repeatable. Raises BaseMoved, PrepareExpired; Draft or NotMergeable if a proposal with the same seal may
+    not be merged.
     """
     seal.require_prepare_id(body.preview_id)
     return await landing.carry_out(view, partial(_land_guarded, view, body))

@@ -151,7 +151,7 @@ async def _update(view: View, number: str, body: UpdatePrepareRequest, ready: Re
 async def preview(view: View, body: PreviewRequest) -> Preview:
     """Preview of the guarded two-parent merge
 
-    A seal into a branch, as a seal with two parents that the session's own key will sign.
+    The merge of a seal into a branch, as a seal with two parents that the session's own key signs.
     """
     if body.message is not None:
         check_message(body.message)

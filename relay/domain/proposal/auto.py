@@ -34,6 +34,6 @@ async def forget(tx: Tx, repo_id: str, number: int) -> rows.AutoRow | None:
 
 
 async def base_moved(tx: Tx, view: View, branch_id: str) -> None:
-    """Drop signed merges into this branch, whose head has changed: none of them applies any more."""
+    """Drop all signed merges into this branch, because its head has changed and they no longer apply."""
     for (number,) in await tx.all(rows.OF_BASE, of_repo=view.repo.id, branch_id=branch_id):
         await drop(tx, view.node.hub, view.repo.id, number, "base_moved")

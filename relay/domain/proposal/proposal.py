@@ -1,4 +1,4 @@
-"""Rules of proposals: what can be proposed, rights to change it, and the content of lists."""
+"""Rules of proposals: allowed proposals, rights to change them, and the content of lists."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _PEOPLE = ("author", "assignee", "reviewer", "involves")
 async def page(view: View, query: ProposalQuery) -> Page[Proposal]:
     """Proposals, newest first
 
-    In a fixed number of statements.
+    Takes a fixed number of statements.
     """
     size = page_size(query.limit)
     async with view.read(snapshot=query.state == "all") as tx:
@@ -94,8 +94,8 @@ async def get(view: View, number: str) -> Proposal:
 async def create(view: View, body: ProposalCreate) -> Proposal:
     """Propose a branch for another
 
-    The head needs seals that the base does not have. Labels, assignees and reviewers need the rights to set
-    them; an author may ask for reviews.
+    The head needs seals that the base does not have. Setting labels, assignees and reviewers needs the rights
+    to do so; an author may request reviews.
     """
     posting.require_short(body.body, "/body")
     if body.head == body.base:

@@ -1,5 +1,5 @@
-"""Rules of reviews: who is asked, who may give which verdict on which version, and which verdicts are
-valid.
+"""Rules of reviews: the requested reviewers, the verdicts that each account may give on a version, and the
+verdicts that are valid.
 """
 
 from __future__ import annotations

@@ -33,10 +33,10 @@ from relay.memory import trees
 
 
 async def prepare(view: View, number: str, body: SuggestionsPrepareRequest) -> PreparedSeals:
-    """Fix the bytes of one seal of suggestions, to be signed and landed by seals/finalize
+    """Compute one seal with suggestions, to be signed and sent to seals/finalize
 
-    Raises SuggestionMoved where the lines are not those that were commented on, SuggestionsOverlap,
-    HeadMoved, BranchProtected.
+    Raises SuggestionMoved if the lines differ from the commented ones, SuggestionsOverlap, HeadMoved,
+    BranchProtected.
     """
     if body.message is not None:
         check_message(body.message)

@@ -1,4 +1,5 @@
-"""Rules of threads: what can be commented on, who sees it, and what resolving means.
+"""Rules of threads: the lines that can be commented on, the readers of a thread, and the effect of resolving
+it.
 
 A thread belongs to a path. A reader who does not see that path, or the path its lines moved to, does not see
 the thread, and no count includes it. Comments that wait for a review are visible to their author only.
@@ -86,8 +87,8 @@ async def page(view: View, number: str, query: ThreadQuery) -> Page[Thread]:
 async def create(view: View, number: str, body: ThreadCreate) -> Thread:
     """Comment on lines of a proposal, or suggest other lines
 
-    The lines are given as in a version of the proposal, wherever they are now. Raises Invalid for a seal or
-    lines that the proposal does not have, also for a hidden path.
+    The lines are line numbers in a version of the proposal; they may have moved since. Raises Invalid for a
+    seal or lines that the proposal does not have, also for a hidden path.
     """
     posting.require_short(body.body, "/body")
     if body.suggestion is not None:
@@ -246,7 +247,7 @@ async def _require_room(tx: Tx, row: ProposalRow, count: int, most: int, what: s
 async def _add_comment(
     tx: Tx, view: View, row: ProposalRow, thread: ThreadRow, body: str, draft: bool, kind: str
 ) -> str:
-    """Add a comment to the thread; a draft is announced to nobody. Returns its id."""
+    """Add a comment to the thread; drafts notify nobody. Returns its id."""
     comment_id = await posts.insert(tx, view, row.number, body, thread=thread.id, draft=draft)
     if not draft:
         await subject.take_part(tx, view, states.subject_of(row))

@@ -34,7 +34,7 @@ def blocked_by(rules: list[Protection], come_to: Standing) -> list[str]:
 
 def mergeable(merge_base: str | None, base_now: str | None, trial: Collection[str] | None) -> bool | None:
     """Whether a merge would have no conflict, regardless of other obstacles; None if unknown. The parameters
-    are as for `merge_state`."""
+    are those of `merge_state`."""
     if base_now is None:
         return None
     if merge_base == base_now:

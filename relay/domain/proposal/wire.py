@@ -1,4 +1,4 @@
-"""Proposals and reviews as they are sent, in a fixed number of statements."""
+"""Builds the proposals and reviews of answers, in a fixed number of statements."""
 
 from __future__ import annotations
 

@@ -82,11 +82,11 @@ async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | 
     """Raise BranchProtected unless the rules of the branch allow the act; for a merge NotMergeable.
 
     Call it inside the transaction that changes the ref or its live frontier, after answering repeated
-    requests, and also in `prepare`, so that nobody signs in vain. `write`: a live update, or a seal.
-    `create`, `move`, `delete`: of the ref. `merge`: of a proposal into this branch; it needs `standing`, read
-    in the same transaction; without it (a merge without a proposal) every requirement counts as missing. The
-    error's `blocked_by` lists the obstacles; for a preview use `blockers(matching(await of_repo(…), base),
-    standing)`.
+    requests, and also in `prepare`, so that nobody signs a seal that is refused afterwards. `write`: a live
+    update, or a seal. `create`, `move`, `delete`: these acts on the ref. `merge`: the merge of a proposal
+    into this branch; it needs `standing`, read in the same transaction; without it (a merge without a
+    proposal) every requirement counts as missing. The error's `blocked_by` lists the obstacles; for a preview
+    use `blockers(matching(await of_repo(…), base), standing)`.
     """
     matches = matching(await of_repo(tx, view.repo.id), branch)
     if not matches:

@@ -17,7 +17,7 @@ from relay.domain.sealing.seal import signing_key
 
 
 async def create(view: View, body: PublicationCreate) -> Release:
-    """Sign what a release hands out
+    """Sign the assets of a release
 
     Returns the release with its signature, which replaces an older one. Raises SignatureInvalid unless the
     caller's key signed the current assets.

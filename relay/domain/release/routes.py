@@ -1,4 +1,4 @@
-"""Releases of a repository, their assets, and what is signed of them."""
+"""Releases of a repository, their assets and their signatures."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class DevQuery(msgspec.Struct, frozen=True):
 
 
 async def public(caller: Caller, owner: str, name: str, request: Request) -> Reply:
-    """The page of a repository for everybody: what it is, its README, how to get it"""
+    """The public page of a repository: description, README, how to get it"""
     place = await find(caller, owner, name)
     if (elsewhere := _elsewhere(place, request, "")) is not None:
         return elsewhere
@@ -94,7 +94,7 @@ async def public(caller: Caller, owner: str, name: str, request: Request) -> Rep
 
 
 async def dev(caller: Caller, owner: str, name: str, query: DevQuery, request: Request) -> Reply:
-    """The pages of a repository for developers, a tab each"""
+    """The pages of a repository for developers, one for each tab"""
     place = await find(caller, owner, name)
     if (elsewhere := _elsewhere(place, request, "/dev")) is not None:
         return elsewhere
@@ -109,7 +109,7 @@ async def dev(caller: Caller, owner: str, name: str, query: DevQuery, request: R
 async def send(
     caller: Caller, owner: str, name: str, query: DevQuery, request: Request, body: ActForm, raw: bytes
 ) -> Reply:
-    """Do what a form of a page says, once, and go to the page that shows it"""
+    """Carry out a form of a page, once, and redirect to the page with the result"""
     page = TABS.get(query.tab)
     if page is None:
         raise NotFound
@@ -122,7 +122,7 @@ async def send(
 
 @route("GET", "/", operation="page.repository", media=HTML, others=(303, 304), cost=2)
 async def start(caller: Caller, request: Request) -> Reply:
-    """What the node is, the caller's repositories, and public ones"""
+    """Description of the node, the caller's repositories, and public ones"""
     if visit.is_due(caller):
         return visit.detour(request)
     recent = await repos.page(caller, RepoQuery(limit=START_ROWS))
@@ -234,7 +234,7 @@ async def _files(place: Place, query: DevQuery) -> Reply:
 
 
 async def _file(position: Position, query: DevQuery) -> code.File | None:
-    """The file at the path; None if none is there: then it is a folder, or nothing."""
+    """The file at the path; None if there is a folder or nothing at the path."""
     if not position.path:
         return None
     try:

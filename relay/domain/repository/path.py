@@ -32,7 +32,7 @@ async def timeline(view: View, query: PageQuery) -> Page[PathChange]:
 
 
 async def put(view: View, body: PathRuleSet) -> PathRule:
-    """Set who sees a path and everything below it
+    """Set the readers of a path and everything below it
 
     The rule replaces an earlier one.
     """
@@ -101,7 +101,7 @@ async def _replace_tree_key(tx: Tx, view: View) -> None:
 
 
 def _require_path(path: str) -> None:
-    """Raise Invalid unless it is a valid path, or "" for the whole tree."""
+    """Raise Invalid unless the text is a valid path, or "" for the whole tree."""
     try:
         if path:
             paths.check(path)

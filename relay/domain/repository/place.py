@@ -30,8 +30,8 @@ _READS = OPERATIONS["history.tree"]
 @dataclass(frozen=True, slots=True)
 class Place:
     """A repository and how its pages show it. `view`: for reading files. `page`: address of its page, without
-    the address of the node. `images`: whether texts show images of the repository. `attempt`: a form of this
-    page that was just refused."""
+    the address of the node. `images`: whether texts show images of the repository. `attempt`: the form of
+    this page that was just refused."""
 
     view: View
     repo: Repo

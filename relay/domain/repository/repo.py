@@ -86,7 +86,7 @@ async def get(view: View) -> Repo:
 
 
 async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
-    """Repositories the caller may see
+    """Repositories that the caller may see
 
     With `owner` sorted by name, else newest first; with `mine` only those in which the caller has a role.
     """
@@ -111,7 +111,7 @@ async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
 
 
 async def edit(view: View, patch: RepoPatch) -> Repo:
-    """Change settings; only the owner may
+    """Change settings, for the owner only
 
     An archived repository accepts only being unarchived.
     """
@@ -178,8 +178,8 @@ async def delete(view: View) -> Deleted:
 async def restore(caller: Caller, repo_id: str) -> Repo:
     """Restore a deleted repository
 
-    As it was before the deletion. Raises NotFound for everybody but the owner, or an admin of the
-    organisation that is, and after 30 days.
+    Restores the state before the deletion. Raises NotFound after 30 days, and for everybody except the owner
+    or, if an organisation is the owner, its admins.
     """
     me = caller.me.account_id
     async with caller.write(repo_name(repo_id)) as tx:

@@ -44,7 +44,7 @@ _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 
 
 def check_message(message: str) -> None:
-    """Raise Invalid unless the message is non-empty, without NUL, and at most MESSAGE_BYTES of UTF-8."""
+    """Raise Invalid for a message that is empty, has NUL, or is longer than MESSAGE_BYTES of UTF-8."""
     if not message.strip():
         raise Invalid("a seal needs a message", pointer="/message")
     if "\0" in message:

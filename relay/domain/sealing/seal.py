@@ -62,7 +62,7 @@ _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 
 
 async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
-    """Fix the frontier's tree and the bytes to sign"""
+    """Compute the seal of the live frontier: its tree and the bytes to sign"""
     check_message(body.message)
     async with view.read(snapshot=True) as tx:
         ref = await frontier.branch(tx.one, view.repo.id, branch)
@@ -291,7 +291,7 @@ async def _require_budget(tx: Tx, load: trees.Load, view: View, ref: RefRow, bui
 
 
 def require_budget(view: View, files: int, blobs: int) -> None:
-    """Raise SealBudgetExceeded if a seal may not have so many files and bytes of binaries."""
+    """Raise SealBudgetExceeded if a seal has too many files or bytes of binaries."""
     if files > limits.TREE_ENTRIES:
         raise SealBudgetExceeded(f"a seal holds at most {limits.TREE_ENTRIES} files; this one has {files}")
     if view.repo.kind not in BULK_KINDS and blobs > limits.BLOB_TREE:

@@ -96,7 +96,7 @@ class Chain:
         cached: tree.Known | None = None,
         alike: Mapping[str, bytes] = _NONE,
     ) -> bytes:
-        """The root of the tree with these changes. `cached` and `alike`: as for `tree.update`."""
+        """The root of the tree after these changes. `cached` and `alike`: as in `tree.update`."""
         key, cache = self.view.repo.tree_key, self.view.node.directories
         built: Built = await trees.update(root, changes, key, self.load, cached, alike, cache)
         self.size += sum(map(len, built.directories.values()))
@@ -117,7 +117,7 @@ class Chain:
 
 
 async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
-    """Fix the bytes of seals made from explicit trees"""
+    """Compute seals from explicit trees: the bytes to sign"""
     changes_by_seal = [_entries(view, delta) for delta in body.seals]
     async with view.read(snapshot=True) as tx:
         ref = await frontier.branch(tx.one, view.repo.id, body.branch)

@@ -88,7 +88,7 @@ async def fetch(view: View, digests: Sequence[bytes], require_named: RequireName
 
 
 def _wait_turn(view: View, digests: Sequence[bytes]) -> AbstractAsyncContextManager[None]:
-    """A context in which a request with a long list of digests runs alone; short lists do not wait."""
+    """Run the block; requests with a long list of digests run one at a time, short lists do not wait."""
     return view.node.lists.of(len(digests)) if len(digests) > LONG_LIST else contextlib.nullcontext()
 
 
@@ -186,7 +186,7 @@ class _Intake:
 
     async def _unknown_frames(self, frames: list[Frame]) -> list[Frame]:
         """Frames with an object that this repository does not hold yet. Objects of other repositories count
-        as unknown: otherwise the time of the upload would reveal what others hold (see
+        as unknown: otherwise the time of the upload would reveal the objects of others (see
         `ObjectStore.place`)."""
         digests = [row.digest for frame in frames for row in frame.row.objects]
         async with self._view.read() as tx:

@@ -44,7 +44,7 @@ async def version(caller: Caller) -> Version:
 
 @serves(node.CONFIG, operation="node.describe", name="node.client_config")
 async def client_config(caller: Caller) -> Reply:
-    """Feature flags a client should honour, and the node"""
+    """Feature flags for clients, and data about the node"""
     return Reply(nodes.client_config(caller.node), headers=ANY_ORIGIN)
 
 

@@ -234,7 +234,8 @@ async def _subject(tx: Tx, repo_id: str, number: int | None) -> Data | None:
 
 
 async def _label_and_account(tx: Tx, data: Data) -> Data:
-    """The message's members `label` and `account`: what was added or removed, each if the event has it."""
+    """The message's members `label` and `account`: the added or removed label and account, if the event has
+    them."""
     message: Data = {"label": data["name"]} if "name" in data else {}
     if data.get("account_id"):
         message["account"] = await _actor(tx, data["account_id"])

@@ -101,7 +101,7 @@ async def create(view: View, body: WebhookCreate) -> Webhook:
 
 
 async def edit(view: View, hook: str, body: WebhookEdit) -> Webhook:
-    """Change what a webhook is told, or switch it on or off
+    """Change the events of a webhook, or switch it on or off
 
     Switching it on again resets its failures.
     """
@@ -125,7 +125,7 @@ async def edit(view: View, hook: str, body: WebhookEdit) -> Webhook:
 async def delete(view: View, hook: str) -> None:
     """Delete a webhook and its deliveries
 
-    What waits is not sent.
+    Waiting messages are not sent.
     """
     async with view.write() as tx:
         await _find(tx, view, hook)
@@ -152,7 +152,7 @@ async def ping(view: View, hook: str) -> Delivery:
 
 
 async def deliveries(view: View, hook: str, query: DeliveryQuery) -> Page[Delivery]:
-    """What was sent to a webhook within the last days, the newest first"""
+    """Deliveries to a webhook during the last days, newest first"""
     keyset = rows.deliveries(query.state is not None)
     filters = {} if query.state is None else {"of_state": query.state}
     async with view.read() as tx:

@@ -1,4 +1,4 @@
-"""The schema from which every database begins: that of revision 0039.
+"""The initial schema of every database: the schema of revision 0039.
 
 The migrations before it are one with it: no release knew them. A database that they brought to 0039 has this
 schema, with the same names, and goes on from here. Never change this file: what follows are migrations.

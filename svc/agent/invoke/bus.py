@@ -1,4 +1,4 @@
-"""One invocation: its arguments are checked, it is carried out, and its answer wrapped."""
+"""Runs one invocation: checks its arguments, carries it out, and wraps its answer."""
 
 from __future__ import annotations
 

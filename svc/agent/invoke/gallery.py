@@ -47,7 +47,7 @@ Kind = Literal["png", "jpeg", "gif", "webp", "bmp", "tiff"]
 
 
 class Image(msgspec.Struct):
-    """`place`: the folder, or OWNER/NAME. `modified_at`: None for one in a repository."""
+    """An image. `place`: the folder, or OWNER/NAME of a repository. `modified_at`: None in a repository."""
 
     place: str
     path: str
@@ -82,26 +82,26 @@ class Listing(Of, kw_only=True):
 
 
 class OfImage(Of, kw_only=True):
-    """`path`: below the place, which has to be named."""
+    """Names one image. `path`: the path inside the place; the place is required."""
 
     path: str
 
 
 class OfThumbnail(OfImage, kw_only=True):
-    """`size`: pixels at most, in either direction."""
+    """Names a thumbnail. `size`: its largest width and height in pixels."""
 
     size: Annotated[int, msgspec.Meta(ge=16, le=1024)] = 256
 
 
 @command("Gallery", Of)
 def gallery_scan(context: Asked, args: Of) -> list[Scanned]:
-    """Look for images, and keep what was found"""
+    """Look for images, and store the result"""
     return [_scan(context, place, args.repo is not None)[0] for place in _places(context, args)]
 
 
 @command("Gallery", Listing)
 def gallery_list(context: Asked, args: Listing) -> list[Image]:
-    """The images that the last scan found; scans what never was"""
+    """The images from the last scan; scans places that were never scanned"""
     page: list[Image] = []
     for place in _places(context, args):
         with closing(_store(context)) as store:
@@ -116,7 +116,7 @@ def gallery_list(context: Asked, args: Listing) -> list[Image]:
 
 @command("Gallery", OfImage)
 def gallery_get_metadata(context: Asked, args: OfImage) -> Metadata:
-    """Kind, width and height of an image, its frames, and when and with what it was taken"""
+    """Kind, width and height of an image, its frames, and the time and camera of the picture"""
     return _read_picture(context, args, ["metadata"], Metadata)
 
 
@@ -168,7 +168,7 @@ def _key(context: Asked, place: str, on_server: bool) -> str:
 
 
 def _on_disk(root: str) -> Iterator[Image]:
-    """The images below a folder, without ignored ones."""
+    """The images below a folder, except ignored ones."""
     open_ = [("", matcher.root(_rules(root, "")))]
     while open_:
         prefix, scope = open_.pop()
@@ -211,7 +211,7 @@ def _rules(root: str, prefix: str) -> dict[str, str]:
 
 
 def kind_of(path: str) -> str | None:
-    """The kind of image by the file name; None if it is none."""
+    """The kind of image that the file name implies; None for other files."""
     return KINDS.get(path.rpartition(".")[2].lower()) if "." in path else None
 
 

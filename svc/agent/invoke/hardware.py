@@ -1,4 +1,4 @@
-"""Facts about this machine. A figure that the system does not tell is None."""
+"""Facts about this machine. A value that the system does not report is None."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KIB = re.compile(r"(?m)^(\w+):\s+(\d+) kB$")
 
 
 class SystemInfo(msgspec.Struct):
-    """`uptime_seconds`: since the machine started."""
+    """Facts about the system. `uptime_seconds`: seconds since the machine started."""
 
     system: str
     release: str
@@ -35,8 +35,8 @@ class SystemInfo(msgspec.Struct):
 
 
 class CpuInfo(msgspec.Struct):
-    """`usable`: cores that this process may use. `load`: processes that ran or waited, on average of the last
-    1, 5 and 15 minutes."""
+    """Facts about the processor. `usable`: number of cores that this process may use. `load`: average number
+    of processes that ran or waited during the last 1, 5 and 15 minutes."""
 
     model: str
     architecture: str
@@ -46,7 +46,7 @@ class CpuInfo(msgspec.Struct):
 
 
 class MemoryInfo(msgspec.Struct):
-    """Bytes. `available`: what programs can get without swapping."""
+    """Memory in bytes. `available`: memory that programs can get without swapping."""
 
     total: int | None
     available: int | None
@@ -55,7 +55,7 @@ class MemoryInfo(msgspec.Struct):
 
 
 class DiskInfo(msgspec.Struct):
-    """Bytes of the file system that holds `path`."""
+    """Sizes, in bytes, of the file system that holds `path`."""
 
     path: str
     total: int
@@ -64,14 +64,14 @@ class DiskInfo(msgspec.Struct):
 
 
 class OfPath(Args):
-    """`path`: an absolute path; left out, SVC_HOME."""
+    """Names a path. `path`: an absolute path; SVC_HOME if it is left out."""
 
     path: str | None = None
 
 
 class Gpus(msgspec.Struct):
-    """`gpus`: graphics processors that the system names. `engine`: what the engine of the local LLM server
-    can compute on."""
+    """The graphics processors. `gpus`: the ones that the system reports. `engine`: the processors that the
+    engine of the local LLM server can use."""
 
     gpus: list[Device]
     engine: Engine

@@ -26,25 +26,25 @@ _PIECE = 4 << 20
 
 
 class Named(Args):
-    """`name`: of a model, as alice/qwen:q4_k_m."""
+    """Names a model. `name`: its name, such as alice/qwen:q4_k_m."""
 
     name: str
 
 
 class Copy(Named):
-    """`to`: its further name."""
+    """Copies a model. `to`: the additional name."""
 
     to: str
 
 
 class OnPort(Args):
-    """`port`: of the local LLM server; left out, the usual one."""
+    """Names a local LLM server. `port`: its port; the default port if it is left out."""
 
     port: Annotated[int, msgspec.Meta(ge=1, le=65535)] | None = None
 
 
 class NamedOnPort(OnPort, kw_only=True):
-    """`name`: of a model that the server on that port has loaded."""
+    """Names a loaded model. `name`: a model that the server on that port has loaded."""
 
     name: str
 
@@ -56,7 +56,7 @@ class Pull(Named):
 
 
 class OfFolder(Args):
-    """`folder`: an absolute path; left out, the folder of the invocation."""
+    """Names a folder. `folder`: an absolute path; the folder of the invocation if it is left out."""
 
     folder: str | None = None
 
@@ -75,8 +75,8 @@ class Model(msgspec.Struct):
 
 
 class File(msgspec.Struct):
-    """A GGUF file that could be taken in. At most 500 are answered, and at most 2,000 folders looked through,
-    so there may be more."""
+    """A GGUF file that could be added to the models. An answer has at most 500 files, from at most 2,000
+    folders, so there may be more."""
 
     path: str
     size: int
@@ -85,7 +85,7 @@ class File(msgspec.Struct):
 
 
 class Verified(msgspec.Struct):
-    """`damaged`: SHA-256 of the blobs whose bytes have changed."""
+    """The result of a verification. `damaged`: SHA-256 of the blobs whose bytes have changed."""
 
     name: str
     intact: bool
@@ -93,7 +93,7 @@ class Verified(msgspec.Struct):
 
 
 class Removed(msgspec.Struct):
-    """`freed`: bytes."""
+    """The result of a removal. `freed`: number of bytes."""
 
     name: str
     freed: int
@@ -113,7 +113,7 @@ def model_show(_asked: Asked, args: Named) -> Model:
 
 @command("Models", OfFolder)
 def model_discover(context: Asked, args: OfFolder) -> list[File]:
-    """The GGUF files below a folder, which llm_pull could take in"""
+    """The GGUF files below a folder, which llm_pull can add"""
     root = Path(args.folder) if args.folder is not None else context.folder
     if root is None or not root.is_absolute() or not root.is_dir():
         raise UsageError("folder is the absolute path of one that exists")
@@ -127,7 +127,7 @@ def model_discover(context: Asked, args: OfFolder) -> list[File]:
 
 @command("Models", Pull)
 def model_download(context: Asked, args: Pull) -> Download:
-    """Begin to pull a model of a repository or registry; called again, tells how far it is"""
+    """Start pulling a model from a repository or registry; called again, returns the progress"""
     home, name = context.host.home.root, parse(args.name)
     state = background.state_of(home, name, _models())
     if state.state == "pulling" or (state.state == "done" and not args.again):
@@ -137,7 +137,7 @@ def model_download(context: Asked, args: Pull) -> Download:
 
 @command("Models", Named)
 def model_cancel(context: Asked, args: Named) -> Download:
-    """End a pull that model_download began; what came is kept for the next one"""
+    """End a pull that model_download started; received bytes are kept for the next one"""
     return background.cancel(context.host.home.root, parse(args.name), _models())
 
 
@@ -150,7 +150,7 @@ def model_delete(_asked: Asked, args: Named) -> Removed:
 
 @command("Models", Copy)
 def model_copy(_asked: Asked, args: Copy) -> Model:
-    """Give a model a further name"""
+    """Give a model an additional name"""
     models = _models()
     return _model(models.put(parse(args.to), models.find(parse(args.name)).record))
 
@@ -166,7 +166,7 @@ def model_running(context: Asked, args: OnPort) -> list[dict[str, Any]]:
 
 @command("Models", NamedOnPort)
 def model_unload(context: Asked, args: NamedOnPort) -> list[dict[str, Any]]:
-    """Unload a model, once it has answered; answers those that stay loaded"""
+    """Unload a model after its current answers; returns the models that stay loaded"""
     name, port = parse(args.name), _port(context, args)
     if probe(port) == "llm":
         Server(port).post("/api/generate", {"model": str(name), "keep_alive": 0, "stream": False})
@@ -177,7 +177,7 @@ def model_unload(context: Asked, args: NamedOnPort) -> list[dict[str, Any]]:
 
 @command("Models", Named)
 def model_verify(context: Asked, args: Named) -> Verified:
-    """Whether the bytes of a model are those that came"""
+    """Whether the bytes of a model are unchanged since they were fetched"""
     models = _models()
     installed = models.find(parse(args.name))
     damaged = []

@@ -38,7 +38,7 @@ class Metadata(msgspec.Struct):
 
 
 class Thumbnail(msgspec.Struct):
-    """`data`: base64."""
+    """A thumbnail. `data`: its bytes in base64."""
 
     media_type: str
     width: int

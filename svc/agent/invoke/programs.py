@@ -38,7 +38,7 @@ class Programs:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The environment of the programs, but for their SVC_HOME."""
+        """The environment of the programs, without their SVC_HOME."""
         if self._environment is not None:
             return self._environment
         return {name: value for name, value in os.environ.items() if name not in OWN}

@@ -18,13 +18,13 @@ _WORST: tuple[Light, ...] = ("offline", "polling", "live")
 
 
 class OfFolder(Args):
-    """`folder`: an absolute path; left out, all watched folders."""
+    """Names a folder. `folder`: an absolute path; all watched folders if it is left out."""
 
     folder: str | None = None
 
 
 class Pause(OfFolder):
-    """`paused`: False resumes."""
+    """Pauses or resumes folders. `paused`: False to resume."""
 
     paused: bool = True
 
@@ -36,8 +36,7 @@ class Page(Args):
 
 
 class Queued(msgspec.Struct):
-    """The number of waiting actions, the time of the oldest, and the number of those that a server
-    refused."""
+    """The number of waiting actions, the time of the oldest one, and the number of refused actions."""
 
     waiting: int
     refused: int
@@ -45,7 +44,8 @@ class Queued(msgspec.Struct):
 
 
 class Status(msgspec.Struct):
-    """`light`: the worst connection of all folders (live, polling, offline); None if none is watched."""
+    """The connection state of all folders. `light`: the worst of their states (live, polling, offline); None
+    if no folder is watched."""
 
     light: Light | None
     folders: list[Folder]
@@ -54,7 +54,7 @@ class Status(msgspec.Struct):
 
 @command("Sync", OfFolder)
 def sync_status(context: Asked, args: OfFolder) -> Status:
-    """Watched folders, how they are connected, who is there, and how much waits in the outbox"""
+    """Watched folders with their connections and people, and the number of actions in the outbox"""
     folders = [folder for folder in context.host.states() if args.folder in (None, folder.folder)]
     if args.folder is not None and not folders:
         raise NotWatched(args.folder)
@@ -80,7 +80,7 @@ def sync_queue(context: Asked, args: Page) -> list[dict[str, Any]]:
 
 @command("Sync", Pause)
 def sync_pause(context: Asked, args: Pause) -> list[Folder]:
-    """Keep edits here and leave out those of others, until it is called with paused false"""
+    """Stop sending edits and receiving those of others, until it is called with paused false"""
     return context.host.pause(args.folder, args.paused)
 
 

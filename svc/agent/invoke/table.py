@@ -22,19 +22,19 @@ class Args(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Host(Protocol):
-    """The agent, as commands see it."""
+    """The part of the agent that commands use."""
 
     home: Home
     programs: Programs
 
     def states(self) -> list[Folder]:
-        """The watched folders, as they are now."""
+        """The current states of the watched folders."""
 
     def pause(self, folder: str | None, paused: bool) -> list[Folder]:
         """Stop sending and fetching edits of a folder (None: of all), or resume."""
 
     def reader(self, origin: str | None) -> Api:
-        """The API of a server, or of the one signed in to last."""
+        """The API of a server; without an origin, of the server of the last sign-in."""
 
 
 class Asked(NamedTuple):

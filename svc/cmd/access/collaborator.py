@@ -37,7 +37,7 @@ Handle = Annotated[str, typer.Argument(help="Their handle; @me for yourself")]
 def list_collaborators(ctx: Ctx, limit: Limit = 100) -> None:
     """List who has a role, and who is invited
 
-    The owner is none of them. Who is invited is shown to the owner, as pending.
+    The list does not include the owner. The owner also sees open invitations, as pending.
 
     Examples:
     svc repo collaborator list -R alice/notes
@@ -73,7 +73,7 @@ def add(
 def role(ctx: Ctx, handle: Handle, role: Annotated[RoleName, typer.Argument(help="The new role")]) -> None:
     """Change somebody's role
 
-    It acts on an open invitation too.
+    It also changes the role of an open invitation.
 
     Examples:
     svc repo collaborator role bob triage
@@ -92,8 +92,8 @@ def role(ctx: Ctx, handle: Handle, role: Annotated[RoleName, typer.Argument(help
 def remove(ctx: Ctx, handle: Handle) -> None:
     """Take a role or an invitation away
 
-    Their sockets, uploads and prepared seals end at once. What they have copied stays theirs. Anybody may
-    give up their own role.
+    Their sockets, uploads and prepared seals end at once. They keep their copies. Anybody may give up their
+    own role.
 
     Examples:
     svc repo collaborator remove bob

@@ -40,8 +40,9 @@ def transfer(
 ) -> None:
     """Offer a repository to another owner
 
-    Ownership moves when they accept, within seven days. You keep the role admin then, and the old address
-    leads to the repository for 90 days. For an organisation one of its admins accepts, who may be you.
+    Ownership moves when the new owner accepts, within seven days. You then have the role admin, and the old
+    address leads to the repository for 90 days. For an organisation, any of its admins can accept, including
+    you.
 
     Examples:
     svc repo transfer bob -R alice/notes
@@ -66,7 +67,7 @@ def transfer(
 def list_transfers(ctx: Ctx, limit: Limit = 30) -> None:
     """List your open transfers
 
-    Those that you sent, and those that you may accept.
+    Lists the transfers that you sent, and those that you may accept.
 
     Examples:
     svc repo transfer-list

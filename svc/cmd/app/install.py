@@ -32,8 +32,8 @@ def install(
 ) -> None:
     """Install an app from its repository
 
-    The sealed head is verified and put below SVC_HOME. Nothing of it runs: svc app launch shows what it
-    would run and asks. A repository without launch: in its .svc.yaml is no app.
+    The newest seal is verified and written below SVC_HOME. Nothing is run: svc app launch shows the command
+    and asks first. A repository without launch: in its .svc.yaml is not an app.
 
     Examples:
     svc app install alice/notes
@@ -55,8 +55,8 @@ def install(
 def update(ctx: Ctx, id: Id) -> None:
     """Bring an installed app up to date
 
-    As svc pull does in its folder. An app that runs goes on as it was until svc app restart. ASKS tells
-    whether its launch changed, so that it is shown and asked about again.
+    Works like svc pull in the app's folder. A running app continues with the old version until svc app
+    restart. ASKS shows whether its command changed; the next launch then asks again.
 
     Examples:
     svc app update alice/notes
@@ -83,8 +83,8 @@ def update(ctx: Ctx, id: Id) -> None:
 def uninstall(ctx: Ctx, id: Id) -> None:
     """Remove an app from this machine
 
-    It is stopped first. The folder of an installed app goes with all that the app wrote there; a folder of
-    your own stays. Models stay: svc llm rm removes them.
+    The app is stopped first. The folder of an installed app is deleted with everything that the app wrote
+    there; a folder of your own stays. Models stay too; svc llm rm removes them.
 
     Examples:
     svc app uninstall alice/notes --yes

@@ -67,11 +67,11 @@ def launch(
 ) -> None:
     """Start an app, after the server and the models that it needs
 
-    .svc.yaml of its folder says how: launch: {command: [..]}. An app with models: gets the local LLM
-    server, which is started if none answers, and its missing models are pulled first; OLLAMA_HOST and
-    OPENAI_BASE_URL lead it there. Your script token is not in its environment. What it runs is shown and
-    asked about once, and again when it changes. Without --detach the app has this terminal, and its exit
-    code is the command's.
+    .svc.yaml in its folder has the command: launch: {command: [..]}. For an app with models:, the local LLM
+    server is started if none answers, and missing models are pulled first; the app gets the server's address
+    in OLLAMA_HOST and OPENAI_BASE_URL. Your script token is not in its environment. The command asks before
+    it runs an app for the first time, and again after the app's launch changed. Without --detach the app has
+    this terminal, and its exit code is the command's.
 
     Examples:
     svc app launch ./notes
@@ -104,7 +104,8 @@ def launch(
 def stop(ctx: Ctx, id: IdOrHere = ".") -> None:
     """Stop an app
 
-    It is told to end (SIGTERM), and killed after ten seconds. The server goes on while others need it.
+    The app gets SIGTERM, and is killed if it still runs after ten seconds. The LLM server keeps running while
+    other apps need it.
 
     Examples:
     svc app stop alice/notes
@@ -138,7 +139,7 @@ def restart(ctx: Ctx, id: IdOrHere = ".") -> None:
 def open_app(ctx: Ctx, id: IdOrHere = ".") -> None:
     """Open the page of an app that runs
 
-    It is the address of launch.ready; without a browser it is printed.
+    The page is the address in launch.ready; without a browser the address is printed.
 
     Examples:
     svc app open alice/notes
@@ -180,7 +181,7 @@ def command_line(launch: Launch) -> str:
 
 
 def start_in_background(ctx: Ctx, apps: Apps, app: App) -> None:
-    """Start an app and wait until it is ready. Ctrl-C ends the waiting alone."""
+    """Start an app and wait until it is ready. Ctrl-C ends only the waiting."""
     from svc.flows.apps import control
 
     _wait_until_started(ctx, apps, app, control.start(apps, app, ctx.obj.environment))
@@ -219,8 +220,8 @@ def _wait_until_started(ctx: Ctx, apps: Apps, app: App, process: subprocess.Pope
 
 
 def report_to(meter: Meter) -> Callable[[int, int], None]:
-    """A function that shows how much of a model has come: it is called with (bytes, bytes of the whole). A
-    complete one leaves the line, because what the app prints goes past svc."""
+    """A function that shows the progress of a pull. It is called with (received bytes, total bytes). At the
+    end it leaves the line, because the app's output does not pass through svc."""
 
     def report(completed: int, total: int) -> None:
         meter("pulling", completed >> 20, total >> 20, completed)

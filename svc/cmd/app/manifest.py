@@ -31,15 +31,15 @@ Place = Annotated[str, typer.Argument(metavar="[ID|FOLDER]", help="The app, or i
 
 
 class _CannotLaunch(ClientError):
-    """Something that the app needs is not here."""
+    """Raised if something that the app needs is not installed."""
 
 
 @answers(SHOWN)
 def manifest(ctx: Ctx, id: Place = ".") -> None:
     """Show what .svc.yaml of an app says
 
-    Its command, the environment it sets, when it counts as ready, its models, and the port of the server.
-    ALLOWED tells whether you have allowed this command.
+    Shows its command, the environment, the condition for being ready, the models, and the port of the LLM
+    server. ALLOWED shows whether you have allowed this command.
 
     Examples:
     svc app manifest
@@ -72,8 +72,8 @@ def manifest(ctx: Ctx, id: Place = ".") -> None:
 def check(ctx: Ctx, id: Place = ".") -> None:
     """Check whether an app could be launched here
 
-    Its manifest, its program, the port at which it becomes ready, the server's port, and for each model
-    whether it is here and fits. The exit code is 1 if the app could not be launched.
+    Checks its manifest, its program, the port at which it becomes ready, the LLM server's port, and for each
+    model whether it is installed and fits into memory. The exit code is 1 if the app could not be launched.
 
     Examples:
     svc app check

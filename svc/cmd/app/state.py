@@ -23,7 +23,7 @@ LISTED = (
 def list_apps(ctx: Ctx) -> None:
     """List the apps of this machine, and which of them run
 
-    Those that were installed, and folders that were launched.
+    Lists installed apps, and folders that were launched.
 
     Examples:
     svc app list

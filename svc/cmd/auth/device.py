@@ -61,8 +61,8 @@ def ssh(
 ) -> None:
     """Register a key of your ssh-agent as a device key
 
-    The agent signs that the Ed25519 key is yours. From then on it opens the app, where the node offers that:
-    ssh NODE -p PORT. svc auth device revoke revokes it.
+    The agent proves with a signature that the Ed25519 key is yours. The key then opens the app over SSH, if
+    the node offers that: ssh NODE -p PORT. svc auth device revoke revokes it.
 
     Examples:
     svc auth device ssh
@@ -123,7 +123,7 @@ def revoke(
 ) -> None:
     """Revoke a device key; what it sealed stays valid
 
-    Sessions bound to the key end. The key signs nothing from now on.
+    Sessions bound to the key end, and the key cannot sign anything any more.
 
     Examples:
     svc auth device revoke nUv3kX2pQ0aB --yes

@@ -24,8 +24,8 @@ def git_credential(
     """Answer git's question for a password
 
     git runs this, after `svc auth setup-git`, when a server asks it for a password. The answer to `get` is a
-    token that reads the one repository, for an hour. What git is to store or erase is not kept here at all.
-    With SVC_TOKEN in the environment it is that token which is narrowed, as in scripts and CI.
+    token that reads the one repository, for an hour. `store` and `erase` do nothing. With SVC_TOKEN in the
+    environment, as in scripts and CI, the answer is made from that token.
 
     Examples:
     svc auth git-credential get

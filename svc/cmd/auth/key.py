@@ -50,8 +50,8 @@ def create(
 ) -> None:
     """Create an API key
 
-    A key is a secret that a program of yours accepts from others. It signs in to nothing: the program asks
-    the server whether the key is valid, and for what. The secret is printed once.
+    A key is a secret that your own program accepts from its users. It does not sign in to the server: the
+    program asks the server whether a key is valid, and for which scopes. The secret is printed once.
 
     Examples:
     svc auth key create printer --scope read --scope write --days 90
@@ -94,7 +94,8 @@ def rotate(
 ) -> None:
     """Give an API key a new secret
 
-    The old secret ends at once, or after --overlap; one before that ends now. The new one is printed once.
+    The old secret becomes invalid at once, or after --overlap; earlier secrets become invalid now. The new
+    secret is printed once.
 
     Examples:
     svc auth key rotate 0198c0de --overlap 3600
@@ -125,7 +126,7 @@ def revoke(ctx: Ctx, id: Key) -> None:
 
 
 def _print_secret(ctx: Ctx, sentence: str, key: ApiKeySecret) -> None:
-    """Print the secret. In a pipe it is the answer alone, because logs of builds keep what is on stderr."""
+    """Print the secret. In a pipe it is the only output, because logs of builds keep stderr."""
     in_pipe = not (ctx.out.terminal or ctx.out.format.as_data)
     secret_words = (
         "; its secret is not shown again"
@@ -148,7 +149,7 @@ def _user(ctx: Ctx) -> str:
 
 @contextmanager
 def _explain_missing_key(key_id: str) -> Iterator[None]:
-    """A context in which a missing key is named."""
+    """Run the block; a NotFound from it gets a message about the missing key."""
     try:
         yield
     except NotFound:

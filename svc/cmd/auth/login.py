@@ -159,8 +159,8 @@ def _not_known(handle: str, pair: str) -> str:
 def logout(ctx: Ctx) -> None:
     """End this machine's session
 
-    The session ends on the server, and everything signed in through it. The device key stays registered:
-    `svc login --device-key` signs in again.
+    The session ends on the server, with everything that signed in through it. The device key stays
+    registered: `svc login --device-key` signs in again.
 
     Examples:
     svc logout

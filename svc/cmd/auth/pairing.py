@@ -33,9 +33,9 @@ def pair(
 ) -> None:
     """Add another device by a QR code and six digits
 
-    The command draws a code and waits for the device that scans it. There, give the text of the code to
-    svc login --qr. Both devices then show six digits: if they are the same, nobody stands between the two.
-    --yes does not ask, and so compares nothing.
+    The command draws a code and waits for the device that scans it. There, give the text of the code to svc
+    login --qr. Both devices then show six digits: if they are the same, the connection was not tampered with.
+    --yes skips the question, and so the comparison.
 
     Examples:
     svc auth device pair
@@ -57,7 +57,7 @@ def pair(
 
 
 def read_code(ctx: Ctx, qr: str) -> PairingText:
-    """The content of a code to join by. Raises UsageError for a text that is no code, or one of another
+    """The content of a pairing code. Raises UsageError for a text that is no code, or for a code of another
     server than --server names; ConfirmationNeeded if nobody can compare digits."""
     from svc.flows.sign_in import pairing
 
@@ -89,7 +89,7 @@ def require_person(ctx: Ctx, action: str) -> None:
 
 
 def confirm(ctx: Ctx, digits: str, effect: str) -> bool:
-    """Show the digits and ask whether the other device shows the same."""
+    """Show the digits and ask whether the other device shows the same. Returns the answer."""
     ctx.out.note(f"Digits: {digits[:3]} {digits[3:]}")
     if ctx.obj.given.get("yes"):
         return True
@@ -97,7 +97,7 @@ def confirm(ctx: Ctx, digits: str, effect: str) -> bool:
 
 
 def _show(ctx: Ctx, text: str) -> None:
-    """Draw the code where a person sees it, and print its text."""
+    """Draw the code if a person can see it, and print its text."""
     from svc.flows.sign_in.pairing import draw
 
     if ctx.out.noted:

@@ -28,7 +28,7 @@ COLUMNS = (
 def list_tokens(ctx: Ctx, limit: Limit = 30) -> None:
     """List your sessions and script tokens
 
-    Script tokens are made in the browser, at /settings?tab=tokens, and shown there once.
+    Create script tokens in the browser, at /settings?tab=tokens; each is shown there once.
 
     Examples:
     svc auth token list
@@ -41,7 +41,7 @@ def list_tokens(ctx: Ctx, limit: Limit = 30) -> None:
 def revoke(ctx: Ctx, id: Annotated[str, typer.Argument(help="From svc auth token list")]) -> None:
     """End a session or script token
 
-    What was signed in through it ends too.
+    Everything that signed in through it ends too.
 
     Examples:
     svc auth token revoke 01JD8X…

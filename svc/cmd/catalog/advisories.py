@@ -48,8 +48,8 @@ def advisories(
 ) -> None:
     """List security advisories, or show one
 
-    Those of the server, newest first; with -R those of one repository. Everybody may read them. They are OSV
-    records: --json shows all of one.
+    Lists the server's advisories, newest first; with -R only those about one repository. Everybody may read
+    them. They are OSV records; --json shows a whole record.
 
     Examples:
     svc advisories

@@ -32,7 +32,7 @@ def artifacts(
 ) -> None:
     """List the binary files of a seal
 
-    Files that are not text: pictures, weights, builds. Large ones are stored in chunks.
+    Binary files are all files that are not text: pictures, weights, builds. Large ones are stored in chunks.
 
     Examples:
     svc repo artifacts

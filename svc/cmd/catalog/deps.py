@@ -42,8 +42,8 @@ def deps(
     """Show what a repository depends on
 
     Read from .svc.yaml (depends), pyproject.toml, requirements.txt, package.json, Cargo.toml and go.mod of a
-    seal. Where advisories of the server are about a dependency, they are named; with a question mark where
-    the manifest leaves the version open.
+    seal. Shows the server's advisories about a dependency; with a question mark if the manifest does not fix
+    the version.
 
     Examples:
     svc repo deps
@@ -68,7 +68,8 @@ def deps(
 def dependents(ctx: Ctx, repository: Repository = "", limit: Limit = 100) -> None:
     """List the repositories that depend on this one
 
-    Those that you see whose default branch names it under depends in .svc.yaml.
+    Lists the repositories that you may see and that name this one under depends in .svc.yaml of the default
+    branch.
 
     Examples:
     svc repo dependents alice/toolkit

@@ -55,8 +55,8 @@ def listing(
 ) -> None:
     """Show or change the listing of a repository
 
-    Without an option it is shown; everybody may read that of a public repository. The owner changes it: what
-    is not named stays, and a first listing has the name of the repository.
+    Without an option the listing is shown; everybody may read the listing of a public repository. Only the
+    owner changes it. Fields without an option stay as they are; the first listing gets the repository's name.
 
     Examples:
     svc repo listing

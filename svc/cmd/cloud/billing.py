@@ -19,7 +19,7 @@ COLUMNS = (
 def billing(ctx: Ctx) -> None:
     """Show your subscription of the server
 
-    A server that does not bill says so.
+    Fails with a message if the server has no billing.
 
     Examples:
     svc billing

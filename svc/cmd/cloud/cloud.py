@@ -40,7 +40,8 @@ def launch(
 ) -> None:
     """Launch a machine for an app
 
-    Asks before it starts, with what an hour costs. A server without billing or a provider says what it lacks.
+    Shows the price of an hour and asks first. Fails with a message if the server has no billing or no
+    provider.
 
     Examples:
     svc cloud launch "RTX 4090" -R alice/app
@@ -87,7 +88,7 @@ def view(ctx: Ctx, machine: Machine) -> None:
 def stop(ctx: Ctx, machine: Machine) -> None:
     """Stop a machine and its bill
 
-    What the machine holds is gone then.
+    All data on the machine is lost.
 
     Examples:
     svc cloud stop 0198c0de --yes
@@ -100,7 +101,7 @@ def stop(ctx: Ctx, machine: Machine) -> None:
 
 @contextmanager
 def _explain_missing_machine(machine: str) -> Iterator[None]:
-    """A context in which a missing machine is named."""
+    """Run the block; a NotFound from it gets a message about the missing machine."""
     try:
         yield
     except NotFound:

@@ -56,8 +56,8 @@ def create(
 ) -> None:
     """Create a document
 
-    The content is a text, or JSON. With --local it stays on this device; else the server of your account
-    keeps it.
+    The content is a text or JSON. With --local it is stored only on this device, otherwise on your account's
+    server.
 
     Examples:
     svc doc create "Shopping" -F list.md
@@ -102,8 +102,9 @@ def view(
 ) -> None:
     """Show a document
 
-    On a terminal with its title; in a pipe its content alone: a text as it is, everything else as JSON.
-    Without the server it is the version that this device saw last, with your edits that wait.
+    Prints the title and the content on a terminal, in a pipe only the content: a text unchanged, everything
+    else as JSON. Without the server it shows the last version that this device has seen, with your waiting
+    edits.
 
     Examples:
     svc doc view 0198c0de

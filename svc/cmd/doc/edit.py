@@ -34,9 +34,9 @@ def edit(
 ) -> None:
     """Edit a document; what others change meanwhile stays
 
-    Your editor opens (VISUAL, EDITOR) on the content: a text, or JSON. What you change becomes operations on
-    the version that you saw, so that both stay if somebody else changes the document meanwhile. With --file
-    the content is that of the file. If the server cannot be reached, the edit waits on this device.
+    Your editor opens (VISUAL, EDITOR) on the content: a text, or JSON. Your changes become operations on the
+    version that you saw, so that changes of others meanwhile stay too. --file takes the new content from a
+    file. If the server cannot be reached, the edit waits on this device.
 
     Examples:
     svc doc edit 0198c0de

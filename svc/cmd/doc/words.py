@@ -41,7 +41,7 @@ AsJson = Annotated[bool, typer.Option("--as-json", help="The content is JSON, wh
 
 
 def content_of(file: str | None, as_json: bool) -> Any:
-    """The content that a file says; None without one. Raises UsageError."""
+    """The content in a file; None without a file. Raises UsageError."""
     text = text_of(None, file, ("--file", "--file"), "the content", JSON_BODY)
     if text is None or file is None:
         return None
@@ -49,19 +49,20 @@ def content_of(file: str | None, as_json: bool) -> Any:
 
 
 def documents_of(ctx: Ctx, document_id: str) -> Documents:
-    """The place of the document with this id. Raises UsageError for --queue with one of this device."""
+    """The place of the document with this id. Raises UsageError for --queue with a document on this
+    device."""
     return on_device(ctx) if is_local(document_id) else on_server(ctx)
 
 
 def on_device(ctx: Ctx) -> OnDevice:
-    """The documents of this device. Raises UsageError with --queue."""
+    """The documents on this device. Raises UsageError with --queue."""
     if ctx.obj.queues:
         raise UsageError("a document of this device waits for no server; leave out --queue")
     return OnDevice(ctx.obj.home)
 
 
 def on_server(ctx: Ctx) -> OnServer:
-    """The documents of the account that is signed in."""
+    """The documents of the signed-in account."""
     run = ctx.obj
     session = None if run.environment.get("SVC_TOKEN") else run.sessions.find(run.server)
     if session is None:

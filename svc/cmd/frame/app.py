@@ -97,7 +97,7 @@ def _folder() -> tuple[Path, bool]:
 
 
 def _usage(out: Out, error: Any) -> int:
-    """Print what is wrong with the arguments, the usage and where to read more."""
+    """Print the fault in the arguments, the usage, and where to read more. Returns the exit code."""
     say = getattr(error, "format_message", lambda: str(error))
     context = getattr(error, "ctx", None)
     instead = _instead(error)
@@ -111,7 +111,8 @@ def _usage(out: Out, error: Any) -> int:
 
 
 def _instead(error: Any) -> str:
-    """Advice on what to type instead of an option or words of git or gh; "" for any other mistake."""
+    """The equivalent in svc of a typed option or command of git or gh, as advice; "" for any other
+    mistake."""
     context, option = getattr(error, "ctx", None), getattr(error, "option_name", None)
     extra = "unexpected extra argument" in str(error)
     if context is None or (option is None and not extra):

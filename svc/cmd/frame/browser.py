@@ -40,8 +40,8 @@ def open_page(out: Out, url: str) -> None:
 
 
 def open_repository(ctx: Ctx, repo: Repo, tab: str = "", **query: str | int) -> None:
-    """Open the page of a repository, or one of its tabs for developers; print its address if there is no
-    browser."""
+    """Open the page of a repository, or one of its tabs for developers. Without a browser, print the
+    address."""
     from urllib.parse import urlencode
 
     address = ctx.obj.server + page_path(repo.kind, repo.full_name)

@@ -1,4 +1,4 @@
-"""The commands of svc as the terminal app gets them."""
+"""The commands of svc for the terminal app."""
 
 from __future__ import annotations
 

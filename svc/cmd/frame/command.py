@@ -32,7 +32,7 @@ HELP = {"help_option_names": ["-h", "--help"]}
 
 
 def shared_options() -> list[TyperOption]:
-    """The global options; every group and command accepts them at any position."""
+    """The global options, which every group and command accepts at any position."""
 
     def option(name: str, *spelling: str, help: str, metavar: str = "") -> TyperOption:
         def keep(ctx: Any, value: Any) -> Any:
@@ -211,8 +211,8 @@ def function_of(path: str) -> Callable[..., None]:
 
 
 def _require_format(command: str, template: str | None, own: list[Any]) -> None:
-    """Refuse `--template NAME` with an explanation: gh has it, but here templates of issues have another
-    option."""
+    """Raise UsageError, with an explanation, for `--template NAME`: gh has that option, but svc has another
+    one for issue templates."""
     if template and "{" not in template and any("--from-template" in param.opts for param in own):
         label = terminal_safe(template[:100])
         raise UsageError(
@@ -226,8 +226,8 @@ def arguments_of(command: Command) -> list[Any]:
 
 
 def spelled(argument: Any) -> str:
-    """An argument as usages show it: NAME, a|b for fixed words, [NAME] if it may be omitted, NAME... if it
-    may be repeated. A metavar with brackets is shown as it is."""
+    """An argument in the notation of usages: NAME, a|b for fixed words, [NAME] if it may be omitted, NAME...
+    if it may be repeated. A metavar with brackets is unchanged."""
     given = str(argument.metavar or "")
     if given.startswith("["):
         return given

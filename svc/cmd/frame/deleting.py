@@ -1,4 +1,4 @@
-"""Asks before a branch or tag is deleted that is the only one to lead to some seals."""
+"""Asks for confirmation before the deletion of a branch or tag that is the only one to lead to some seals."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ NAME = "COMMIT_EDITMSG"  # editors know by this name that lines with # are remar
 
 @contextmanager
 def written(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """A context that yields (text that the user wrote above `remarks`, its file). The file is deleted unless
-    the block raises.
+    """Open an editor. A context that yields (text that the user wrote above `remarks`, its file). The file is
+    deleted unless the block raises.
 
-    Raises UsageError without an editor, ClientError if it fails or the text is empty.
+    Raises UsageError without an editor, ClientError if the editor fails or the text is empty.
     """
     command = editor(environment, "say the message with -m")
     folder = Path(tempfile.mkdtemp(prefix="svc-"))

@@ -224,7 +224,7 @@ OPTIONS = {  # and words behind a command: of git and gh, by the command that is
 
 
 def option_hint(command: str, option: str | None) -> str:
-    """The hint for an option that `svc COMMAND` lacks (None: for extra words); empty for unknown ones."""
+    """The hint for an option that `svc COMMAND` lacks (None: for extra words); "" if there is none."""
     if option is None:
         return OPTIONS.get(f"{command} WORDS", "")
     if whole_number(option[1:]) is not None:

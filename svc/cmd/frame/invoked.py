@@ -52,7 +52,7 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Screen(io.TextIOWrapper):
-    """Collects what is written, laid out as on a terminal."""
+    """Collects output, laid out as on a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -94,7 +94,7 @@ def parameters(path: str) -> dict[str, Any]:
 
 
 def answer(body: Body, environment: Mapping[str, str], folder: Path) -> ApiResponse[Any]:
-    """Carry out a command as if its words had been typed in this folder."""
+    """Carry out a command as if the user had typed it in this folder."""
     if body.words:
         return _run_line(body)
     output, errors = io.TextIOWrapper(io.BytesIO(), "utf-8", newline=""), io.StringIO()
@@ -199,7 +199,7 @@ def _is_set(name: str, value: Any) -> bool:
 
 
 def _texts(name: str, value: Any, many: bool) -> list[str]:
-    """The value as words; one for each item of a list, where the parameter takes several."""
+    """The value as words: a list gives one word for each item if the parameter takes several."""
     values = value if isinstance(value, list) else [value]
     if isinstance(value, list) != many or any(
         isinstance(item, bool) or not isinstance(item, str | int | float) for item in values

@@ -35,7 +35,7 @@ def queueable(function: F) -> F:
 
 
 def queueable_anywhere(function: F) -> F:
-    """Give a command that is about no repository the option `--queue`."""
+    """Give the option `--queue` to a command that is not about a repository."""
     setattr(function, _ANYWHERE, True)
     return queueable(function)
 
@@ -67,8 +67,8 @@ def queue_option() -> TyperOption:
 
 @contextmanager
 def offering_queue(where: Where, with_repo: bool) -> Iterator[None]:
-    """A context that names `--queue` in the error of a command that cannot reach the server, if the change
-    can be queued. `with_repo`: it is about a repository."""
+    """Run the block; if it cannot reach the server and the change can be queued, the error mentions
+    `--queue`. `with_repo`: whether the change is about a repository."""
     try:
         yield
     except ServerUnreachable as error:
@@ -80,8 +80,8 @@ def offering_queue(where: Where, with_repo: bool) -> Iterator[None]:
 
 
 def _can_queue(where: Where, with_repo: bool) -> bool:
-    """Whether the repository is known without a server, if it matters, and there is a session to send
-    with."""
+    """Whether there is a session to send with and, for a change about a repository, the repository is known
+    without a request."""
     return (
         (not with_repo or (where.linked is not None and where.named_repo is None))
         and not where.environment.get("SVC_TOKEN")
@@ -91,7 +91,7 @@ def _can_queue(where: Where, with_repo: bool) -> bool:
 
 @contextmanager
 def catching_queued(out: Out, home: Home) -> Iterator[None]:
-    """A context that prints the queued action (`print_queued`)."""
+    """Run the block; a queued action from it is printed (`print_queued`)."""
     from svc.flows.outbox.actions import Queued
 
     try:

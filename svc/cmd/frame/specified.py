@@ -46,7 +46,7 @@ def missing() -> list[str]:
 
 
 def not_built(group: str, words: list[str]) -> str | None:
-    """The specified command or group that `svc GROUP WORDS` names. None if this version has it, or if it is
+    """The specified command or group that `svc GROUP WORDS` names; None if this version has it, or if it is
     not specified."""
     absent = missing()
     path, specified = group, None

@@ -50,7 +50,7 @@ def explained(kind: Any) -> Any:
 
 
 def words_of(kind: Any) -> tuple[str, ...]:
-    """The fixed words that a type takes; () for other types."""
+    """The fixed words that a type accepts; () for other types."""
     return tuple(str(getattr(word, "value", word)) for word in getattr(kind, "choices", None) or ())
 
 
@@ -60,7 +60,7 @@ def _choice(words: Sequence[str]) -> str:
 
 
 def _range(kind: Any) -> str:
-    """The range of a type of numbers, as words that follow "a number"; "" without one."""
+    """The range of a numeric type, as words that follow "a number"; "" without a range."""
     low, high = getattr(kind, "min", None), getattr(kind, "max", None)
     if low is not None and high is not None:
         return f" from {low} to {high}"

@@ -76,10 +76,10 @@ def inbox(
 ) -> None:
     """List what concerns you, and mark it as done
 
-    In all repositories: where you are named, assigned, took part, or watch. What is done comes back when
-    something new happens. For a repository or an organisation the title says who did what. An ITEM is what
-    the first column says, #12 in a linked folder, or an id. An invitation to an organisation is answered with
-    svc org invite accept or decline.
+    Lists items from all repositories in which you are mentioned, assigned, took part, or watch. An item that
+    is done comes back when something new happens. For a repository or an organisation, the title describes
+    the event. ITEM is a value from the first column, #12 in a linked folder, or an id. Answer an invitation
+    to an organisation with svc org invite accept or decline.
 
     Examples:
     svc inbox
@@ -115,7 +115,8 @@ def inbox(
 
 
 def _ids(ctx: Ctx, typed: str) -> list[str]:
-    """The ids of the rows that the user names; for an organisation all its rows. Raises UsageError."""
+    """The ids of the inbox rows that the user names; all rows of an organisation for its name. Raises
+    UsageError."""
     if _ID.fullmatch(typed) and "/" not in typed:
         return [typed]
     if "/" not in typed and "#" not in typed:

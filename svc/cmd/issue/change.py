@@ -53,7 +53,8 @@ def edit(
 ) -> None:
     """Change the title, text, labels or assignees of an issue
 
-    Without an option your editor opens with what it says now. The text is its author's, and the moderators'.
+    Without an option your editor opens with the current title and text. Only the author and moderators may
+    change them.
 
     Examples:
     svc issue edit 12 -t "It ends after a minute"
@@ -88,7 +89,7 @@ def close(
 ) -> None:
     """Close an issue
 
-    Its author may, and who has the role triage.
+    Allowed for its author, and for people with the role triage.
 
     Examples:
     svc issue close 12

@@ -54,7 +54,7 @@ def comment(
 ) -> None:
     """Comment on an issue
 
-    Without a text your editor opens. @HANDLE tells somebody who can read the repository.
+    Without a text your editor opens. @HANDLE notifies that person, if they can read the repository.
 
     Examples:
     svc issue comment 12 -b "It happens here too"
@@ -107,7 +107,7 @@ def react(
 ) -> None:
     """React to an issue or a comment
 
-    Each reaction counts once for each account.
+    Each account can give each reaction once.
 
     Examples:
     svc issue react 12 +1
@@ -127,7 +127,7 @@ def reaction_of(typed: str) -> Reaction:
 
 
 def reacted(ctx: Ctx, repo: Repo, n: str, name: Reaction, comment: str, remove: bool) -> None:
-    """React to an issue or proposal, or to a comment of it."""
+    """Add or remove a reaction to an issue or proposal, or to one of its comments."""
     with known_issue(ctx, repo, n):
         if comment:
             route = issues.UNREACT_TO_COMMENT if remove else issues.REACT_TO_COMMENT

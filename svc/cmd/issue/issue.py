@@ -65,8 +65,8 @@ def create(
 ) -> None:
     """Open an issue
 
-    Without a title your editor opens (VISUAL, EDITOR): the first line is the title, the rest the text. A
-    repository's own templates stand in .github/ISSUE_TEMPLATE. Labels and assignees need the role triage.
+    Without a title your editor opens (VISUAL, EDITOR): the first line is the title, the rest the text. The
+    templates of a repository are in .github/ISSUE_TEMPLATE. Labels and assignees need the role triage.
 
     Examples:
     svc issue create -t "It ends after an hour" -b "Here is how"
@@ -110,7 +110,7 @@ def list_issues(
 ) -> None:
     """List issues
 
-    The open ones, newest first. Those of public repositories need no session.
+    Lists open issues, newest first. Public repositories need no session.
 
     Examples:
     svc issue list
@@ -142,7 +142,7 @@ def list_issues(
 def status(ctx: Ctx, limit: Limit = 30) -> None:
     """List the open issues that concern you
 
-    Those you are assigned to, those you opened and those you commented on; `why` says which.
+    Lists issues that you are assigned to, that you opened, or that you commented on; `why` has the reason.
 
     Examples:
     svc issue status
@@ -168,7 +168,7 @@ def view(
 ) -> None:
     """Show an issue
 
-    Its text, and with --comments what was answered, oldest first.
+    Prints its text; with --comments also the comments, oldest first.
 
     Examples:
     svc issue view 12
@@ -204,7 +204,7 @@ def _person(typed: str) -> str | None:
 
 
 def _template(ctx: Ctx, repo: Repo, name: str) -> Template | None:
-    """The template that is named; without a name the only one. Raises NotFound, or Invalid if it cannot be
+    """The template with this name; without a name the only one. Raises NotFound, or Invalid if it cannot be
     read."""
     templates = of_issues(ctx.obj, repo)
     if not name:
@@ -224,7 +224,7 @@ def _require_usable(template: Template) -> Template:
 
 
 def _create_in_editor(ctx: Ctx, begun: Template | None, text: str | None, send: Any) -> Issue:
-    """Create the issue from the text of an editor; if that fails, the text stays in its file."""
+    """Create the issue from a text written in an editor. If that fails, the text stays in its file."""
     from svc.cmd.frame.editor import composed
 
     if not ctx.out.interactive:

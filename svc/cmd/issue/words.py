@@ -97,7 +97,7 @@ def names_of(typed: list[str] | None) -> list[str]:
 
 
 def label_of(typed: str) -> str | None:
-    """The one label to list by; None without one. Raises UsageError for several."""
+    """The label to filter by; None without one. Raises UsageError for several."""
     names = names_of([typed])
     if len(names) > 1:
         quoted = terminal_safe(f"'\"{typed}\"'")
@@ -113,7 +113,7 @@ def handles_of(typed: list[str] | None) -> list[str]:
 
 
 def alone(ctx: Ctx, beside: str) -> None:
-    """Raise UsageError if a queued change is combined with anything else."""
+    """Raise UsageError if a queued change is combined with another option."""
     if ctx.obj.given.get("queue"):
         raise UsageError(f"--queue keeps one change, without {beside} beside it")
 
@@ -152,7 +152,7 @@ def prose(text: str) -> str:
 
 
 def note_qualifier(ctx: Ctx, search: str) -> None:
-    """Note that a qualifier of GitHub's search, such as `label:bug`, is an ordinary word here."""
+    """Note that a qualifier of GitHub's search, such as `label:bug`, is searched as an ordinary word."""
     match = re.search(QUALIFIER, search)
     if match is not None:
         ctx.out.note(

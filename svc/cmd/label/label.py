@@ -104,7 +104,7 @@ def clone(
 ) -> None:
     """Copy the labels of another repository
 
-    Labels that this repository has already do not change, unless --force is given.
+    Existing labels stay unchanged, unless --force is given.
 
     Examples:
     svc label clone alice/notes -R alice/app

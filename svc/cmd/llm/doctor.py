@@ -23,8 +23,9 @@ class _CannotGenerate(ClientError):
 def doctor(ctx: Ctx, port: Port = None) -> None:
     """Check what this machine can generate with
 
-    The engine and the processor, graphics and neural processors, memory, disk, an installed ollama, the
-    server, and for each model whether it fits. The exit code is 1 if nothing here can generate.
+    Checks the engine and the processor, graphics and neural processors, memory, disk, an installed ollama,
+    the server, and for each model whether it fits into memory. The exit code is 1 if nothing on this machine
+    can generate text.
 
     Examples:
     svc llm doctor

@@ -18,7 +18,8 @@ from svc.flows.models.local import HOW, file_at, is_file, name_of, pull_file
 
 
 class Model(msgspec.Struct, kw_only=True):
-    """A model. `how`: how the cache stores its file. `context`: number of tokens that it was trained for."""
+    """A model. `how`: the way in which the cache stores its file. `context`: number of tokens that it was
+    trained for."""
 
     name: str
     size: int
@@ -85,13 +86,13 @@ def pull(
 ) -> None:
     """Take a model into the cache: from a file, a repository or a registry
 
-    OWNER/NAME is a repository of your server: its sealed head is verified, and only bytes that no model here
-    has are fetched. TAG is the end of a file's name (q4_k_m), a folder, or one of models: in its .svc.yaml;
-    without one default_model: there, else the only model. hf.co/OWNER/NAME:TAG and names without an owner
-    come from registries. An interrupted pull goes on where it was. A file's bytes are shared where the file
-    system can: by a reflink, else by a hard link, which is checked before it is loaded; else they are copied.
-    Of a model in several files (-00001-of-00003.gguf) name any; they come together. All SVC_HOMEs of a user
-    have one cache.
+    OWNER/NAME is a repository on your server: its newest seal is verified, and only bytes that no installed
+    model has are fetched. TAG is the end of a file's name (q4_k_m), a folder, or one of models: in its
+    .svc.yaml; without TAG it is default_model: of that file, else the only model. hf.co/OWNER/NAME:TAG and
+    names without an owner come from registries. An interrupted pull continues where it stopped. A file's
+    bytes are shared where the file system can: by a reflink, else by a hard link, which is checked before it
+    is loaded; else they are copied. For a model in several files (-00001-of-00003.gguf) name any of them; all
+    are added. All SVC_HOMEs of a user share one cache.
 
     Examples:
     svc llm pull ./tiny.gguf
@@ -138,7 +139,7 @@ def copy(
 ) -> None:
     """Give a model a further name
 
-    It takes no space; each name can be removed by itself.
+    An additional name takes no space, and each name can be removed separately.
 
     Examples:
     svc llm cp alice/qwen:q4_k_m qwen
@@ -175,7 +176,7 @@ def show(ctx: Ctx, model: Name) -> None:
 def remove(ctx: Ctx, model: Name) -> None:
     """Remove a model from this machine
 
-    Its bytes go with the last name that has them; the file that it was pulled from stays.
+    Its bytes are deleted with the last name that uses them; the file from which it was pulled stays.
 
     Examples:
     svc llm rm tiny --yes

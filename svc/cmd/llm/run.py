@@ -49,8 +49,8 @@ def run(
 ) -> None:
     """Chat with a model, or answer one prompt
 
-    The server is started if none answers. In a pipe the input is the prompt and the answer is plain text. In
-    a chat, Ctrl-C ends the answer and not the chat; /set, /load, /clear and /bye are its commands.
+    The server is started if none answers. In a pipe the input is the prompt, and the answer is plain text. In
+    a chat, Ctrl-C stops the answer but not the chat; its commands are /set, /load, /clear and /bye.
 
     Examples:
     svc llm run tiny

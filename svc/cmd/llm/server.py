@@ -1,4 +1,4 @@
-"""`svc llm serve` and its like: the local LLM server."""
+"""`svc llm serve` and related commands: the local LLM server."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ def chosen_port(ctx: Ctx, option: int | None) -> int:
 def serve(ctx: Ctx, port: Port = None) -> None:
     """Run the local LLM server in the foreground
 
-    It answers the API of Ollama and /v1 of OpenAI on 127.0.0.1 until Ctrl-C, and prints its log. Whoever can
-    connect to a port of this machine can use it. Generating needs the extra llm: pip install 'svc[llm]'.
+    It answers the API of Ollama and /v1 of OpenAI on 127.0.0.1 until Ctrl-C, and prints its log. Everybody
+    who can connect to a port of this machine can use it. Generating text needs the extra llm: pip install
+    'svc[llm]'.
 
     Examples:
     svc llm serve
@@ -65,8 +66,9 @@ def serve(ctx: Ctx, port: Port = None) -> None:
 def start(ctx: Ctx, port: Port = None) -> None:
     """Start the local LLM server, and leave it running
 
-    What answers already like one is used. Else an installed ollama is run, else svc's own server. It stays
-    until svc llm stop. Another program on the port is an error, and no other port is taken.
+    If an LLM server already answers on the port, it is used. Otherwise an installed ollama is started,
+    otherwise svc's own server. It runs until svc llm stop. If another program has the port, the command
+    fails; it does not try another port.
 
     Examples:
     svc llm start
@@ -97,7 +99,7 @@ def stop(
 ) -> None:
     """Stop the local LLM server, or unload one model
 
-    A model that answers is unloaded once it has ended. A server that svc did not start is never ended.
+    A model that is answering is unloaded after its answer. A server that svc did not start is never stopped.
 
     Examples:
     svc llm stop
@@ -126,8 +128,8 @@ def stop(
 def status(ctx: Ctx, port: Port = None) -> None:
     """Show the local LLM server of this machine
 
-    KIND is embedded for svc's own, ollama for an installed one that svc runs, adopted for one that svc did
-    not start, none, held if another program has the port, and hung if the server does not answer.
+    KIND: embedded (svc's own server), ollama (an installed ollama that svc runs), adopted (a server that svc
+    did not start), none, held (another program has the port), or hung (the server does not answer).
 
     Examples:
     svc llm status

@@ -48,13 +48,13 @@ def merge(
 ) -> None:
     """Bring another branch into this folder, to be pushed
 
-    What the branch changed since the two parted becomes edits of this folder. Texts that both changed are
-    merged by lines and words. Where that is not possible, the file gets the version of what is merged, yours
-    is kept whole beside it, and svc resolve PATH ends the conflict. Look at the result, then svc merge
-    --continue, or svc push: the seal names what was merged, so that a proposal of it finds no conflict again.
-    Exits 1 where there are conflicts.
+    The branch's changes since the common ancestor become edits of this folder. Texts that both sides changed
+    are merged by lines and words. If that is not possible, the file gets the merged branch's version, your
+    version is kept as a copy beside it, and svc resolve PATH ends the conflict. Check the result, then run
+    svc merge --continue, or svc push: the seal records the merge, so that a proposal does not conflict again.
+    Exits 1 if there are conflicts.
 
-    Refused where it would change files whose edits no seal holds; push them first.
+    Refuses to change files with unsealed edits; push those first.
 
     Examples:
     svc merge main

@@ -42,7 +42,7 @@ Handle = Annotated[str, typer.Argument(help="Their handle; @me for yourself")]
 def list_members(ctx: Ctx, org: Name, limit: Limit = 100) -> None:
     """List members, and who is invited
 
-    Who is invited is shown to admins, as pending.
+    Admins also see open invitations, as pending.
 
     Examples:
     svc org member list acme
@@ -88,7 +88,8 @@ def role(
 ) -> None:
     """Make a member an admin, or an admin a member
 
-    It acts on an open invitation too. Who is not an admin any more keeps the roles that were given to them.
+    It also changes the role of an open invitation. A former admin keeps the roles that they were given in
+    repositories.
 
     Examples:
     svc org member role acme bob admin
@@ -106,8 +107,8 @@ def role(
 def remove(ctx: Ctx, org: Name, handle: Handle) -> None:
     """Remove a member, or take an invitation back
 
-    They lose every role in the organisation's repositories at once, those given to them too: open sockets,
-    uploads and prepared seals end. What they have copied stays theirs. Anybody may leave, except the last
+    The member loses every role in the organisation's repositories at once, also roles given individually;
+    open sockets, uploads and prepared seals end. They keep their copies. Anybody may leave, except the last
     admin.
 
     Examples:
@@ -158,8 +159,8 @@ def _list_people(ctx: Ctx, org: str, admin: bool, limit: int) -> Iterator[Member
 
 
 def _no_member(ctx: Ctx, org: str, handle: str) -> NotFound:
-    """The error for a person who is no member. Raises NotFound about the organisation if the caller sees none
-    of this name."""
+    """The error for a person who is not a member. Raises NotFound about the organisation if the caller sees
+    no organisation of this name."""
     with explained(org):
         next(ctx.api.items(organisation.MEMBERS, limit=1, org=org), None)
     return NotFound(f"{handle} is not a member of {org} and is not invited; see: svc org member list {org}")

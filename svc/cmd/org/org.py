@@ -33,7 +33,7 @@ Name = Annotated[str, typer.Argument(metavar="ORG", help="The organisation's han
 def create(ctx: Ctx, name: Annotated[str, typer.Argument(help="Its handle")]) -> None:
     """Create an organisation
 
-    It owns repositories as a person does; you are its first admin. People and organisations share one name
+    It owns repositories like a person; you are its first admin. People and organisations share one name
     space. An admin has the rights of the owner in all its repositories; a member has the roles given to them.
 
     Examples:
@@ -61,7 +61,7 @@ def list_organisations(ctx: Ctx, limit: Limit = 30) -> None:
 def view(ctx: Ctx, org: Name) -> None:
     """Show an organisation
 
-    Only its members see it. What it owns: svc repo list ORG.
+    Only its members see it. To list its repositories: svc repo list ORG.
 
     Examples:
     svc org view acme
@@ -82,8 +82,8 @@ def edit(
 ) -> None:
     """Change what all members of an organisation may do
 
-    Every member has the base role in each of its repositories, those that come later too. A higher role that
-    was given to somebody in a repository stays. none: members have the roles given to them, and nothing else.
+    Every member has the base role in all its repositories, including later ones. Higher roles in single
+    repositories stay. With none, members have only the roles given to them.
 
     Examples:
     svc org edit acme --base-role read
@@ -109,7 +109,7 @@ def edit(
 def rename(ctx: Ctx, org: Name, new: Annotated[str, typer.Argument(help="The new handle")]) -> None:
     """Change an organisation's handle
 
-    The old one leads to its repositories for 90 days, and nobody can take it meanwhile.
+    The old handle leads to its repositories for 90 days, and nobody else can take it during that time.
 
     Examples:
     svc org rename acme acme-labs
@@ -125,7 +125,7 @@ def rename(ctx: Ctx, org: Name, new: Annotated[str, typer.Argument(help="The new
 def delete(ctx: Ctx, org: Name) -> None:
     """Delete an organisation that owns nothing
 
-    Deleted repositories count until they are purged, after 30 days. Its handle is free again.
+    Deleted repositories count until they are purged, after 30 days. The handle becomes free again.
 
     Examples:
     svc org delete acme --yes

@@ -44,7 +44,7 @@ Typed = Annotated[str, typer.Argument(metavar="PATH", help="A file or folder; . 
 def list_paths(ctx: Ctx, limit: Limit = 100) -> None:
     """List the rules for paths
 
-    For writers. The longest rule at or above a path decides about it.
+    For writers. The rule with the longest matching path decides.
 
     Examples:
     svc repo paths list
@@ -68,7 +68,8 @@ def set_path(
 ) -> None:
     """Say who sees a path and what is below it
 
-    For the owner. The rule holds for every seal, past ones too; what somebody has read already stays read.
+    For the owner. The rule applies to all seals, including past ones. Copies that readers already have are
+    not affected.
 
     Examples:
     svc repo paths set secret --private
@@ -95,7 +96,8 @@ def set_path(
 def remove(ctx: Ctx, path: Typed) -> None:
     """Remove the rule for a path
 
-    For the owner. What the rules above it say holds again; without any, whoever reads the repository sees it.
+    For the owner. The rules for the folders above apply again; without any, all readers of the repository see
+    the path.
 
     Examples:
     svc repo paths remove secret

@@ -47,8 +47,8 @@ def edit(
 ) -> None:
     """Change the title, text, base or people of a proposal
 
-    Without an option your editor opens with what it says now. Title, text and base are its author's, and the
-    moderators'.
+    Without an option your editor opens with the current title and text. Only the author and moderators may
+    change title, text and base.
 
     Examples:
     svc pr edit 12 -t "Parse dates and times" --add-reviewer bob
@@ -80,7 +80,7 @@ def edit(
 def close(ctx: Ctx, number: Number = "", comment: Comment = None) -> None:
     """Close a proposal
 
-    Its author may, and who has the role triage. Its branch stays.
+    Allowed for its author, and for people with the role triage. Its branch stays.
 
     Examples:
     svc pr close 12 -c "See #14"
@@ -92,7 +92,7 @@ def close(ctx: Ctx, number: Number = "", comment: Comment = None) -> None:
 def reopen(ctx: Ctx, number: Number = "", comment: Comment = None) -> None:
     """Open a closed proposal again
 
-    Its branches must be there; what was pushed meanwhile is a new version.
+    Its branches must exist; seals pushed meanwhile become a new version.
 
     Examples:
     svc pr reopen 12
@@ -108,7 +108,7 @@ def ready(
 ) -> None:
     """Mark a draft as ready, or a proposal as a draft
 
-    A draft is neither approved nor merged.
+    A draft cannot be approved or merged.
 
     Examples:
     svc pr ready

@@ -40,10 +40,10 @@ def list_checks(
 ) -> None:
     """Show, or watch, the checks of a proposal
 
-    Those of its newest version. Exits 1 if one failed; 8 if one is pending, with --exit-status. With --watch
-    it waits until all are done, the enabled ones that have not reported included: exit 0 if all passed, 1 if
-    one failed or the proposal has a newer version by now, 8 if the time is over. Where no check has reported
-    or is enabled it waits for a first one, a minute or --appear, and then exits 1.
+    Shows the checks of its newest version. Exits 1 if one failed; 8 if one is pending, with --exit-status.
+    With --watch it waits until all are done, including enabled checks that have not reported: exit 0 if all
+    passed, 1 if one failed or the proposal has a newer version, 8 if the time is over. If no check is enabled
+    or has reported, it waits for a first one for a minute or --appear, then exits 1.
 
     Examples:
     svc pr checks 12

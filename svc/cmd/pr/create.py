@@ -55,10 +55,10 @@ def create(
 ) -> None:
     """Propose this branch for another
 
-    What is proposed is what the branch has on the server: push first, nothing is pushed here. Without a title
+    Proposes the branch as it is on the server; this command pushes nothing, so push first. Without a title
     your editor opens (VISUAL, EDITOR): the first line is the title, the rest the text. "Closes #7" in the
     text closes that issue when the proposal is merged. In the folder of a fork, its branch is proposed to the
-    repository that it was forked from, unless -R says where.
+    repository from which it was forked, unless -R names another.
 
     Examples:
     svc pr create -t "Parse dates" -b "Closes #7" --reviewer bob
@@ -154,7 +154,7 @@ def _title_and_text(messages: list[str], head: str) -> tuple[str, str]:
 
 
 def _create_in_editor(ctx: Ctx, text: str, send: Callable[[str, str], Proposal]) -> Proposal:
-    """Create the proposal from the text of an editor; if that fails, the text stays in its file."""
+    """Create the proposal from a text written in an editor. If that fails, the text stays in its file."""
     from svc.cmd.frame.editor import composed
 
     if not ctx.out.interactive:

@@ -55,7 +55,7 @@ def diff(
 ) -> None:
     """Show what a proposal changes
 
-    What its newest version has since it and its base parted.
+    Shows the changes of its newest version since the common ancestor with its base.
 
     Examples:
     svc pr diff
@@ -94,8 +94,8 @@ def checkout(
 ) -> None:
     """Switch this folder to the branch of a proposal
 
-    If the branch is deleted, or in another repository than this folder's, the newest version is shown to be
-    read, as svc switch shows a seal. To work on that: svc repo branch NAME --from pr:12.
+    If the branch is deleted, or in another repository than this folder's, the newest version is shown
+    read-only, as svc switch shows a seal. To work on it: svc repo branch NAME --from pr:12.
 
     Examples:
     svc pr checkout 12
@@ -122,7 +122,7 @@ def checkout(
 def versions(ctx: Ctx, number: Number = "") -> None:
     """List the versions of a proposal
 
-    Each head that the proposal had is a version. Two versions with the same change id make the same change,
+    Each head of the proposal so far is a version. Two versions with the same change id make the same change,
     even if its lines have moved.
 
     Examples:
@@ -141,8 +141,8 @@ def range_diff(
 ) -> None:
     """Compare two versions of a proposal, seal by seal
 
-    Seals that make the same change are marked =, wherever their lines stand; ! makes another change than its
-    pair, which is shown; < is gone, > is new.
+    Seals with the same change are marked =, even if their lines have moved; ! marks a changed seal, with the
+    difference; < a removed one, > a new one.
 
     Examples:
     svc pr range-diff 12
@@ -185,7 +185,7 @@ def _versions(ctx: Ctx, repo: Repo, proposal: Proposal) -> list[Version]:
 
 
 def _span(typed: str, last: int) -> tuple[int, int]:
-    """The two versions (A, B) of `A..B`; without it the last two. Raises UsageError."""
+    """The two versions (A, B) of `A..B`; without `A..B` the last two. Raises UsageError."""
     if not typed:
         if last < 2:
             raise Conflict("this proposal has one version, and two are compared; see: svc pr versions")

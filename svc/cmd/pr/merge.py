@@ -74,19 +74,20 @@ def merge(
 ) -> None:
     """Merge a proposal into its base
 
-    Without an option the base moves forward to the branch; if it has seals that the branch lacks, say how:
-    --squash makes one seal of the branch, --rebase puts each of its seals on top of the base, --merge makes a
-    seal with two parents, where the two sides changed other files. This machine works the merge out itself
-    and signs it. What both sides changed is joined by lines; where that is not possible, the files are named
-    and nothing lands.
+    Without an option the base moves forward to the branch. If the base has seals that the branch lacks,
+    choose a way: --squash makes one seal of the branch, --rebase puts each of its seals on top of the base,
+    --merge makes a seal with two parents, if the two sides changed different files. This machine computes the
+    merge itself and signs it. Files that both sides changed are merged by lines; if that is not possible, the
+    command names the files and merges nothing.
 
     With --auto the merge of a proposal that waits for approvals, checks or its author is signed now and lands
-    when nothing blocks it. If one of the branches moves first, it is dropped and the inbox asks again.
+    when nothing blocks it. If one of the branches moves first, the merge is dropped
+    and your inbox asks you again.
 
-    With --head nothing is merged if somebody has pushed since you looked.
+    With --head nothing is merged if the branch has another head, because somebody pushed meanwhile.
 
-    --delete-branch with --squash or --rebase leaves the seals of the branch on no branch, unless another
-    leads to them: then it asks, and prints the id that brings the branch back.
+    --delete-branch with --squash or --rebase can leave the seals of the branch on no other branch: then the
+    command asks, and prints the id with which the branch can be restored.
 
     Examples:
     svc pr merge 12
@@ -167,7 +168,7 @@ def _check_head(head: str) -> None:
 
 
 def _require_head(head: str, proposal: Proposal) -> None:
-    """Raises HeadMoved unless the seal `head` is the head of the proposal; "" is any."""
+    """Raise HeadMoved unless the seal `head` is the head of the proposal; "" allows any head."""
     if not proposal.head_seal.startswith(head):
         raise HeadMoved(proposal.number, proposal.head_seal)
 
@@ -176,8 +177,8 @@ def _require_head(head: str, proposal: Proposal) -> None:
 def update_branch(ctx: Ctx, number: Number = "", message: Message = "", dry_run: DryRun = False) -> None:
     """Bring the base of a proposal into its branch
 
-    The branch gets one seal more, which this machine works out and signs. What both sides changed is joined
-    by lines; where that is not possible, the files are named and nothing lands.
+    The branch gets one more seal, which this machine computes and signs. Files that both sides changed are
+    merged by lines; if that is not possible, the command names the files and merges nothing.
 
     Examples:
     svc pr update-branch 12
@@ -218,7 +219,7 @@ def _is_on_branch(ctx: Ctx, repo: Repo, branch: str) -> bool:
 
 
 def _report_deletion(ctx: Ctx, repo: Repo, proposal: Proposal, way_back: str) -> bool:
-    """Note whether the branch was deleted, and what to do next. Returns whether it was."""
+    """Note whether the branch was deleted, and the next step. Returns whether it was deleted."""
     if proposal.cross_repository:
         ctx.out.note(f"branch {proposal.head} stays: it is in another repository")
         return False

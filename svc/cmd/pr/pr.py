@@ -60,7 +60,7 @@ def list_proposals(
 ) -> None:
     """List proposals
 
-    The open ones, newest first. Those of public repositories need no session.
+    Lists open proposals, newest first. Public repositories need no session.
 
     Examples:
     svc pr list
@@ -98,8 +98,9 @@ def list_proposals(
 def status(ctx: Ctx, limit: Limit = 30) -> None:
     """List the open proposals that concern you
 
-    That of this folder's branch, those you opened, those that wait for your review or are assigned to you;
-    `why` says which. After your verdict a proposal waits no more, until you are asked again.
+    Lists the proposal of this folder's branch, those that you opened, and those that wait for your review or
+    are assigned to you; `why` has the reason. After your verdict a proposal no longer waits, until your
+    review is requested again.
 
     Examples:
     svc pr status
@@ -153,8 +154,8 @@ def view(
 ) -> None:
     """Show a proposal
 
-    Its branches, its text and who reviews it; with --comments what was said, oldest first, then what was
-    said about lines. For scripts these are the fields thread and line_threads.
+    Prints its branches, its text and its reviewers; with --comments the comments, oldest first, then the
+    comments on lines. Scripts find them in the fields thread and line_threads.
 
     Examples:
     svc pr view

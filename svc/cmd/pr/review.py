@@ -58,9 +58,9 @@ def review(
 ) -> None:
     """Approve a proposal, request changes, or say something
 
-    The verdict is about the newest version and replaces your last one; it goes stale when the change becomes
-    another one. Comments on lines that you made with --draft go out with it; svc pr threads --draft lists
-    them. A text alone is a comment without a verdict. Nobody gives a verdict on a proposal of their own.
+    The verdict applies to the newest version and replaces your last verdict; it becomes stale when the change
+    is edited. Comments on lines that you made with --draft are published with it; svc pr threads --draft
+    lists them. Only a text is a comment without a verdict. You cannot give a verdict on your own proposal.
     --dismiss needs the role admin.
 
     Examples:

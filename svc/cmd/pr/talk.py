@@ -42,10 +42,10 @@ def comment(
 ) -> None:
     """Comment on a proposal, or on lines of it
 
-    Without a text your editor opens. @HANDLE tells somebody who can read the repository. With --path and
-    --line it is about lines of the newest version; it follows them when they move. Others put --suggest in
-    their place with svc pr apply. --discard deletes comments that wait for your review: those of one thread,
-    or all.
+    Without a text your editor opens. @HANDLE notifies that person, if they can read the repository. With
+    --path and --line the comment is about lines of the newest version, and follows them when they move.
+    --suggest proposes other lines, which others apply with svc pr apply. --discard deletes your unpublished
+    comments: those of one thread, or all.
 
     Examples:
     svc pr comment 12 -b "It works here"
@@ -105,7 +105,7 @@ def react(
 ) -> None:
     """React to a proposal or a comment
 
-    Each reaction counts once for each account.
+    Each account can give each reaction once.
 
     Examples:
     svc pr react 12 +1

@@ -51,15 +51,15 @@ _SHOWN = 12  # lines of one thread
 
 
 def where(record: dict[str, Any]) -> str:
-    """The place of the lines now, with unsealed edits; if they are gone, where they were."""
+    """The current place of the lines, including unsealed edits; the former place if the lines are gone."""
     at = record["live"] or record["place"] or record
     lines = f"{at['start']}" if at["start"] == at["end"] else f"{at['start']}-{at['end']}"
     return f"{at['path']}:{lines}"
 
 
 def state(record: dict[str, Any]) -> str:
-    """The state of a thread: `waits` for its author's review, or `open` with what happened to its lines, or
-    `resolved`."""
+    """The state of a thread: `waits` until its author publishes the review, `open` with a note about changed
+    lines, or `resolved`."""
     if record["draft"]:
         return "waits"
     place = record["live"] or record["place"]
@@ -97,8 +97,8 @@ def list_threads(
 ) -> None:
     """List the comments on lines of a proposal
 
-    Where their lines are: moved, edited since, or gone. Edits that nobody has sealed yet count for those who
-    may write; the fields place and live keep both apart.
+    Shows where their lines are now: moved, edited since, or gone. People who may write also see the effect of
+    unsealed edits; the fields place and live are without and with these.
 
     Examples:
     svc pr threads 12 --state open
@@ -119,7 +119,7 @@ def resolve(
 ) -> None:
     """Resolve comments on lines, or open them again
 
-    For the person who began the thread, the author of the proposal, and everybody who may write.
+    Allowed for the person who began the thread, the author of the proposal, and everybody who may write.
 
     Examples:
     svc pr resolve 12 3f9a
@@ -145,8 +145,8 @@ def apply(
 ) -> None:
     """Seal suggested lines onto the branch of a proposal
 
-    All of them become one seal, which credits who suggested them. This machine works it out itself and signs
-    it. Lines that were edited since are named, and nothing is applied.
+    All of them become one seal, which credits their authors. This machine computes the seal itself and signs
+    it. If any of the lines were edited since, the command names them and applies nothing.
 
     Examples:
     svc pr apply 12 3f9a
@@ -297,7 +297,7 @@ def _quote_lines(
     start: int,
     end: int,
 ) -> str:
-    """The lines of the file, with their numbers; "" if the file is not shown."""
+    """The lines of the file with their numbers; "" if the file cannot be shown."""
     if (seal, path) not in files:
         files[seal, path] = b""
         with suppress(SvcError):
@@ -321,7 +321,8 @@ def _spot(thread: Thread) -> str:
 
 
 def _find_threads(api: Api, repo: Repo, proposal: Proposal, ids: list[str]) -> list[Thread]:
-    """The threads whose ids begin with these. Raises NotFound, or UsageError if several ids begin so."""
+    """The threads with these ids or beginnings of ids. Raises NotFound, or UsageError if a beginning fits
+    several."""
     return _choose_threads(
         list(api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(proposal.number))), proposal, ids
     )

@@ -39,7 +39,7 @@ def branches(record: dict[str, Any]) -> str:
 
 
 def head_of(record: dict[str, Any]) -> str:
-    """The head branch, as OWNER:BRANCH where it is in another repository."""
+    """The head branch; as OWNER:BRANCH if it is in another repository."""
     if not record["cross_repository"]:
         return str(record["head"])
     there = record["head_repo"]

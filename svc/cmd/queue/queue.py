@@ -53,8 +53,8 @@ def retry(
 ) -> None:
     """Send what waits now, and refused actions again
 
-    Without ids, what waits is sent; with ids, these refused actions are sent again as well. Each action
-    is carried out once, however often it is sent.
+    Sends the waiting actions; with ids, also these refused actions. Each action is carried out once, even if
+    it is sent several times.
 
     Examples:
     svc queue retry
@@ -111,7 +111,7 @@ def drop(
 
 
 def _find_actions(outbox: Outbox, ids: Sequence[str]) -> list[QueuedAction]:
-    """The entries with these ids. Raises NotFound for an id that names none, UsageError for one that names
+    """The entries with these ids. Raises NotFound for an id without an entry, UsageError for one that fits
     several."""
     entries = outbox.list()
     selection = []

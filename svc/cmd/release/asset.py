@@ -33,8 +33,8 @@ def upload(
 ) -> None:
     """Upload files to a release
 
-    An asset has at most 128 MiB. A file that the release has already is not sent again, and after an
-    interruption a file above 16 MiB continues where it was.
+    An asset has at most 128 MiB. A file that the release already has is not sent again. After an
+    interruption, a file above 16 MiB continues where it stopped.
 
     Examples:
     svc repo release upload v1.0.0 dist/*.tar.gz
@@ -66,8 +66,8 @@ def download(
 ) -> None:
     """Download assets into a folder
 
-    Each file has its name when all of it is there and is what the release names. Run again after an
-    interruption, it goes on where it stopped. A signature that does not verify is refused.
+    Each file gets its name once it is complete and verified. After an interruption, run the command again: it
+    continues where it stopped. A signature that does not verify is refused.
 
     Examples:
     svc repo release download v1.0.0 -R alice/notes -D dist

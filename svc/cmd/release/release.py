@@ -94,8 +94,8 @@ def create(
 ) -> None:
     """Create a release of an exact seal
 
-    Without --seal or --from it is the newest seal of the default branch, whichever branch this folder is on.
-    What the release names never changes; its notes can be rewritten.
+    Without --seal or --from it takes the newest seal of the default branch, even if this folder is on another
+    branch. The seal of a release never changes; its notes can be edited.
 
     Examples:
     svc repo release create v1.0.0 --notes "First release" dist/app.tar.gz
@@ -183,7 +183,7 @@ def edit(ctx: Ctx, version: Version, notes: Notes = None, notes_file: NotesFile 
 def delete(ctx: Ctx, version: Version) -> None:
     """Delete a release and its assets
 
-    The seal it names stays.
+    Its seal stays.
 
     Examples:
     svc repo release delete v1.0.0 --yes
@@ -199,7 +199,7 @@ def delete(ctx: Ctx, version: Version) -> None:
 
 
 def find(ctx: Ctx, repo: Repo, version: str) -> Release:
-    """The release of this version; the newest for an empty one. Raises NotFound."""
+    """The release with this version; the newest if the version is empty. Raises NotFound."""
     if version:
         with explained_not_found(repo, f"release {version}", LIST):
             return ctx.reader.send(releases.GET, id=repo.id, v=version)

@@ -24,8 +24,8 @@ def sign(
 ) -> None:
     """Sign a release with the files that it has
 
-    With this machine's device key, as somebody who may write. With FILES nothing is signed unless the release
-    has these very files. A file that comes or goes later ends the signature.
+    Signs with this machine's device key; needs the role write. With FILES it signs only if the release has
+    exactly these files. Adding or removing a file later invalidates the signature.
 
     Examples:
     svc repo release sign v1.0.0 dist/*

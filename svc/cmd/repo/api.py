@@ -59,9 +59,9 @@ def api(
 ) -> None:
     """Call any route of the server
 
-    The request carries your session and is signed as every other. A path without a leading slash is below
-    /api/v1/. With GET the fields become the query. An answer that is an error is printed too; the exit code
-    is then 1 (4 for 401).
+    The request has your session and is signed like every other. A path without a leading slash is below
+    /api/v1/. With GET the fields become the query. Errors in the answer are printed too, with exit code 1 (4
+    for 401).
 
     Examples:
     svc repo api handles/me

@@ -21,7 +21,7 @@ _TOLD = ("role", "decision", "state")  # members of data that say what changed
 
 
 def what(record: dict[str, Any]) -> str:
-    """What changed: the fields of settings, the visibility of a path, a role or a decision."""
+    """The change in words: the fields of settings, the visibility of a path, a role or a decision."""
     data = record["data"]
     if "path" in data:
         return f"{data['became'] or 'no rule'}, was {data['was'] or 'no rule'}"
@@ -44,8 +44,8 @@ COLUMNS = (
 def audit(ctx: Ctx, repository: Repository = "", limit: Limit = 30) -> None:
     """List what happened in a repository, newest first
 
-    Who did what, with which device, except live edits, which seals keep: of settings which fields, of a rule
-    for a path its visibility. For its owner.
+    For the owner. Each line has the actor, the action, and the device; for settings the changed fields, for a
+    path rule its visibility. Live edits are not listed, because seals have them.
 
     Examples:
     svc repo audit

@@ -32,7 +32,7 @@ def branch(
 ) -> None:
     """List branches, or create one
 
-    A new branch starts at the last seal of its base. `svc switch NAME` turns this folder to it.
+    A new branch starts at the last seal of its base. `svc switch NAME` switches this folder to it.
 
     Examples:
     svc repo branch
@@ -64,7 +64,7 @@ def branch(
 
 
 def _start(ctx: Ctx, repo: Repo, base: str) -> str:
-    """The `head` of the new branch: a branch by name, anything else by seal id."""
+    """The `head` for the new branch: a branch by its name, anything else by its seal id."""
     ref = resolve_ref(ctx.obj, repo, base or default_ref(ctx.obj, repo))
     return ref.name if ref.kind == "branch" else ref.head or ref.name
 
@@ -79,8 +79,8 @@ def branch_delete(
 ) -> None:
     """Delete a branch; its seals stay reachable by id
 
-    The default branch and protected ones are refused, and so is a branch with edits that no seal holds. If
-    no other branch or tag leads to its seals, it asks, and prints the id that brings them back.
+    Refuses the default branch, protected branches, and branches with unsealed edits. If no other branch or
+    tag leads to its seals, the command asks, and prints the id with which they can be restored.
 
     Examples:
     svc repo branch-delete parser

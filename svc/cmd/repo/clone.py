@@ -40,10 +40,10 @@ def clone(
 ) -> None:
     """Copy a repository into a new folder
 
-    The last seal of the branch, every seal and file verified; with -b TAG or -b SEAL that one, to be read
-    only. Of a large file only what no other one here holds is fetched. An interrupted clone goes on where it
-    stopped; it exits 1 if a file of yours was in the way, and svc resolve ends such a conflict. Public
-    repositories need no session. The address that git clone takes names the repository too.
+    Copies the last seal of the branch and verifies every seal and file; with -b TAG or -b SEAL, copies that
+    seal read-only. Parts of large files that this machine already has are not fetched. Run the command again
+    to continue an interrupted clone; it exits 1 if one of your files was in the way, and svc resolve ends
+    such a conflict. Public repositories need no session. The address for git clone also works.
 
     Examples:
     svc repo clone alice/notes

@@ -53,8 +53,8 @@ def create(
 ) -> None:
     """Create a repository
 
-    It belongs to you, or to ORG, whose admin you are, and is private unless --public. The folder you stand in
-    is not linked: that is `svc repo init`. --clone makes a new folder beside it.
+    It belongs to you, or to ORG if you are its admin, and is private unless --public. The current folder is
+    not linked; `svc repo init` does that. --clone makes a new folder.
 
     Examples:
     svc repo create notes

@@ -24,8 +24,8 @@ def executable(
 ) -> None:
     """Show which files are executable here, and list them in .svc.yaml
 
-    The service stores no executable bit. Files that `executable:` of .svc.yaml lists get it where a clone, a
-    pull or a restore writes them. The list holds paths and patterns; the next push sends it.
+    The service stores no executable bit. Files listed under `executable:` in .svc.yaml get it when a clone, a
+    pull or a restore writes them. The list has paths and patterns; the next push sends it.
 
     Examples:
     svc repo executable

@@ -50,11 +50,11 @@ def fork(
 ) -> None:
     """Fork a public repository
 
-    A repository of yours, or of an organisation, with the seals, branches and tags that the original has now.
-    Nothing is copied, and it counts for its owner's quota like any other. Only public repositories are
-    forked, and a fork stays public. What you make of it you propose with `svc pr create -R OWNER/NAME --head
-    YOU:BRANCH`. Where some paths are for the original's writers only, the fork has their digests alone: they
-    are in no folder of it, its seals keep them as they are, and nothing can be proposed from it.
+    Creates a repository of yours, or of an organisation, with the current seals, branches and tags of the
+    original. Nothing is copied, but it counts for its owner's quota like any other. Only public repositories
+    are forked, and a fork stays public. Propose your changes with `svc pr create -R OWNER/NAME --head
+    YOU:BRANCH`. If some paths are visible only to the original's writers, the fork has only their digests:
+    they are in none of its folders, its seals keep them unchanged, and nothing can be proposed from it.
 
     Examples:
     svc repo fork alice/notes --clone
@@ -94,7 +94,7 @@ def fork(
 def forks(ctx: Ctx, repository: Repository = "", limit: Limit = 30) -> None:
     """List the forks of a repository
 
-    The newest first. Those of public repositories need no session.
+    Lists the newest first. Public repositories need no session.
 
     Examples:
     svc repo forks alice/notes

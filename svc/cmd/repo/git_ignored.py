@@ -23,9 +23,9 @@ def git_ignored(
 ) -> None:
     """Show new files that git ignores for you alone, and leave them out
 
-    What .git/info/exclude and git's core.excludesFile name stays out of git on this machine. svc has no such
-    rules, so push asks before it sends these files, and watch does not send them. --write adds a line to
-    .svcignore for each; others who have the repository see these lines.
+    git ignores files listed in .git/info/exclude and in its core.excludesFile on this machine only. svc has
+    no such rules, so push asks before it sends these files, and watch does not send them. --write adds a line
+    for each to .svcignore, which everybody who has the repository sees.
 
     Examples:
     svc repo git-ignored

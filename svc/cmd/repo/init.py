@@ -35,8 +35,9 @@ def init(
 ) -> None:
     """Link this folder to a repository
 
-    Nothing in the folder changes. Files that are versions the branch has or had are recognised; svc pull and
-    svc push do the rest. The repository must exist: svc repo create makes one. Linking again is allowed.
+    Nothing in the folder changes. Files that equal a current or earlier version on the branch are recognised;
+    svc pull and svc push do the rest. The repository must exist: svc repo create makes one. Linking again is
+    allowed.
 
     Examples:
     svc repo init alice/notes

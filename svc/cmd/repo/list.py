@@ -36,8 +36,8 @@ def list_repos(
 ) -> None:
     """List repositories
 
-    Those in which you have a role, newest first, where no owner is named; this needs a session. --owner @me
-    lists only those that you own. Public repositories of an owner need no session.
+    Without an owner it lists the repositories in which you have a role, newest first, and needs a session.
+    --owner @me lists only your own. Public repositories of an owner need no session.
 
     Examples:
     svc repo list
@@ -65,7 +65,7 @@ def search(
 ) -> None:
     """Search repositories
 
-    Among those you may see; without a session, the public ones.
+    Searches the repositories that you may see; without a session the public ones.
 
     Examples:
     svc repo search parser --recent

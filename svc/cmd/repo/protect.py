@@ -19,7 +19,8 @@ from svc.http.checked import checked
 
 
 def approvals(record: dict[str, Any]) -> int:
-    """How many approvals a merge needs: the number of the rule, else one if it requires review."""
+    """The number of approvals that a merge needs: the number in the rule, else 1 if the rule requires review,
+    else 0."""
     return int(record["required_approvals"]) or int(record["require_review"])
 
 
@@ -46,7 +47,7 @@ Pattern = Annotated[str, typer.Argument(metavar="BRANCH", help="A branch, or a p
 def list_rules(ctx: Ctx, limit: Limit = 100) -> None:
     """List protection rules
 
-    A rule that requires review needs one approval, unless it says how many.
+    A rule that requires review without a number requires one approval.
 
     Examples:
     svc repo protect list
@@ -87,7 +88,8 @@ def set_rule(
 ) -> None:
     """Create or replace the protection rule of a branch pattern
 
-    * stands for characters of one segment, ** also for slashes. Of all rules that match, the strictest hold.
+    * matches characters of one segment, ** also slashes. If several rules match, the strictest requirements
+    apply.
 
     Examples:
     svc repo protect set main --require-review --required-approvals 2

@@ -64,7 +64,7 @@ def rename(
 ) -> None:
     """Rename a repository; its old name leads to it for 90 days
 
-    Linked folders go on working. On a terminal it asks first; --yes answers.
+    Linked folders keep working. On a terminal it asks first, unless --yes.
 
     Examples:
     svc repo rename journal
@@ -93,7 +93,7 @@ def visibility(
 ) -> None:
     """Make a repository public or private
 
-    Public shows its whole history to everybody, and asks first.
+    A public repository shows its whole history to everybody, so --public asks first.
 
     Examples:
     svc repo visibility private

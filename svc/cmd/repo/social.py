@@ -45,7 +45,7 @@ def watch(ctx: Ctx, repository: Repository = "") -> None:
 def unwatch(ctx: Ctx, repository: Repository = "") -> None:
     """Stop watching a repository
 
-    You still hear where you are named, assigned or took part.
+    You still get notices where you are mentioned, assigned or took part.
 
     Examples:
     svc repo unwatch alice/notes

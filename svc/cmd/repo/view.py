@@ -25,7 +25,7 @@ def role(record: dict[str, object]) -> object:
 
 
 def fork_of(record: dict[str, object]) -> object:
-    """The full name of the repository that it was forked from; None if it is no fork."""
+    """The full name of the repository from which it was forked; None if it is not a fork."""
     parent = record.get("parent")
     return parent.get("full_name") if isinstance(parent, dict) else None
 
@@ -63,8 +63,8 @@ def view(
 ) -> None:
     """Show a repository
 
-    Without an argument the one this folder is linked to. Public repositories need no session. On a terminal
-    its README follows.
+    Without an argument it shows the repository of this folder. Public repositories need no session. On a
+    terminal the README follows.
 
     Examples:
     svc repo view
@@ -84,7 +84,7 @@ def view(
 
 
 def _readme(ctx: Ctx, repo: Repo) -> str:
-    """The rows of the README of the default branch; "" without one, or where it cannot be read."""
+    """The rows of the README of the default branch; "" if there is none, or it cannot be read."""
     api = ctx.reader
     with suppress(SvcError):
         head = api.send(refs.GET, id=repo.id, type="branch", name=repo.default_branch).head

@@ -58,8 +58,8 @@ def list_reports(
 ) -> None:
     """List security reports
 
-    The newest first. The owner of the repository lists all of them; others list those that they made, and
-    read in them what was decided.
+    Lists the newest first. The owner of the repository sees all reports; others see their own, with the
+    decision.
 
     Examples:
     svc repo reports list --state new
@@ -74,7 +74,7 @@ def list_reports(
 def view(ctx: Ctx, report: Id) -> None:
     """Show a security report
 
-    For the owner of the repository, and for who made the report.
+    Allowed for the owner of the repository, and for the author of the report.
 
     Examples:
     svc repo reports view 0197c3a1
@@ -93,8 +93,8 @@ def create(
 ) -> None:
     """Tell the owner of a repository in confidence what is wrong with it
 
-    Say what is wrong and how to see it. Nobody but the owner and you reads it here; the inbox tells you when
-    it is decided.
+    Describe the fault and how to reproduce it. Only the owner and you can read the report; your inbox shows
+    the decision.
 
     Examples:
     svc repo reports create -t "Tokens in the log" -b "Line 3" -R alice/notes
@@ -127,8 +127,8 @@ def decide(
 ) -> None:
     """Decide a security report
 
-    Publishing needs an edition that has advisories. --affected names a package, and the version that is well
-    again; without one it is every version of the repository.
+    Publishing needs an edition that has advisories. --affected names a package and its first fixed version;
+    without it, every version of the repository is affected.
 
     Examples:
     svc repo reports decide 0197c3a1 --triaged
@@ -156,7 +156,7 @@ def decide(
 
 
 def _package(typed: str) -> Affected:
-    """The package of `ECOSYSTEM:NAME[<VERSION]`. Raises UsageError for anything else."""
+    """The package in `ECOSYSTEM:NAME[<VERSION]`. Raises UsageError for other texts."""
     match = re.fullmatch(r"([^:<\s]+):([^<\s]+)(?:<([^<\s]+))?", typed.strip())
     if match is None:
         raise UsageError(

@@ -60,10 +60,10 @@ def list_checks(
 ) -> None:
     """List checks, or their states on a seal
 
-    Without --seal and --branch: the checks of the repository, each with its last run on whatever seal. With
-    --watch it waits until all checks of the seal are done, the enabled ones that have not reported included:
-    exit 0 if all passed, 1 if one failed or the branch moved meanwhile, 8 if the time is over. Where no check
-    has reported or is enabled it waits for a first one, a minute or --appear, and then exits 1.
+    Without --seal and --branch it lists the checks of the repository, each with its last run on any seal.
+    With --watch it waits until all checks of the seal are done, including enabled checks that have not
+    reported: exit 0 if all passed, 1 if one failed or the branch moved meanwhile, 8 if the time is over. If
+    no check is enabled or has reported, it waits for a first one for a minute or --appear, then exits 1.
 
     Examples:
     svc repo checks list
@@ -95,8 +95,8 @@ def list_checks(
 def enable(ctx: Ctx, name: Name) -> None:
     """Enable a check: it has to pass
 
-    A branch whose protection requires checks takes only seals on which the enabled ones have passed. A check
-    may be enabled before it reports for the first time.
+    A branch whose protection requires checks accepts only seals on which the enabled checks have passed. A
+    check may be enabled before it reports for the first time.
 
     Examples:
     svc repo checks enable ci/test
@@ -110,7 +110,7 @@ def enable(ctx: Ctx, name: Name) -> None:
 def disable(ctx: Ctx, name: Name) -> None:
     """Disable a check
 
-    What it has reported stays, and it may go on reporting.
+    Its reports stay, and it may report again.
 
     Examples:
     svc repo checks disable ci/test

@@ -42,8 +42,8 @@ def create(
 ) -> None:
     """Record a run of a check on a seal
 
-    Without --seal and --branch it is the last seal of this folder. The first run of a check on a seal is its
-    first attempt, each further one the next. Without --status and --conclusion it is queued.
+    Without --seal and --branch it takes the last seal of this folder. Each further run of a check on a seal
+    is its next attempt. Without --status and --conclusion the run is queued.
 
     Examples:
     svc repo run create ci/test --details-url https://ci.example/42
@@ -97,7 +97,7 @@ def update(
 def cancel(ctx: Ctx, run: Id) -> None:
     """Complete a run as cancelled
 
-    Whoever runs the check hears of it by its event; nothing is stopped here.
+    This command stops nothing itself; the program that runs the check gets an event.
 
     Examples:
     svc repo run cancel 0197c3
@@ -111,7 +111,7 @@ def cancel(ctx: Ctx, run: Id) -> None:
 def rerun(ctx: Ctx, run: Id) -> None:
     """Request another attempt of a completed run
 
-    The new attempt is queued. Whoever runs the check hears of it by its event.
+    The new attempt is queued, and the program that runs the check gets an event.
 
     Examples:
     svc repo run rerun 0197c3

@@ -34,7 +34,7 @@ Word = Literal[
 
 
 def stands(record: dict[str, Any]) -> str:
-    """The conclusion of a completed run, else its status."""
+    """The conclusion of a run if it is completed, else its status."""
     return str(record["conclusion"] or record["status"])
 
 
@@ -117,7 +117,7 @@ def view(
 ) -> None:
     """Show a run
 
-    What was reported, by whom and when, and where to read more.
+    Prints the report with its author and time, and the address of more details.
 
     Examples:
     svc repo run view 0197c3
@@ -129,7 +129,7 @@ def view(
 
 
 def find(ctx: Ctx, repo: Repo, typed: str) -> Run:
-    """The run whose id begins with `typed`. Raises NotFound, or UsageError if several do."""
+    """The run whose id begins with `typed`. Raises NotFound, or UsageError if several ids do."""
     if not re.fullmatch(rf"[0-9a-f]{{4,{ID_CHARS}}}", typed):
         raise UsageError(f"a run is named by 4 to {ID_CHARS} hex digits of its id; see: {LIST}")
     if len(typed) == ID_CHARS:

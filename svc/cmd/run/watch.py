@@ -1,4 +1,4 @@
-"""`svc repo run watch`, and watching as other commands share it."""
+"""`svc repo run watch`, and the watching that other commands share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMED = 5  # checks that a sentence names
 
 
 def took(record: dict[str, Any]) -> str:
-    """The duration of a run, such as `1 min 12 s`; empty while unknown."""
+    """The duration of a run, such as `1 min 12 s`; "" while it is unknown."""
     if not record["started_at"] or not record["completed_at"]:
         return ""
     began, ended = (datetime.fromisoformat(record[name]) for name in ("started_at", "completed_at"))
@@ -125,7 +125,7 @@ def follow(ctx: Ctx, repo: Repo, subject: Subject, options: Options) -> None:
 def look(
     ctx: Ctx, answer: SealChecks, options: Options, subject: Subject, *, strict: bool, exit_status: bool
 ) -> None:
-    """Print the checks once. `strict`: exit 1 for a failed one even without `exit_status`."""
+    """Print the checks once. `strict`: exit with 1 if a check failed, even without `exit_status`."""
     items = counted(answer.items, options)
     table_of(ctx, items)
     outcome = decided(items, Options(fail_fast=True)) or "pending"

@@ -29,7 +29,7 @@ LOOKED_THROUGH = 300  # newest deliveries among which one is found by how its id
 
 
 def answer(record: dict[str, Any]) -> str:
-    """The status of the answer, or the reason why there is none."""
+    """The status of the answer, or the reason for a missing answer."""
     return str(record["status"] or record["reason"] or "")
 
 
@@ -74,7 +74,7 @@ def deliveries(
 ) -> None:
     """List what was sent to a webhook within the last week
 
-    The newest first. What waits is tried again, eight times within 28 hours.
+    Lists the newest first. Waiting messages are retried, eight times within 28 hours.
 
     Examples:
     svc repo webhook deliveries 0197c3 --state failed
@@ -104,7 +104,7 @@ def delivery(ctx: Ctx, webhook: Which, delivery: One) -> None:
 def redeliver(ctx: Ctx, webhook: Which, delivery: One) -> None:
     """Send the message of a delivery once more
 
-    It keeps its id, so that whoever has it already knows it again.
+    It keeps its id, so that the receiver recognises it.
 
     Examples:
     svc repo webhook redeliver 0197c3 0197c4a1
@@ -129,7 +129,7 @@ def _print_started(ctx: Ctx, hook: Webhook, attempt: Delivery) -> None:
 
 
 def _exchange_text(hook: Webhook, record: DeliveryWhole) -> str:
-    """Request and answer, as they went over the wire."""
+    """The request and the answer in the form in which they were sent."""
     sent = [f"{name}: {value}" for name, value in record.request_headers.items()]
     lines = [f"POST {hook.url}", *sent, "", _indent_json(record.request_body)]
     if record.status is not None:

@@ -31,7 +31,7 @@ LIST = "svc repo webhook list"
 
 
 def state(record: dict[str, Any]) -> str:
-    """`active`, `failing`, or why the webhook is off; `off` if its owner switched it off."""
+    """`active`, `failing`, or the reason why the webhook is off; `off` if its owner switched it off."""
     if record["active"]:
         return "failing" if record["failing_since"] else "active"
     why = record["disabled"]
@@ -128,7 +128,7 @@ def edit(
 ) -> None:
     """Change what a webhook is told, or switch it on or off
 
-    One that failed for days was switched off; switched on, it begins anew.
+    A webhook that failed for days is switched off by the server; switching it on resets its failures.
 
     Examples:
     svc repo webhook edit 0197c3 --events push,release

@@ -31,8 +31,8 @@ ANSWERS = {
 
 
 def check_app(apps: Apps, app: App, environment: Mapping[str, str]) -> list[Row]:
-    """A row for each thing: `ok`, `missing` if it would come by itself, `bad` if it stands in the way. Raises
-    NoLaunch for a folder that has no app."""
+    """A row for each requirement of an app: `ok`, `missing` if launching would fetch it, `bad` if it prevents
+    launching. Raises NoLaunch for a folder without an app."""
     try:
         manifest = manifest_of(app)
         launch, needs = launch_of(app, manifest), needs_of(manifest)

@@ -1,4 +1,4 @@
-"""Starts apps in the background, tells how they are, and stops them."""
+"""Starts apps in the background, reports their state, and stops them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOOK = 0.05
 
 
 def start(apps: Apps, app: App, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start the supervisor of an app, which goes on after this process."""
+    """Start the supervisor of an app, which continues after this process ends."""
     home = apps.root.parent
     apps.record(app)
     words = apps.folder(app.id) / "start"

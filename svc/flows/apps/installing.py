@@ -1,4 +1,4 @@
-"""Installs apps from repositories, brings them up to date and removes them."""
+"""Installs apps from repositories, updates them and removes them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _require_same_server(app: App, server: str) -> None:
 
 
 def update(environment: Mapping[str, str], app: App, where: Where) -> Pulled:
-    """Bring the folder of an installed app up to date. Raises what a pull raises."""
+    """Update the folder of an installed app. Raises the errors of a pull."""
     inner = Where(environment, Path(app.folder), where.note, where.progress, "svc app update")
     try:
         with copy_for_pulling(inner) as copy:

@@ -31,7 +31,8 @@ class Needs(NamedTuple):
 
 
 def needs_of(manifest: RepoManifest) -> Needs:
-    """`models:` and `ollama_tag` of a manifest. Raises UsageError for what is no name of a model."""
+    """The `models:` and the `ollama_tag` of a manifest. Raises UsageError for a text that is no name of a
+    model."""
     names = [parse(name) for name in manifest.models]
     preferred = _preferred(manifest.ollama_tag, names)
     uses = manifest.launch is not None and bool(manifest.launch.placeholders)
@@ -41,7 +42,8 @@ def needs_of(manifest: RepoManifest) -> Needs:
 
 
 def _preferred(tag: str | None, names: list[ModelName]) -> ModelName | None:
-    """The model that `ollama_tag` names: `tag` is a whole name, or a tag alone of the first model."""
+    """The model that `ollama_tag` selects. `tag`: a whole name, or only a tag, which applies to the first
+    model."""
     if tag is None:
         return None
     if names and ":" not in tag and "/" not in tag and tag != names[0].name:
@@ -60,7 +62,7 @@ class Bringing:
         self._server, self._note, self._tell = Server(port), note, tell
 
     def bring_all(self, needs: Needs) -> ModelName | None:
-        """Pull what is missing. Returns the app's first model. Raises what a pull raises."""
+        """Pull the missing models. Returns the app's first model. Raises the errors of a pull."""
         first, rest = needs.models[:1], needs.models[1:]
         chosen = [self._bring_first(name, needs.preferred) for name in first]
         for name in rest:

@@ -46,13 +46,13 @@ class App(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Apps:
-    """The apps that an SVC_HOME knows."""
+    """The apps that are known in an SVC_HOME."""
 
     def __init__(self, home: Path) -> None:
         self.root = home.absolute() / "apps"
 
     def folder(self, id: str) -> Path:
-        """The folder with what svc knows of an app."""
+        """The folder with svc's data about an app."""
         return self.root / id.replace("/", "+")
 
     def files(self, id: str) -> Path:
@@ -127,8 +127,8 @@ class Apps:
 
 
 def digest_of(app: App, launch: Launch) -> str:
-    """The digest of what an app would run, and where: another folder put at the same path is another one.
-    Raises OSError if the folder cannot be looked at."""
+    """The digest of an app's command and folder. It changes if another folder is put at the same path. Raises
+    OSError if the folder cannot be examined."""
     status = Path(app.folder).stat()
     where = [os.fsencode(app.folder).hex(), status.st_dev, status.st_ino]
     return hashlib.sha256(msgspec.json.encode([*where, launch])).hexdigest()
@@ -143,7 +143,7 @@ def is_own(app: App) -> bool:
 
 
 def _folder_at(base: Path, typed: str) -> Path | None:
-    """The folder that is typed, from `base` on; None if there is none."""
+    """The typed folder, relative to `base`; None if there is no such folder."""
     try:
         folder = (base / Path(typed).expanduser()).resolve()
         return folder if folder.is_dir() else None
@@ -152,7 +152,7 @@ def _folder_at(base: Path, typed: str) -> Path | None:
 
 
 def _is_text(path: str) -> bool:
-    """Whether a path is UTF-8; other bytes are surrogates in it."""
+    """Whether a path is UTF-8; bytes that are not are surrogates in the path."""
     try:
         path.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Whether an app is ready, as `launch.ready` says."""
+"""Checks whether an app is ready, by the rule in `launch.ready`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def is_ready(ready: Ready, elapsed: float) -> bool:
 
 
 def _answers(address: str) -> bool:
-    """Whether a page is there: any answer that is no error of the server."""
+    """Whether a page is served at the address: any answer except an error of the server."""
     parts = urlsplit(address)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_SECONDS)
     try:

@@ -43,7 +43,7 @@ def write(apps: Apps, state: AppState) -> None:
 
 
 def recorded(apps: Apps, app: App) -> AppState | None:
-    """The last state that a supervisor of the app recorded; None if there is none."""
+    """The last state that a supervisor of the app recorded; None without one."""
     try:
         return msgspec.json.decode((apps.folder(app.id) / STATE).read_bytes(), type=AppState)
     except (OSError, msgspec.MsgspecError):
@@ -51,8 +51,8 @@ def recorded(apps: Apps, app: App) -> AppState | None:
 
 
 def state_of(apps: Apps, app: App) -> AppState:
-    """The state of an app now. What its supervisor recorded is corrected if the supervisor was killed since,
-    or if a new one has recorded nothing yet."""
+    """The current state of an app: the recorded one, corrected if the supervisor was killed since, or if a
+    new supervisor has recorded nothing yet."""
     state = recorded(apps, app) or AppState(id=app.id)
     state.id, state.folder, state.installed = app.id, app.folder, app.installed
     supervisor = living_holder(apps.folder(app.id) / LOCK)

@@ -1,6 +1,6 @@
-"""Runs one app: the server and the models that it needs first, then its program, until that ends.
+"""Runs one app: first the server and the models that it needs, then its program, until the program ends.
 
-The lease on the server, the lock of the app and the program all end with this process, however that ends.
+The lease on the server, the lock of the app and the program all end with this process, however it ends.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Report = Callable[[int, int], None]
 
 
 class Stopped(BaseException):
-    """Somebody told the supervisor to end."""
+    """Raised when the supervisor is told to end."""
 
 
 class Supervisor:
@@ -105,8 +105,8 @@ class Supervisor:
             return self._run_program(launch, values)
 
     def _prepare(self, stack: ExitStack, needs: Needs) -> dict[str, str]:
-        """Have the server answer, and the models be there. Returns the values of the placeholders in
-        `launch:`, by name."""
+        """Make sure that the server answers and the models are installed. Returns name → value of the
+        placeholders in `launch:`."""
         environment, home = self._where.environment, self._where.home.root
         port = port_of(None, Path(self._app.folder), environment)
         stack.enter_context(lease(server.folder_of(port, environment), self._app.id.replace("/", "+")))
@@ -198,7 +198,7 @@ class Supervisor:
         return copying
 
     def _wait_ready(self, process: subprocess.Popen[bytes], ready: Ready | None) -> None:
-        """Raises AppFailed if the app ends before it is ready, or takes too long."""
+        """Wait until the app is ready. Raises AppFailed if it ends before, or takes too long."""
         if ready is None:
             return
         began = time.monotonic()
@@ -272,7 +272,7 @@ def _as_shell(code: int) -> int:
 
 
 def _end(process: subprocess.Popen[bytes], *, whole: bool) -> None:
-    """End the program, and all of its session if it has one of its own."""
+    """End the program; with `whole`, all processes of its own session."""
 
     def send(number: int) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -292,7 +292,7 @@ def _end(process: subprocess.Popen[bytes], *, whole: bool) -> None:
 
 
 def _has_members(group: int) -> bool:
-    """Whether processes of a group are there."""
+    """Whether a process group has processes."""
     try:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):  # the latter: no signal of ours reaches them
@@ -353,6 +353,6 @@ _PRCTL = _libc()  # loaded before a fork, after which little may be called
 
 
 def _die_with_parent() -> None:
-    """In the new process: end with the supervisor, also if that is killed."""
+    """Called in the new process: makes it end with the supervisor, even if the supervisor is killed."""
     if _PRCTL is not None:
         _PRCTL(_DIE_WITH_PARENT, signal.SIGTERM)

@@ -18,7 +18,8 @@ ALREADY = 4
 
 
 def main() -> int:
-    """Returns the exit code: of the app, 1 if it did not start, ALREADY if it runs."""
+    """Run the supervisor. Returns the exit code: the app's own, 1 if the app did not start, ALREADY if it
+    runs already."""
     where = Where(os.environ, Path("/"), command="svc app launch")
     apps = Apps(where.home.root)
     app = next(app for app in apps.all() if app.id == sys.argv[1])

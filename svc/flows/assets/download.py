@@ -80,7 +80,7 @@ def download(
 
 
 def _has_asset(target: Path, asset: Asset, clobber: bool) -> bool:
-    """Whether the file is the asset already. Raises Conflict if it is something else, unless `clobber`."""
+    """Whether the file is already the asset. Raises Conflict if it has other bytes, unless `clobber`."""
     try:
         info = target.lstat()
     except FileNotFoundError:
@@ -132,8 +132,8 @@ def _receive(
     whole: blake3 | None,
     done: Callable[[int], None],
 ) -> blake3:
-    """Append the missing bytes; `whole` is the digest of the existing ones. Start again if these are not a
-    prefix of the asset."""
+    """Append the missing bytes of an asset. `whole`: the digest of the existing bytes. Starts again if these
+    are not a prefix of the asset."""
     start = os.fstat(fd).st_size if whole is not None else 0
     if start == asset.size:
         start, whole = 0, None

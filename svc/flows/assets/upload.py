@@ -19,7 +19,7 @@ from svc.flows.assets.local import PIECE, LocalFile
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """An asset after an upload. `uploaded` False: the release already had these bytes under this name."""
+    """An asset after an upload. `uploaded`: False if the release already had these bytes under this name."""
 
     asset: Asset
     uploaded: bool
@@ -71,8 +71,8 @@ def _send(
 
 
 def _pieces(file: LocalFile, done: Callable[[int], None]) -> Iterator[bytes]:
-    """The file's bytes in pieces, as many as were counted before. `done` is called with the number of bytes
-    sent. If the file was changed meanwhile, the server refuses it by its digest."""
+    """The file's bytes in pieces; exactly as many bytes as were counted before. `done`: called with the
+    number of bytes sent. If the file was changed meanwhile, its digest differs and the server refuses it."""
     remaining = file.size
     with file.path.open("rb") as opened:
         while remaining and (piece := opened.read(min(PIECE, remaining))):

@@ -1,4 +1,4 @@
-"""Replacing this program with the build that a server hands out, once its signature is proven."""
+"""Replaces this program with the build that a server offers, after verifying its signature."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ def install(api: Api, target: Standing, progress: Progress) -> Path:
 
 
 def one_file() -> Path | None:
-    """The file that this program is: a frozen build or an archive that Python runs. None for a package."""
+    """The file of this program if it is one file: a frozen build, or an archive that Python runs. None for a
+    package."""
     if getattr(sys, "frozen", False):
         return Path(sys.executable).resolve()
     started = Path(sys.argv[0])
@@ -138,7 +139,7 @@ def _version(text: str) -> Version:
 
 @contextmanager
 def _temporary_file(file: Path) -> Iterator[Path]:
-    """An empty file in the same folder, gone afterwards unless it was renamed."""
+    """An empty file in the same folder, as a context. It is deleted at the end unless it was renamed."""
     fd, name = tempfile.mkstemp(prefix=".svc-", dir=file.parent)
     os.close(fd)
     try:
@@ -172,7 +173,7 @@ def _receive(api: Api, build: Build, part: Path, progress: Progress) -> None:
 
 
 def _require_runs(part: Path, version: str) -> None:
-    """Raise ServerMisbehaved unless the new program starts here and is of that version."""
+    """Raise ServerMisbehaved unless the new program starts on this machine and has that version."""
     try:
         done = subprocess.run(
             [part, "--version"],

@@ -33,7 +33,7 @@ _DAMAGED = "move it away to begin anew"
 
 
 class OfAccount(OnServer):
-    """The documents of a session. `note`: prints a note to the user. Methods raise DiskError too."""
+    """The documents of a session. `note`: prints a note to the user. Methods also raise DiskError."""
 
     def __init__(
         self, connect: Callable[[], Api], session: Session, home: Home, note: Callable[[str], None]
@@ -67,7 +67,7 @@ class OfAccount(OnServer):
             return [document for document in documents if archived in (None, document.archived)][:limit]
 
     def look(self, document_id: str) -> Shown:
-        """The document of the server, after edits that wait were sent; without it, what this device knows."""
+        """The server's document, after sending waiting edits; without the server, this device's version."""
         try:
             if any(action.state == "waiting" for action in self._edits(document_id)):
                 self._send(document_id)
@@ -101,8 +101,8 @@ class OfAccount(OnServer):
                 raise Queued(outbox.add_tried(key, *self._who, handle, place, value)) from None
 
     def written(self, document_id: str) -> Document:
-        """What was written here and is not on the server: an edit that was refused, else what waits. Raises
-        NotFound if there is none."""
+        """The content that was written on this device and is not on the server: a refused edit, else a
+        waiting one. Raises NotFound if there is none."""
         actions = self._edits(document_id)
         if not actions:
             raise NotFound(f"no edit of the document {document_id} waits or was refused here")
@@ -110,8 +110,8 @@ class OfAccount(OnServer):
         return self._with_edits(document_id, (refused or actions)[-1])
 
     def _queue(self, view: Shown, content: object, title: str | None) -> QueuedAction:
-        """Put an edit of what was shown into the outbox. If other edits were queued or sent since, it is
-        merged with them."""
+        """Queue an edit of the shown version. If other edits were queued or sent since, it is merged with
+        them."""
         document = view.document
 
         def revised(last: QueuedAction | None) -> dict[str, object]:
@@ -131,7 +131,7 @@ class OfAccount(OnServer):
                 raise ClientError(f"{outboxes.KEPT} actions wait already; see: svc queue list") from None
 
     def _send(self, document_id: str) -> None:
-        """Send the edits of a document that wait. Raises ServerUnreachable if they still wait."""
+        """Send the waiting edits of a document. Raises ServerUnreachable if they still wait."""
 
         def tell(_action: QueuedAction, error: SvcError | None) -> None:
             self._note("sent: what you changed here" if error is None else f"refused: {error.detail}")
@@ -146,14 +146,14 @@ class OfAccount(OnServer):
             raise ServerUnreachable(report.stopped[self._who], sent=False)
 
     def _edits(self, document_id: str) -> Sequence[QueuedAction]:
-        """The edits of a document that wait or were refused, oldest first."""
+        """The waiting and refused edits of a document, oldest first."""
         if not has_entries(self._home):
             return ()
         with self._outbox() as outbox:
             return outbox.at(*self._who, path_of(document_id))
 
     def _known(self, document_id: str, error: SvcError) -> Shown:
-        """What this device knows of a document. Raises `error` if it knows nothing."""
+        """This device's version of a document. Raises `error` if it has none."""
         seen = self._seen_last(document_id)
         waiting = [action for action in self._edits(document_id) if action.state == "waiting"]
         if waiting:
@@ -163,7 +163,7 @@ class OfAccount(OnServer):
         return Shown(seen, is_known=True)
 
     def _with_edits(self, document_id: str, action: QueuedAction) -> Document:
-        """The document as the edits of an action make it."""
+        """The document after the edits of an action."""
         edits = latest(action.value)
         title, frontier, at = action.value["known_title"], action.value["base"], action.created_at
         seen = self._seen_last(document_id) or Document(
@@ -182,7 +182,8 @@ class OfAccount(OnServer):
         return structs.replace(seen, content=edits["content"], title=edits.get("title", seen.title))
 
     def _remember(self, document: Document) -> Document:
-        """The document, kept for times without a server. A disk on which it cannot be kept is noted."""
+        """Store the document for times without a server. Returns it. A disk error is noted instead of
+        raised."""
         with self._noted_disk_errors(), self._seen() as seen:
             seen.put(self._space, document)
         return document

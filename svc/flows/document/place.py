@@ -1,6 +1,6 @@
-"""Where a document is kept: on the server, or on this device alone. Both answer alike.
+"""The places of documents: the server, or only this device. Both have the same methods.
 
-Documents of the server can be read and edited without it, as far as this device has seen them
+Documents of the server that this device has seen can be read and edited without the server
 (`svc.flows.document.offline`).
 """
 
@@ -30,8 +30,8 @@ DAMAGED = "put back a copy of it, or move it away to begin anew"
 
 
 class Shown(NamedTuple):
-    """A document as the user sees it. `is_known`: it is what this device knows, since the server was not
-    asked or did not answer. `waits`: its content has edits that wait for the server."""
+    """A document as shown to the user. `is_known`: whether it is this device's version, because the server
+    was not asked or did not answer. `waits`: whether its content includes edits that wait for the server."""
 
     document: Document
     is_known: bool = False
@@ -39,18 +39,19 @@ class Shown(NamedTuple):
 
 
 class Documents(Protocol):
-    """The documents of one place. Methods raise NotFound for an id that is not there."""
+    """The documents of one place. Methods raise NotFound for an unknown id."""
 
     def items(self, archived: bool | None, limit: int) -> Iterable[DocumentSummary]:
-        """Documents, newest first; `archived`: only those that are, or are not."""
+        """Documents, newest first. `archived`: only archived ones, or only the others; None for all."""
 
     def create(self, body: DocumentCreate) -> Document: ...
     def look(self, document_id: str) -> Shown:
-        """The document as it is shown and edited."""
+        """The document, for showing and editing it."""
 
     def change(self, view: Shown, content: Any, title: str | None) -> Document:
-        """Edit a document that was looked at. `title`: None: it stays. Returns the document with what others
-        changed meanwhile. Raises Queued if the edit waits for the server."""
+        """Edit a document that was shown. `title`: the new title; None keeps the old one. Returns the
+        document, including others' changes since it was shown. Raises Queued if the edit waits for the
+        server."""
 
     def archive(self, document_id: str, archived: bool) -> Document: ...
     def delete(self, document_id: str) -> None: ...
@@ -59,7 +60,7 @@ class Documents(Protocol):
 
 
 class OnServer:
-    """The documents of the account that is signed in. `connect`: opens its API."""
+    """The documents of the signed-in account. `connect`: opens its API."""
 
     def __init__(self, connect: Callable[[], Api]) -> None:
         self._connect = connect
@@ -91,7 +92,7 @@ class OnServer:
 
 
 class OnDevice:
-    """The documents of this device, which are never sent. Methods raise DiskError too."""
+    """The documents on this device, which are never sent. Methods also raise DiskError."""
 
     def __init__(self, home: Home) -> None:
         self._file = home.root / FILE
@@ -131,13 +132,13 @@ class OnDevice:
 
 
 def body_of(view: Shown, content: Any, title: str | None) -> DocumentPut:
-    """The request that edits a document. Raises UsageError for a title that it cannot have."""
+    """The request that edits a document. Raises UsageError for an invalid title."""
     return checked(DocumentPut(content=content, title=title, base=view.document.frontier))
 
 
 @contextmanager
 def explained_missing(document_id: str) -> Iterator[None]:
-    """A context in which a missing document is named."""
+    """Run the block; a NotFound from it gets a message about the missing document."""
     try:
         yield
     except NotFound:

@@ -1,4 +1,4 @@
-"""A document's content as a file: texts as they are, everything else as JSON with indentation."""
+"""The content of a document as a file: texts unchanged, everything else as indented JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def written(content: Any) -> str:
 
 
 def parsed(text: str, json: bool) -> Any:
-    """The content that the text of a file says. Raises UsageError for text that is not JSON and should be."""
+    """The content in the text of a file. Raises UsageError if JSON is expected and the text is not JSON."""
     if not json:
         return text
     try:

@@ -1,1 +1,1 @@
-"""Use of git beside svc: passwords for clones by https, and git's settings for them."""
+"""Helps git beside svc: passwords for clones by https, and git's settings for them."""

@@ -29,14 +29,14 @@ NAME = "svc"  # that git sends beside the token, which says whose it is
 
 
 class Password(msgspec.Struct, frozen=True):
-    """The user name and password that git is to send. `expires`: seconds since 1970."""
+    """The user name and password for git. `expires`: seconds since 1970."""
 
     username: str
     password: str
     expires: int
 
     def lines(self) -> str:
-        """The lines that git reads. Versions before 2.40 ignore the one with the end."""
+        """The lines for git to read. Git before 2.40 ignores the line with the expiry."""
         return f"username={self.username}\npassword={self.password}\npassword_expiry_utc={self.expires}\n"
 
 

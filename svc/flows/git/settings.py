@@ -30,7 +30,7 @@ def settings_of(origin: str) -> str:
 
 
 def program() -> str:
-    """The git of this machine. Raises UsageError if there is none."""
+    """The path of git on this machine. Raises UsageError if there is none."""
     path = shutil.which("git")
     if path is None:
         raise UsageError("git is not installed here; install it, then run: svc auth setup-git")
@@ -43,7 +43,7 @@ def has_helper(origin: str) -> bool:
 
 
 def require_free(origin: str) -> None:
-    """Raise UsageError if git is not installed, or is set to ask another helper for this very server."""
+    """Raise UsageError if git is not installed, or already asks another helper for this very server."""
     others = [helper for helper in _helpers(origin) if helper and not helper.endswith(f" {WORDS}")]
     if others:
         raise UsageError(
@@ -53,8 +53,8 @@ def require_free(origin: str) -> None:
 
 
 def write(origin: str) -> list[str]:
-    """Make git ask svc for passwords of this server, and of no other. Returns the commands that did it.
-    Raises as `require_free`."""
+    """Make git ask svc for passwords of this server only. Returns the commands that were run. Raises as
+    `require_free`."""
     require_free(origin)
     section = settings_of(origin)
     lines = [
@@ -70,7 +70,7 @@ def write(origin: str) -> list[str]:
 
 
 def _helpers(origin: str) -> list[str]:
-    """The helpers that are set for this server alone."""
+    """The helpers that are set for this server only."""
     return _git("config", "--global", "--get-all", f"{settings_of(origin)}.{HELPER}").stdout.splitlines()
 
 
@@ -81,7 +81,7 @@ def _git(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def _own_program() -> str:
-    """The path by which git can start this svc."""
+    """The path with which git can start this svc."""
     started = Path(sys.argv[0])
     if getattr(sys, "frozen", False):
         return str(Path(sys.executable).resolve())

@@ -18,7 +18,7 @@ _SPAN = re.compile(r"([1-9][0-9]{0,8})?(?:(,)(\+)?([1-9][0-9]{0,8})?)?", re.ASCI
 
 
 class BlamedLine(msgspec.Struct, frozen=True):
-    """One line, numbered from 1, and the seal that brought it. `sealed_at`: RFC 3339."""
+    """One line, numbered from 1, and the seal that added it. `sealed_at`: RFC 3339."""
 
     line: int
     seal_id: str
@@ -48,8 +48,8 @@ def blame(where: Where, path: str, ref: str = "", *, first_parent: bool = False)
 
 
 def blamed_lines(answer: Blame, text: bytes) -> list[BlamedLine]:
-    """The ranges that the relay sent, line by line. Raises ServerMisbehaved for lines that the text does not
-    have."""
+    """The ranges that the relay sent, expanded to lines. Raises ServerMisbehaved for line numbers beyond the
+    text."""
     lines = text.decode("utf-8", "replace").split("\n")
     blamed = []
     for part in answer.ranges:

@@ -1,4 +1,4 @@
-"""Comparisons as users ask for them: two seals, one seal, or this folder."""
+"""Comparisons that users request: of two seals, one seal, or this folder."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def compare_refs(
 def _without_space(
     where: Where, repo: Repo, file: ChangedFile, base: str | None, head: str
 ) -> ChangedFile | None:
-    """The change without differences in white space; None if nothing is left. Only files that are text on
-    both sides, and that the server compared, are compared again."""
+    """The change without differences in white space; None if no change is left. Compares only files that are
+    text on both sides and that the server compared."""
     if file.patch is None or file.status not in ("modified", "renamed") or base is None:
         return file
     before = file.old_path or file.path

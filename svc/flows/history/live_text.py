@@ -1,4 +1,4 @@
-"""The text of a file on a live branch, as the relay has it now."""
+"""The current text of a file on a live branch, from the relay."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ GLOBBED_MAX = 100  # files that a pattern may name; for more, a folder is the be
 
 
 class Which(msgspec.Struct, frozen=True):
-    """A choice of seals. `author`: part of the author's name, in any case. `since`, `until`: when they were
-    sealed."""
+    """A choice of seals. `author`: part of the author's name, in any case. `since`, `until`: range of the
+    time of sealing."""
 
     author: str = ""
     since: datetime | None = None
@@ -42,13 +42,13 @@ class Which(msgspec.Struct, frozen=True):
 
 
 def author_of(seal: SealSummary) -> str:
-    """The author of an imported commit, else the handle of the account that sealed."""
+    """The author of an imported commit; for other seals the handle of the account that sealed."""
     who = seal.provenance.who
     return seal.provenance.author or who.handle or who.id
 
 
 def _sealed_at(seal: SealSummary) -> datetime:
-    """The time of sealing that the server gives. Raises ServerMisbehaved for what is not a moment."""
+    """The time of sealing in the server's answer. Raises ServerMisbehaved if it is not a time."""
     try:
         at = datetime.fromisoformat(seal.created_at)
         return at if at.tzinfo else at.replace(tzinfo=UTC)
@@ -166,7 +166,7 @@ def seals_of(where: Where, repo: Repo, query: SealsQuery) -> Iterator[SealSummar
 
 
 def _until_older(walked: Iterator[SealSummary], since: datetime) -> Iterator[SealSummary]:
-    """The seals sealed from `since` on; ends where only older ones can follow."""
+    """The seals from `since` on; ends when only older ones can follow."""
     awaited: set[str] | None = None
     for seal in walked:
         awaited = {seal.id} if awaited is None else awaited

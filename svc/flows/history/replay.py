@@ -76,7 +76,7 @@ def _text(api: Api, repo_id: str, seal_id: str, path: str) -> bytes | None:
 def _steps_between(
     api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes, sealed: str
 ) -> Iterator[Step]:
-    """The steps that the seal's live updates made, if they lead from `before` to the sealed text."""
+    """The steps from the seal's live updates, if they lead from `before` to the sealed text."""
     steps: list[Step] = []
     text, lane, named = before, None, None
     try:

@@ -20,7 +20,8 @@ class ShownSeal(msgspec.Struct, frozen=True):
 
 
 def show(where: Where, repo: Repo, seal_id: str) -> ShownSeal:
-    """The seal of this id. Raises NotFound if there is none; one that does not verify has a fault."""
+    """The seal with this id. Raises NotFound if there is none; a seal that fails verification has a
+    `fault`."""
     seal = where.reader.history.seal(repo.id, seal_id)
     return ShownSeal(seal, fault_of(repo, seal, seal_id), changes_of_seal(where, repo, seal_id))
 

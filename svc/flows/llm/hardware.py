@@ -1,5 +1,4 @@
-"""Finds what this machine can generate text with: graphics and neural processors, and whether the engine uses
-them."""
+"""Finds hardware for generating text: graphics and neural processors, and whether the engine uses them."""
 
 from __future__ import annotations
 
@@ -51,7 +50,8 @@ class Device(msgspec.Struct, kw_only=True):
 
 
 def lacking(cpu: Path = _CPU) -> list[str]:
-    """The features that the engine needs and this processor lacks; empty if the system does not tell."""
+    """The features that the engine needs and this processor lacks; empty if the system does not report
+    them."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return []
     with suppress(OSError):
@@ -95,7 +95,7 @@ class _Probed(msgspec.Struct):
 
 
 def reason(code: int, output: str, missing: list[str]) -> str:
-    """Why the engine cannot be loaded, and what helps."""
+    """A sentence with the reason why the engine cannot be loaded, and the remedy."""
     if "libgomp" in output:
         return "the library libgomp is missing; install it: apt install libgomp1 (dnf install libgomp)"
     if missing or code == -signal.SIGILL:
@@ -127,7 +127,7 @@ def gpus(usable: list[dict[str, Any]], drm: Path = _DRM, nvidia: Path = _NVIDIA)
 
 
 def npus(folder: Path = _NPU) -> list[Device]:
-    """The neural processors that the system names; the engine can use none of them."""
+    """The neural processors that the system reports; the engine cannot use any of them."""
     devices = []
     for device in sorted(folder.glob("accel[0-9]*")):
         driver = re.search(r"(?m)^DRIVER=(.+)$", _text(device / "device/uevent"))

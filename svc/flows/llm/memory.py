@@ -1,4 +1,4 @@
-"""Computes how much memory a model needs, how much there is, and which context fits."""
+"""Computes the memory that a model needs, the available memory, and the context that fits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def trained_context(header: Header) -> int:
 
 
 def token_bytes(header: Header) -> int:
-    """Bytes that a token of context takes: its keys and values, 16 bits each, in every layer."""
+    """The bytes that a token of context takes: its keys and values, 16 bits each, in every layer."""
     heads = header.of_architecture("attention.head_count", 1)
     length = header.of_architecture("embedding_length", 1) // heads
     wide = header.of_architecture("attention.key_length", length)
@@ -47,8 +47,8 @@ def token_bytes(header: Header) -> int:
 
 
 def plan(installed: Installed, requested: int | None, available: int | None) -> Plan | None:
-    """How to load the model: with the requested context, at most what it was trained for and what fits. None
-    if not even the smallest context fits."""
+    """The plan for loading a model: the requested context, limited by the context that it was trained for and
+    by memory. None if not even the smallest context fits."""
     header = installed.about.header
     most = trained_context(header)
     context = min(requested or DEFAULT_CONTEXT, most)
@@ -66,7 +66,7 @@ def plan(installed: Installed, requested: int | None, available: int | None) -> 
 
 
 def smallest_need(installed: Installed) -> int:
-    """The fewest bytes with which the model can be loaded."""
+    """The smallest number of bytes with which the model can be loaded."""
     header = installed.about.header
     return installed.size + _OVERHEAD + min(SMALLEST_CONTEXT, trained_context(header)) * token_bytes(header)
 
@@ -79,8 +79,8 @@ def available() -> int | None:
 
 
 def total() -> int | None:
-    """Bytes of memory of this machine, or of the control group of this process if that may have less. None
-    if the system does not tell."""
+    """The memory of this machine in bytes, or the limit of this process's control group if that is smaller.
+    None if the system does not report it."""
     limits = [limit for limit in (_system("MemTotal"), _group_limit()) if limit is not None]
     return min(limits) if limits else None
 

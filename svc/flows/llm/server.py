@@ -41,7 +41,7 @@ def folder_of(number: int, environment: Mapping[str, str]) -> Path:
 
 
 def status(number: int, environment: Mapping[str, str], seconds: float = PROBE_SECONDS) -> Status:
-    """The server of a port. `seconds`: how long its answer may take."""
+    """The status of the server on a port. `seconds`: time limit for its answer."""
     folder = folder_of(number, environment)
     keeper = server.running(folder)
     answer = probe(number, seconds)
@@ -123,7 +123,7 @@ def serve(number: int, environment: Mapping[str, str], home: Path) -> None:
 
 
 def require_no_hung_server(number: int, environment: Mapping[str, str]) -> None:
-    """Raises ServerFailed if svc keeps a server on a port, called if that did not answer."""
+    """Raise ServerFailed if svc keeps a server on a port. Call it after that server did not answer."""
     if server.running(folder_of(number, environment)) is not None:
         raise ServerFailed(
             f"the local LLM server on port {number} runs and does not answer; end it: svc llm stop"

@@ -63,8 +63,8 @@ class Merging(msgspec.Struct):
 
 
 class _Work(msgspec.Struct):
-    """The files to write. `files`: path → file of a seal. `texts`: path → text. `moved`: path → its conflict
-    copy."""
+    """The files to write. `files`: path → file of a seal. `texts`: path → text. `moved`: path → path of its
+    conflict copy."""
 
     result: Merging
     files: dict[str, SealedFile] = msgspec.field(default_factory=dict)
@@ -106,7 +106,7 @@ def bring(copy: WorkingCopy, source: Source, dry_run: bool = False) -> Merging:
 
 
 def abort(copy: WorkingCopy) -> Merging:
-    """Restore what the open merge changed from the folder's last seal. Raises NoMerge."""
+    """Undo the open merge: restore the files that it changed from the folder's last seal. Raises NoMerge."""
     recover(copy)
     merging = open_merge(copy)
     if merging is None:
@@ -234,7 +234,7 @@ def _conflict(
 
 
 def _clashes(path: str, plans: Sequence[Plan], ours: Tree, theirs: Tree) -> bool:
-    """Whether one side has a file where the other has a directory that stays."""
+    """Whether one side has a file where the other side keeps a directory."""
     return any(path in plan.conflicts for plan in plans) and (path in ours) != (path in theirs)
 
 
@@ -290,7 +290,8 @@ def _carry_out(copy: WorkingCopy, source: Source, work: _Work) -> None:
 
 
 def _contents(copy: WorkingCopy, work: _Work) -> Iterator[tuple[str, Content]]:
-    """Yields (path, content) to write: conflict copies first, which keep what the other files replace."""
+    """Yields (path, content) to write: conflict copies first, because they keep the content that other files
+    replace."""
     copies = set(work.moved.values())
     yield from contents_of(copy, {path: file for path, file in work.files.items() if path in copies})
     yield from contents_of(copy, {path: file for path, file in work.files.items() if path not in copies})

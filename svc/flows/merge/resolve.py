@@ -1,7 +1,6 @@
-"""Resolves a conflict: one version is written to the path, and the conflict copy moves to the trash.
+"""Resolves a conflict: writes one version to the path, and moves the conflict copy to the trash.
 
-Where one of the two is a directory, the chosen one is renamed to the path, after the other moved to the
-trash.
+If one of the two is a directory, the other is moved to the trash and the chosen one renamed to the path.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class OpenConflict(msgspec.Struct, frozen=True):
 
     @property
     def copy_is_theirs(self) -> bool:
-        """Whether the copy is the other side's file: this folder's directory kept its place."""
+        """Whether the copy is the other side's file, because this folder's directory stayed at the path."""
         return self.record.mine is None and self.mine is not None
 
 
@@ -111,7 +110,7 @@ def unresolved_copies(copy: WorkingCopy, paths: Iterable[str]) -> dict[str, str]
 
 
 def require_no_conflicts(copy: WorkingCopy) -> None:
-    """Raises ConflictsUnresolved while a conflict stands whose copy the branch does not have: a push would
+    """Raise ConflictsUnresolved if an unresolved conflict has a copy that the branch lacks: a push would
     publish the copy."""
     standing = {
         copy_path: path for copy_path, path in all_unresolved(copy).items() if not _is_sent(copy, copy_path)
@@ -122,7 +121,7 @@ def require_no_conflicts(copy: WorkingCopy) -> None:
 
 
 def _is_sent(copy: WorkingCopy, kept_as: str) -> bool:
-    """Whether the branch has the copy, or files of it if it is a directory."""
+    """Whether the branch has the copy or, if the copy is a directory, files in it."""
     return kept_as in copy.entries or any(path.startswith(kept_as + "/") for path in copy.entries)
 
 
@@ -208,7 +207,7 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
 
 
 def _take_copy(copy: WorkingCopy, conflict: OpenConflict, how: How) -> Resolved:
-    """Rename the copy to the path, where a file and a directory cannot both be. What is there moves to the
+    """Rename the copy to the path, for a conflict of a file with a directory. The present one moves to the
     trash."""
     record = conflict.record
     files = copy.files

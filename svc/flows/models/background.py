@@ -74,7 +74,7 @@ def start(home: Path, name: ModelName, environment: Mapping[str, str], server: s
 
 
 def cancel(home: Path, name: ModelName, models: Models) -> Download:
-    """End the process that pulls a model. What came is kept for the next pull."""
+    """End the process that pulls a model. Received bytes are kept for the next pull."""
     end_holder(_folder(home, name) / LOCK, signal.SIGTERM, END_SECONDS)
     return state_of(home, name, models)
 
@@ -108,7 +108,7 @@ def downloads(home: Path, models: Models) -> list[Download]:
 
 
 def forget(home: Path, name: ModelName) -> None:
-    """Forget a pull that failed. One that goes on stays."""
+    """Delete the record of a failed pull. A running pull is left alone."""
     folder = _folder(home, name)
     if living_holder(folder / LOCK) is None:
         (folder / STATE).unlink(missing_ok=True)

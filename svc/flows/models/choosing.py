@@ -26,13 +26,13 @@ class Choice(NamedTuple):
 
 
 class Elsewhere(NamedTuple):
-    """The name of a model of another repository, which `models:` of this one lists."""
+    """The name of a model in another repository, listed in `models:` of this one."""
 
     name: str
 
 
 class _Model(NamedTuple):
-    """A model of the repository. `label`: path of its first file without shard number and suffix."""
+    """A model in the repository. `label`: the path of its first file without shard number and suffix."""
 
     label: PurePosixPath
     files: list[str]
@@ -94,7 +94,7 @@ def _matching_models(models: list[_Model], tag: str) -> list[_Model]:
 
 
 def _ends_in(stem: str, tag: str) -> bool:
-    """Whether the stem ends with the tag, and the tag begins at a word of the stem."""
+    """Whether the stem ends with the tag, and the tag starts at the beginning of a word."""
     return stem.endswith(tag) and (len(stem) == len(tag) or not stem[-len(tag) - 1].isalnum())
 
 
@@ -123,7 +123,7 @@ def _is_projector(path: PurePosixPath) -> bool:
 
 
 def _projector(files: Iterable[str], model: _Model) -> str | None:
-    """The projector beside the model; the smallest name of several."""
+    """The projector beside the model; of several the first by name."""
     beside = [
         path
         for path in map(PurePosixPath, files)

@@ -31,7 +31,7 @@ CUT_FACTOR = 2  # times the size of the wanted file: the bytes that are read for
 
 
 class Step(NamedTuple):
-    """A step of a pull, as Ollama reports them. `digest`: of the blob that is fetched, with its algorithm."""
+    """A step of a pull, in Ollama's form. `digest`: digest of the fetched blob, with its algorithm."""
 
     status: str
     digest: str = ""
@@ -72,8 +72,8 @@ class WrongBytes(Exception):
 
 
 def fetch_parts(models: Models, parts: list[Part], tell: Tell, name: str = "") -> list[str]:
-    """The SHA-256 of the blobs of the model `name`, in order; blobs that are not in the cache are fetched.
-    Raises DiskError before anything is fetched, and if the disk gets full; ServerMisbehaved for wrong bytes;
+    """Fetch the blobs of the model `name` that are not in the cache. Returns the SHA-256 of all its blobs, in
+    order. Raises DiskError, before the start or when the disk gets full; ServerMisbehaved for wrong bytes;
     BadModel."""
     with translated_disk_errors(models.root, models.root):
         drop_old(models, {part.key for part in parts})
@@ -116,7 +116,8 @@ def _fetch_part(models: Models, part: Part, tell: Tell, name: str) -> str:
 
 
 def _work(models: Models, part: Part, file: Path, report: Report) -> str:
-    """Complete the file and make it a blob. What arrived is kept for the next attempt, except wrong bytes."""
+    """Complete the file and make it a blob. Received bytes are kept for the next attempt, except wrong
+    ones."""
     first, second = hashlib.sha256(), blake3()
 
     def seen(data: bytes) -> None:

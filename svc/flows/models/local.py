@@ -35,7 +35,7 @@ _SHARD = re.compile(r"(.+)-([0-9]{5})-of-([0-9]{5})", re.DOTALL)
 
 
 class Pulled(NamedTuple):
-    """An installed model, and whether its bytes are new here."""
+    """An installed model, and whether its bytes were new on this machine."""
 
     installed: Installed
     new: bool
@@ -119,8 +119,8 @@ def shards_of(file: Path) -> list[Path]:
 
 
 def name_of(file: Path, name: str | None) -> ModelName:
-    """The name of a model: `name`, or else the file's name without the number of its shard. Raises UsageError
-    for a name that no model can have."""
+    """The name of a model: `name`, or the file's name without the shard number. Raises UsageError if it is no
+    valid name of a model."""
     match = _SHARD.fullmatch(file.stem)
     return parse(name) if name else parse(from_file(match[1] if match else file.stem))
 

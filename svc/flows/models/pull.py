@@ -1,4 +1,4 @@
-"""`svc llm pull NAME` and `POST /api/pull`: a model of a repository or registry comes into the cache."""
+"""`svc llm pull NAME` and `POST /api/pull`: fetches a model from a repository or registry into the cache."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class _Looked(NamedTuple):
 
 
 def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell) -> Pulled:
-    """Fetch the model that `typed` names, and store it under `name`, or else the typed name. Raises
-    UsageError, NoSuchModel, NotFound, RegistryFailed, ServerMisbehaved, DiskError, BadModel."""
+    """Fetch the model that `typed` names, and store it as `name` (default: `typed`). Raises UsageError,
+    NoSuchModel, NotFound, RegistryFailed, ServerMisbehaved, DiskError, BadModel."""
     source = parse(typed)
     _require_no_file_name(source)
     chosen = parse(name) if name else source
@@ -90,7 +90,7 @@ def _look(where: Where, models: Models, typed: ModelName) -> _Looked:
 
 
 def _require_no_file_name(name: ModelName) -> None:
-    """Raises UsageError for a name that looks like a file's: no registry is asked for it."""
+    """Raise UsageError for a name that looks like a file name, before any registry is asked for it."""
     if not name.owner and _SUFFIX.search(name.name):
         raise UsageError(
             f"there is no file {name.name} here, and a registry has no models that are named like files; "

@@ -59,7 +59,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 class RegistryModel(NamedTuple):
-    """A model in a registry: its files and projector, and the settings that its other layers hold."""
+    """A model in a registry: its files and projector, and the settings in its other layers."""
 
     files: list[Part]
     projector: Part | None
@@ -81,8 +81,8 @@ def registries(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def origin_of(name: ModelName, environment: Mapping[str, str]) -> str | None:
-    """The origin of the registry that has models of this name: the registry of its host, or Ollama's for a
-    name of one word. None for a name of a model in a repository."""
+    """The origin of the registry for models of this name: the registry at the name's host, or Ollama's for a
+    name of one word. None for the name of a model in a repository."""
     if not name.host and name.owner:
         return None
     origins = registries(environment)
@@ -90,7 +90,7 @@ def origin_of(name: ModelName, environment: Mapping[str, str]) -> str | None:
 
 
 def find(origin: str, name: ModelName) -> RegistryModel:
-    """Look a model up, without fetching it. Raises NoSuchModel, RegistryFailed."""
+    """Find a model without fetching it. Raises NoSuchModel, RegistryFailed."""
     registry = _Registry(origin, name)
     manifest = registry.manifest()
     texts: dict[str, list[str]] = {}
@@ -125,7 +125,7 @@ def find(origin: str, name: ModelName) -> RegistryModel:
 
 
 def _join_texts(texts: list[str] | None) -> str | None:
-    """The texts of all layers of a kind: a model may have several licences."""
+    """The joined texts of all layers of a kind, since a model may have several licences; None without any."""
     return "\n\n".join(texts) if texts else None
 
 
@@ -220,7 +220,7 @@ class _Registry:
 
     @contextmanager
     def _get(self, url: str, headers: dict[str, str]) -> Iterator[httpx.Response]:
-        """The answer, after redirects, which stay on https; no credential is ever sent."""
+        """The answer, as a context, after redirects, which must stay on https. No credential is sent."""
         import httpx
 
         headers = {"User-Agent": f"svc/{__version__}", "Accept-Encoding": "identity", **headers}
@@ -277,7 +277,8 @@ class _Registry:
 
 @cache
 def _tls_context() -> ssl.SSLContext:
-    """One for all requests of the process: each reads the certificates for 25 ms."""
+    """The TLS context, shared by all requests of the process, because reading the certificates takes 25
+    ms."""
     import httpx
 
     return httpx.create_ssl_context()

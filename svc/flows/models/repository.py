@@ -38,7 +38,7 @@ class RepositoryModel(NamedTuple):
 
 
 def find(where: Where, models: Models, name: ModelName) -> RepositoryModel | Elsewhere:
-    """Look a model up, without fetching it. Raises NotFound, NoSuchModel, ServerMisbehaved."""
+    """Find a model without fetching it. Raises NotFound, NoSuchModel, ServerMisbehaved."""
     repo = where.reader.repo.find(name.owner, name.name)
     transport = BranchTransport(where.reader, repo.id, repo.default_branch)
     head = transport.ref().head

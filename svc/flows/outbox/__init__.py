@@ -1,1 +1,1 @@
-"""The outbox: queued actions on servers, and sending them."""
+"""The outbox: queued actions for servers, and sending them."""

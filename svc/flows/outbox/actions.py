@@ -77,7 +77,7 @@ class Queued(Exception):  # no error: the action waits
 
 
 class Queue:
-    """Queues actions of a session on one repository. `about`: OWNER/NAME."""
+    """Queues actions of a session for one repository. `about`: OWNER/NAME."""
 
     def __init__(self, outbox: Outbox, session: Session, about: str = "") -> None:
         self._outbox, self._session, self._about = outbox, session, about
@@ -119,7 +119,8 @@ class Queue:
 
 
 class Report(msgspec.Struct):
-    """The result of a replay. `stopped`: by server and account, why its other actions were not sent."""
+    """The result of a replay. `stopped`: for each server and account, the reason why its other actions were
+    not sent."""
 
     sent: list[QueuedAction] = msgspec.field(default_factory=list)
     refused: list[QueuedAction] = msgspec.field(default_factory=list)
@@ -131,7 +132,7 @@ def open_outbox(home: Home) -> Outbox:
 
 
 def has_entries(home: Home) -> bool:
-    """Whether there may be actions, without opening the database."""
+    """Whether there may be queued actions; does not open the database."""
     return (home.root / outboxes.FILE).exists()
 
 
@@ -158,7 +159,7 @@ def call_of(entry: QueuedAction) -> Call:
 
 
 def described(entry: QueuedAction) -> str:
-    """A description of what an entry does."""
+    """A description of the action of an entry."""
     try:
         return call_of(entry).words
     except (ClientError, msgspec.ValidationError):
@@ -208,7 +209,8 @@ def _replay_account(
     report: Report,
     on_action: Callable[[QueuedAction, SvcError | None], None],
 ) -> None:
-    """`which`: (origin, account, path) of the actions to send; None: at all paths."""
+    """Send the queued actions of one account. `which`: (origin, account, path) of the actions to send; None:
+    at all paths."""
     from svc.flows.outbox import document_edits
 
     while (entry := outbox.next(*which)) is not None:
@@ -256,15 +258,15 @@ def _refuse(
 
 
 def _may_pass(error: SvcError) -> bool:
-    """Whether the same request may succeed later by itself: no answer, an overloaded server, an ended
-    session."""
+    """Whether the same request may succeed later without a change: no answer, an overloaded server, or an
+    ended session."""
     waits = (ServerUnreachable, ServerMisbehaved, RateLimited, Unauthorized)
     return isinstance(error, waits) or (error.status >= 500 and not isinstance(error, FINAL))
 
 
 def _members(body: msgspec.Struct) -> dict[str, Any]:
-    """The members of a body that say something. Those that are None or an empty list say nothing, unless the
-    list is the value itself, as the content of a document."""
+    """The members of a body that have a value: not None, and not an empty list, unless the list itself is the
+    value, as in the content of a document."""
     values = {field.encode_name for field in structs.fields(body) if field.type is Any}
     members = msgspec.to_builtins(body)
     return {k: v for k, v in members.items() if v is not None and (v != [] or k in values)}

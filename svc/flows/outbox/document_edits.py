@@ -29,24 +29,24 @@ def path_of(document_id: str) -> str:
 
 
 def space_of(account: str, origin: str) -> str:
-    """The space of an account's documents among those that this device has seen."""
+    """The space of an account's documents in `seen_documents.db`."""
     return f"{account}@{origin}"
 
 
 def value_of(old: Document, content: Any, title: str | None) -> dict[str, Any]:
-    """The value of an edit of the document `old`. `title`: the new one; None: it stays."""
+    """The value of an edit of the document `old`. `title`: the new title; None keeps the old one."""
     value = {"content": content, "base": old.frontier, "known_title": title or old.title}
     return value if title is None else {**value, "title": title}
 
 
 def latest(value: dict[str, Any]) -> dict[str, Any]:
-    """The content and, if it was changed, the title after all edits of a value."""
+    """The `content` after all edits of a value and, if it was changed, the `title`."""
     newest = {**value, **value.get("later", {})}
     return {name: newest[name] for name in ("content", "title") if name in newest}
 
 
 def extended(action: QueuedAction, content: Any, title: str | None) -> dict[str, Any]:
-    """The value of an action with one more edit, which changed its latest content."""
+    """The value of an action after one more edit, which changed the latest content."""
     edit = {"content": content} if title is None else {"content": content, "title": title}
     named = {} if title is None else {"known_title": title}
     if not action.attempts:
@@ -55,14 +55,14 @@ def extended(action: QueuedAction, content: Any, title: str | None) -> dict[str,
 
 
 def joined(value: dict[str, Any]) -> dict[str, Any]:
-    """The value of an action that was not carried out, as one edit."""
+    """The value of an action that was not carried out, joined into one edit."""
     later = value.get("later", {})
     return {**{name: member for name, member in value.items() if name != "later"}, **later}
 
 
 def following(value: dict[str, Any], answer: Document) -> dict[str, Any] | None:
-    """The value of what was edited after the action that made `answer`; None if nothing was. Raises TooLarge,
-    DocumentDamaged."""
+    """The value of the edits after the action whose answer is `answer`; None if there are none. Raises
+    TooLarge, DocumentDamaged."""
     later = value.get("later")
     if later is None:
         return None
@@ -73,7 +73,7 @@ def following(value: dict[str, Any], answer: Document) -> dict[str, Any] | None:
 
 
 def finish(outbox: Outbox, home: Home, action: QueuedAction, answer: Document) -> None:
-    """Take the server's answer to an action: keep what it says, and queue what was edited since."""
+    """Handle the server's answer to an action: store the document, and queue the edits made since."""
     # First this: a command that finds the action gone goes on from here. An older version is as good: what
     # was edited since is then an edit of that.
     with suppress(sqlite3.Error, OSError), closing(SeenDocuments(home.root / FILE)) as seen:
@@ -91,7 +91,7 @@ def finish(outbox: Outbox, home: Home, action: QueuedAction, answer: Document) -
 
 
 def explained(error: SvcError, action: QueuedAction) -> str:
-    """Why an edit was refused, and what helps."""
+    """A sentence with the reason why an edit was refused, and the remedy."""
     document_id = action.path.rpartition("/")[2]
     if isinstance(error, DocumentArchived):
         return f"{error.detail}, then: svc queue retry {action.id[:12]}"

@@ -1,4 +1,4 @@
-"""The actions that can be queued: endpoints, and what their requests do in words."""
+"""The actions that can be queued: endpoints, with a description of each request in words."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ MAY_WRITE = ("owner", "admin", "write")
 
 @contextmanager
 def naming_link(link: RepoLink) -> Iterator[None]:
-    """A context that raises NotFound with the repository's name for a bare 404 of the relay, which is the
-    same for a deleted repository and a mistyped name."""
+    """Run the block; a bare 404 of the relay, which is the same for a deleted repository and a mistyped name,
+    becomes NotFound with the repository's name."""
     try:
         yield
     except NotFound as error:
@@ -86,7 +86,8 @@ def copy_for_pulling(where: Where) -> Iterator[WorkingCopy]:
 
 @contextmanager
 def copy_for_local_work(where: Where) -> Iterator[WorkingCopy]:
-    """The working copy for changes of this folder only; the server is asked only for missing bytes."""
+    """The working copy for changes to this folder only, as a context; the server is asked only for missing
+    bytes."""
     root, link = where.linked_folder()
     transport = transport_of(where, link)
     with (
@@ -98,8 +99,8 @@ def copy_for_local_work(where: Where) -> Iterator[WorkingCopy]:
 
 @contextmanager
 def copy_for_reading(where: Where) -> Iterator[WorkingCopy]:
-    """The working copy for reading. If another process holds the folder, a snapshot of its record
-    (`looked_at`)."""
+    """The working copy for reading, as a context. If another process holds the folder, a snapshot of its
+    record (`looked_at`)."""
     root, link = where.linked_folder()
 
     def beside(holder: Holder) -> None:
@@ -114,7 +115,7 @@ def copy_for_reading(where: Where) -> Iterator[WorkingCopy]:
 
 
 def turn(where: Where, link: RepoLink | None = None) -> Turn:
-    """How to wait for the folder. Other waiting commands see the name that `where` gives."""
+    """How to wait for the folder. Other waiting commands see the name in `where`."""
 
     def waiting(holder: Holder) -> None:
         where.note(f"waiting for {holder} …")
@@ -123,7 +124,7 @@ def turn(where: Where, link: RepoLink | None = None) -> Turn:
 
 
 def transport_of(where: Where, link: RepoLink) -> BranchTransport:
-    """The transport for the folder's branch, or for the seal that it shows."""
+    """The transport for the folder's branch, or for the seal that the folder shows."""
     if link.shown_seal:
         return SealTransport(where.reader, link.repo_id, link.branch, link.shown_seal)
     return BranchTransport(where.reader, link.repo_id, link.branch)
@@ -141,8 +142,8 @@ def key_for(where: Where, repo: Repo) -> DeviceKey | None:
 
 
 def rounds(where: Where) -> Rounds:
-    """The working copy for a long-running process: owned for one round at a time, with the key that a pull
-    would use. Whether this machine may write is asked at the first round and after the folder switched."""
+    """The working copy for a long-running process: held for one round at a time, with the key that a pull
+    would use. Whether this machine may write is asked in the first round and after the folder switched."""
     root, _ = where.linked_folder()
 
     def bind(link: RepoLink) -> Bound:

@@ -1,5 +1,6 @@
-"""Tells whether other commands of svc are running: each holds a shared lock on the state folder, an upgrade
-an exclusive one. Locking the folder itself writes nothing, ends with the process, and is not inherited."""
+"""Detects other running commands of svc: each holds a shared lock on the state folder, an upgrade an
+exclusive one. Locking the folder itself writes nothing, ends with the process, and is not inherited.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ def hold(folder: Path) -> int | None:
 
 
 def is_alone(fd: int | None) -> bool:
-    """Whether no other process holds the folder. If so, none can hold it until this process ends. True
-    without a descriptor (None)."""
+    """Whether no other process holds the folder; then none can hold it until this process ends. True if `fd`
+    is None."""
     if fd is None:
         return True
     import fcntl

@@ -1,6 +1,6 @@
-"""Names of branches and tags that this machine has listed, for completion.
+"""The names of branches and tags that this machine has listed, for completion.
 
-If the file is missing or damaged, no names are known until the next list.
+A missing or damaged file means that no names are known until the next list.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def recall(home: Home, repo_id: str) -> dict[str, str]:
 
 
 def recording(home: Home, repo_id: str, type: RefType, refs: Iterable[Ref], limit: int) -> Iterator[Ref]:
-    """Yields the refs and stores their names; a complete list (shorter than `limit`) replaces the stored
+    """Yield the refs and store their names; a complete list (shorter than `limit`) replaces the stored
     names."""
     seen = []
     for ref in refs:

@@ -1,6 +1,6 @@
-"""Numbers of issues and proposals and names of labels that this machine has listed, for completion.
+"""The numbers of issues and proposals and names of labels that this machine has listed, for completion.
 
-If the file is missing or damaged, none are known until the next list.
+A missing or damaged file means that none are known until the next list.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def listing(home: Home, repo_id: str, subjects: Iterable[N]) -> Iterator[N]:
 
 
 def store_base(home: Home, repo_id: str, base: str) -> None:
-    """Store in which repository the proposals of a fork are."""
+    """Store the repository that has the proposals of a fork."""
     stored = recall(home, repo_id)
     if stored.base != base:
         stored.base = base

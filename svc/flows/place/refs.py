@@ -1,4 +1,4 @@
-"""Branches, tags and seals as people name them."""
+"""Resolves the notations that people use for branches, tags and seals."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CANDIDATES = 8  # seals that an error about a shortened id names
 
 
 class ResolvedRef(msgspec.Struct, frozen=True):
-    """A branch, tag or seal. `head` None: a branch without seals."""
+    """A branch, tag or seal. `head`: None for a branch without seals."""
 
     kind: Literal["branch", "tag", "seal"]
     name: str
@@ -85,12 +85,12 @@ def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
 
 
 def is_relative(typed: str) -> bool:
-    """Whether it names a seal by its position: HEAD, @, or one before another."""
+    """Whether the text names a seal by its position: HEAD, @, or one before another."""
     return typed in HEADS or EARLIER.fullmatch(typed) is not None
 
 
 def resolve_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef:
-    """The branch, tag or seal of this name (`find_ref`). Raises NotFound if there is none."""
+    """The branch, tag or seal with this name (`find_ref`). Raises NotFound if there is none."""
     return find_ref(where, repo, typed) or _raise_missing(repo, typed)
 
 

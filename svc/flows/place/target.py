@@ -47,7 +47,7 @@ def clone_into(where: Where, repo: Repo, branch: str, target: Path, shown_seal: 
 
 
 def _known_files(where: Where, repo: Repo) -> Callable[[int], Iterable[KnownFile]]:
-    """For repositories of models, the models of this machine."""
+    """A function that returns the models on this machine, for repositories of models."""
     if repo.kind not in ("model", "modelpack"):
         return lambda size: ()
     from localstore.models.place import llm_home  # seldom needed

@@ -1,4 +1,4 @@
-"""Finds seals that only one branch or tag leads to."""
+"""Finds seals that are reachable from only one branch or tag."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Where:
         return Sessions(self.home.root)
 
     def close(self) -> None:
-        """Close the connections and let go of the state folder."""
+        """Close the connections and release the state folder."""
         for name in ("api", "reader"):
             if name in vars(self):
                 vars(self)[name].http.close()
@@ -125,8 +125,8 @@ class Where:
 
     @property
     def chosen_server(self) -> str:
-        """The server's origin by the user's own word: a flag, the environment or a sign-in, never a file of
-        the folder, which may be a stranger's. Raises UsageError if nothing names one."""
+        """The server's origin that the user chose: by a flag, the environment or a sign-in, never by a file
+        in the folder, which may come from a stranger. Raises UsageError if nothing names a server."""
         from svc.http.origin import parse_origin
         from svc.http.session import script_token
 
@@ -141,8 +141,8 @@ class Where:
 
     @property
     def sign_in_server(self) -> str:
-        """The server to sign in to. Raises UsageError if only the folder names it, and nobody here has signed
-        in there."""
+        """The server to sign in to. Raises UsageError if only the folder names it, and nobody on this machine
+        has signed in there."""
         server = self.server
         by_folder = self.linked is not None and self._typed_server() is None
         if by_folder and server != self.sessions.default_server() and self.sessions.find(server) is None:
@@ -210,7 +210,8 @@ class Where:
             )
 
     def set_repository(self, typed: str) -> None:
-        """Use the repository of an argument, unless it is empty. Raises UsageError if -R names another."""
+        """Use the repository of an argument, unless the argument is empty. Raises UsageError if -R names
+        another repository."""
         if not typed:
             return
         address = read_address(typed)
@@ -239,7 +240,8 @@ class Where:
 
     @cached_property
     def reader(self) -> Api:
-        """The API with this machine's session if it is valid, else without: public data needs none."""
+        """The API with this machine's session if that is valid, else without a session, which is enough for
+        public data."""
         try:
             return self._connect()
         except Unauthorized as ended:
@@ -278,7 +280,7 @@ class Where:
         return Queue(open_outbox(self.home), session, self.linked[1].repo if self.linked else "")
 
     def repo(self, connect: Callable[[], Api]) -> Repo:
-        """The repository of this command, as the caller of that API sees it."""
+        """The repository of this command, requested with the API that `connect` returns."""
         if self.named_repo is None and self.linked:
             link = self.linked[1]
             self.require_server_of_link(link)

@@ -29,22 +29,22 @@ _HEAD = re.compile(r"(?P<owner>[^/:\s]+)(?:/(?P<name>[^/:\s]+))?:(?P<branch>[^:\
 
 
 class Owned(NamedTuple):
-    """A repository; with an empty name, any repository of its owner."""
+    """A repository; with an empty name, all repositories of its owner."""
 
     owner: str
     name: str
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a command looks for proposals. `repo`: their repository. `fork`: the repository of the folder, if
-    `repo` is its parent."""
+    """The repository to search for proposals. `repo`: the repository that has them. `fork`: the folder's
+    repository, if `repo` is its parent."""
 
     repo: Repo
     fork: Repo | None = None
 
     @property
     def elsewhere(self) -> str:
-        """The end of a sentence that says how to reach the fork's own proposals; empty without a fork."""
+        """The end of a sentence about how to reach the fork's own proposals; "" without a fork."""
         if self.fork is None:
             return ""
         return f"; for proposals of this folder's fork: -R {self.fork.full_name}"
@@ -100,7 +100,7 @@ def from_branch(
     state: Literal["open", "all"] = "open",
     of: Owned | None = None,
 ) -> Iterator[Proposal]:
-    """Proposals of the head branch `branch`, newest first. `of`: only those whose branch is in that
+    """Proposals from the head branch `branch`, newest first. `of`: only those whose branch is in that
     repository."""
     query = checked(ProposalQuery(head=branch, state=state))
     for proposal in api.items(proposals.LIST, query, limit=1 if of is None else LOOKED_AT, id=repo.id):
@@ -124,8 +124,8 @@ def open_in_both(api: Api, place: Place, proposal: Proposal) -> bool:
 
 @contextmanager
 def explained(api: Api, repo: Repo, number: str, more: str = "") -> Iterator[None]:
-    """A context that replaces a bare 404 of the server by a sentence about the proposal, and `more`, or about
-    the issue of this number. Raises NotFound."""
+    """Run the block; a bare 404 of the server becomes NotFound with a sentence about the proposal, or about
+    the issue of this number, followed by `more`."""
     try:
         yield
     except NotFound as error:

@@ -59,7 +59,7 @@ def signatures(api: Api, repo_id: str, request: Wanted, prepared: PreparedMerge,
 
 
 class _Seal(msgspec.Struct, frozen=True):
-    """A seal as this machine computes it. `message` None: any."""
+    """A seal that this machine computed. `message`: None if any message is allowed."""
 
     source: str
     files: Files
@@ -198,7 +198,8 @@ def _raw(
     parents: list[str],
     root: bytes,
 ) -> bytes:
-    """The bytes to sign. Raises ServerMisbehaved, naming the members that differ from what was checked."""
+    """The bytes to sign. Raises ServerMisbehaved with the names of members that differ from the checked
+    ones."""
     raw, payload = unb64u(prepared_seal.bytes), _payload(prepared_seal)
     proposal, update = request.proposal, prepared.strategy == "update"
     origin = MergeOrigin("merge" if update else prepared.strategy, [expected_seal.source], proposal.number)

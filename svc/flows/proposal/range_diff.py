@@ -31,8 +31,8 @@ Mark = Literal["=", "!", "<", ">"]
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A seal and its change, as lines: one for each file, and the lines of its patch without positions.
-    `whole`: all of it could be compared."""
+    """A seal and its change, as lines: one for each file, then the lines of its patch without positions.
+    `whole`: whether the entire change could be compared."""
 
     seal: str
     message: str
@@ -44,8 +44,8 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """Two seals that belong together, or one without a partner. `mark`: `=` same change, `!` different
-    change, `<` removed, `>` new. `old`, `new`: positions from 1. `diff`: the difference of the changes, for
+    """Two matching seals, or one without a partner. `mark`: `=` same change, `!` different change, `<`
+    removed, `>` new. `old`, `new`: positions from 1. `diff`: the difference of the changes if `mark` is
     `!`."""
 
     mark: Mark
@@ -58,13 +58,13 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class Work:
-    """The number of lines that may still be compared. `short`: something was not compared because of it."""
+    """The number of lines that may still be compared. `short`: whether the limit prevented a comparison."""
 
     def __init__(self, lines: int = WORK) -> None:
         self._lines_left, self.short = lines, False
 
     def take(self, lines: int) -> bool:
-        """Reserve work on this many lines. Returns whether there was enough."""
+        """Reserve the comparison of this many lines. Returns whether enough was left."""
         if lines > self._lines_left:
             self.short = True
             return False
@@ -97,7 +97,8 @@ class _Room:
         self._n, self._lines, self._bytes = version.n, CHANGE_LINES, CHANGE_BYTES
 
     def count(self, files: Iterable[ChangedFile]) -> list[ChangedFile]:
-        """The files; their size is counted. Raises UsageError if they exceed the room."""
+        """The files, after adding their size to the total. Raises UsageError if the total exceeds the
+        limit."""
         counted = []
         for file in files:
             self._lines -= 1 + (file.patch or "").count("\n")
@@ -112,8 +113,8 @@ class _Room:
 
 
 def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
-    """(lines, complete): the changes of these files, line by line, without positions; and whether nothing was
-    left out."""
+    """(lines, complete): the changes of these files, line by line, without positions, and whether they are
+    all there."""
     lines: list[str] = []
     for file in sorted(files, key=lambda changed: changed.path):
         lines.append(f"{file.status} {file.old_path or file.path} {file.path}")
@@ -208,7 +209,7 @@ def _removed_pair(old: Sequence[Step], old_at: int) -> Pair:
 
 
 def _distance(first: Step, other: Step) -> int | None:
-    """Number of differing lines; None if the two have too little in common."""
+    """The number of differing lines; None if the two steps have too little in common."""
     a, b = _encode_lines(first), _encode_lines(other)
     changed = line_diff.opcodes(a, b, by_indent=False)
     differ = sum((hunk.old_end - hunk.old_start) + (hunk.new_end - hunk.new_start) for hunk in changed)

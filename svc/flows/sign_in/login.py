@@ -51,7 +51,7 @@ INTERVAL_MAX = 60  # seconds between polls, however much the server asks for
 
 
 class Approval(msgspec.Struct, frozen=True):
-    """What a person needs to approve a sign-in in a browser."""
+    """The address and code with which a person approves a sign-in in a browser."""
 
     fingerprint: str
     user_code: str
@@ -153,8 +153,8 @@ def by_device_key(
 
 
 def _require_running(session: Session) -> None:
-    """Raise ClientError for a new session that has already ended by this machine's clock: every command would
-    ask for another sign-in, and none would help."""
+    """Raise ClientError for a new session that has already expired by this machine's clock: every command
+    would ask for another sign-in, and none would help."""
     now = datetime.fromtimestamp(time.time(), UTC)
     if session.seconds_left(now) < 0:
         raise ClientError(
@@ -191,8 +191,8 @@ def _start(identity: Identity, handle: str | None, name: str) -> DeviceKeyStart:
 def _decrypt_challenge(
     origin: str, identity: Identity, body: ChallengeBody, purpose: Purpose, account: str
 ) -> Challenge:
-    """The decrypted challenge. Raises ServerMisbehaved for a challenge of another server, because answering
-    it would sign in there."""
+    """The decrypted challenge. Raises ServerMisbehaved for a challenge of another server, since answering it
+    would sign in on that server."""
     if not same_server(origin, body.origin):
         raise ServerMisbehaved(
             f"{origin} says that its address is {body.origin!r}; if you trust it, sign in there (--server)"
@@ -221,7 +221,7 @@ def _proof(identity: Identity, body: ChallengeBody, challenge: Challenge, pair: 
 
 
 def _check_address(origin: str, code: DeviceCode) -> None:
-    """Raises ServerMisbehaved if the approval page is not on the server that was asked."""
+    """Raise ServerMisbehaved if the approval page is not on the requested server."""
     for url in (code.verification_uri, code.verification_uri_complete):
         if not same_server(origin, _origin_of(url)):
             raise ServerMisbehaved(

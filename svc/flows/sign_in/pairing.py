@@ -169,8 +169,8 @@ def draw(text: str) -> list[str]:
 
 
 def _read_own_code(origin: str, qr: str, user_id: str, commitment: bytes) -> PairingText:
-    """The code that the server made. Raises ServerMisbehaved unless it leads to this account on this server
-    and commits to our opening."""
+    """The code from the server. Raises ServerMisbehaved unless it names this account on this server and
+    contains our commitment."""
     try:
         text = protocol.parse(qr)
     except Invalid as error:
@@ -211,7 +211,7 @@ def _wait(
 
 @contextmanager
 def _ended_by_interrupt(api: Api, text: PairingText) -> Iterator[None]:
-    """A context that ends the pairing on Ctrl-C, so that the other end does not wait in vain."""
+    """Run the block; Ctrl-C ends the pairing, so that the other end does not keep waiting."""
     try:
         yield
     except KeyboardInterrupt:

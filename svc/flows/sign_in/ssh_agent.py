@@ -66,7 +66,7 @@ def keys(environment: Mapping[str, str]) -> list[Listed]:
 
 
 def choose(listed: list[Listed], named: str) -> Listed:
-    """The key with this fingerprint or comment; the only key, if none is named. Raises UsageError."""
+    """The key with this fingerprint or comment; without one the only key. Raises UsageError."""
     fitting = [key for key in listed if not named or named in (key.fingerprint, key.comment)]
     if len(fitting) == 1:
         return fitting[0]

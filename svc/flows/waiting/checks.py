@@ -67,8 +67,8 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The result of watching. `items`: the checks that counted; [] if the outcome is none. `moved_to`: for a
-    stale verdict, the current seal of the name."""
+    """The result of watching. `items`: the checks that counted; [] if the outcome is none. `moved_to`: the
+    current seal of the ref if the verdict is stale."""
 
     outcome: Outcome
     items: list[SealCheck]
@@ -86,7 +86,7 @@ def counted(items: Sequence[SealCheck], options: Options) -> list[SealCheck]:
 
 
 def decided(items: Sequence[SealCheck], options: Options) -> Outcome | None:
-    """The outcome of these checks, None while open; "none" without any."""
+    """The outcome of these checks; None while it is open; "none" without checks."""
     states = [check.state for check in counted(items, options)]
     if not states:
         return "none"
@@ -170,7 +170,7 @@ class Watcher:
                 self._handle_lost_line(error)
 
     def _outcome_so_far(self) -> Outcome | None:
-        """The outcome so far; None while it is open, and while the first check may still appear."""
+        """The outcome so far; None while it is open or the first check may still appear."""
         outcome = decided(self._items, self._options)
         return None if outcome == "none" and time.monotonic() < self._appear_until else outcome
 
@@ -189,7 +189,7 @@ class Watcher:
                 self._listen()
 
     def _listen(self) -> None:
-        """Listen until there is a verdict, or the connection is lost."""
+        """Listen until there is a verdict or the connection is lost."""
         try:
             socket = self._api.sync.socket()
         except (ServerUnreachable, Unauthorized):
@@ -261,7 +261,7 @@ class Watcher:
         time.sleep(seconds if remaining is None else min(seconds, remaining))
 
     def _seconds_left(self) -> float | None:
-        """Seconds until the timeout; None without one."""
+        """Seconds until the timeout; None without a timeout."""
         return None if self._until is None else max(self._until - time.monotonic(), 0.0)
 
     def _next_look(self) -> float | None:

@@ -1,4 +1,4 @@
-"""Starts editing the open text of the tab Code, or says why that is impossible and what helps."""
+"""Starts editing the open text of the tab Code, or shows why that is impossible and the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copying inside tmux, which by default drops what programs ask the terminal to copy."""
+"""Copies inside tmux, which by default ignores programs' requests to copy to the terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def in_tmux() -> bool:
 
 
 def into_tmux(text: str) -> bool:
-    """Put the text into a buffer of tmux, which copies it to the terminal. Returns False if it does not."""
+    """Put the text into a buffer of tmux, which copies it to the terminal. Returns False if that fails."""
     words = ["tmux", "load-buffer", "-w", "-"]
     try:
         done = subprocess.run(words, input=text.encode(), capture_output=True, timeout=SECONDS, check=False)

@@ -106,7 +106,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             self.call_after_refresh(self._repaint)  # its width is that of the pane
 
     def _arrange(self) -> None:
-        """Show one pane or two; in one, the file covers the tree."""
+        """Show one pane or two; if there is one, the file covers the tree."""
         opened = (self.path is not None and not self._glimpsed) or self._mode != "file"
         self.query_one("#tree_pane").display = self.wide or not opened
         self.query_one("#file_pane").display = self.wide or opened
@@ -193,7 +193,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
                 self._paint_tree()
 
     def on_lines_moved(self, event: Lines.Moved) -> None:
-        """Show the file on which the cursor in the tree rests."""
+        """Show the file under the tree's cursor."""
         if event.lines.id == "file":
             self.rest_on_seal()
         if event.lines.id != "tree":
@@ -203,7 +203,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         self._rest()
 
     def _rests_no_more(self) -> None:
-        """Cancel the preview: a later answer for it would replace the file that is opened."""
+        """Cancel the preview, because a late answer for it would replace the opened file."""
         if self._moves is not None:
             self._moves.stop()
             self._moves = None
@@ -230,7 +230,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             self.open_file(str(key[1]), glimpsed=True)
 
     def _show_entries(self, key: tuple[str, str], folder: Tree) -> None:
-        """Show the entries of the folder on which the cursor rests."""
+        """Show the entries of the folder under the cursor."""
         file = self.query_one("#file", Lines)
         if self._mode != "file" or self.query_one("#tree", Lines).key != key or file.has_focus:
             return
@@ -264,7 +264,8 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             self.show_diff(str(event.key))
 
     def open_file(self, path: str, *, glimpsed: bool = False) -> None:
-        """Show a file at the screen's seal. `glimpsed`: only because the cursor rests on it."""
+        """Show a file at the screen's seal. `glimpsed`: whether it is a preview, because the cursor rests on
+        it."""
         repo, seal = self.of.repo, self.of.seal
         if seal is None:
             return

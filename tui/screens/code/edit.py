@@ -26,7 +26,7 @@ HERE_EACH = 0.25  # seconds between two reports of where the cursor is
 
 
 class Edit(Over):
-    """Edits a text. `line`: the reader's line, from 1."""
+    """Edits a text. `line`: the line that the reader was on, from 1."""
 
     ACTIONS = EDIT_ACTIONS
     AUTO_FOCUS = "Written"
@@ -82,7 +82,7 @@ class Edit(Over):
             event.prevent_default()
 
     def _act(self, event: Key) -> bool:
-        """Carry out the action of a key. Letters are text here and have no action."""
+        """Run the action of a key. Letters are text here and have no action."""
         if self._said is not None:
             self._said = None
             self.show_frame()

@@ -14,7 +14,7 @@ Mode = Literal["file", "history", "diff"]
 
 class FileView(View):
     """A tab with the widgets `tree`, `file`, `diff`, `picture`, `people`, `file_title` and `bar`. `path`: the
-    open file; `folder`: the folder that the tree shows."""
+    open file; `folder`: the folder in the tree."""
 
     path: str | None = None
     folder: str = ""

@@ -1,4 +1,4 @@
-"""The history of a file, what each of its seals changed, and the seal before and after."""
+"""The history of a file, the changes of each of its seals, and the seals before and after."""
 
 from __future__ import annotations
 
@@ -47,8 +47,7 @@ class History(Differing, FileView):
         self.query_one("#file").styles.height = SEALS if below else "1fr"
 
     def rest_on_seal(self) -> None:
-        """Called when the cursor is on a seal. Once it rests there, the changes of the seal are shown
-        below."""
+        """Called when the cursor is on a seal. If it rests there, the changes of the seal are shown below."""
         if self._rests is not None:
             self._rests.stop()
         self._rests = self.set_timer(REST, self._show_below) if self.previews_seals else None

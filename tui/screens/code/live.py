@@ -47,7 +47,8 @@ def name_of(person: Person) -> str:
 
 
 class Live(FileView):
-    """The live state of a branch in the tab Code. `live`: whether it is shown instead of the seal."""
+    """The live state of a branch in the tab Code. `live`: whether the live state is shown instead of the
+    seal."""
 
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
@@ -270,7 +271,7 @@ class Live(FileView):
             self.app.push_screen(Choose("follow", items, self.follow))
 
     def follow(self, conn: str) -> None:
-        """Open the file and line of a person or agent, now and whenever they move."""
+        """Open the file and line of a person or agent, and again whenever they move."""
         self._followed = next((person for person in self._people if person.conn == conn), None)
         if self._followed is not None:
             self._go_along()

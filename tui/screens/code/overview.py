@@ -138,7 +138,7 @@ class Overview(View):
 
     @property
     def _has_facts(self) -> bool:
-        """Whether there is a column of facts."""
+        """Whether there is room for the column of facts."""
         return self.app.size.width >= TWO_PANES
 
     def _fold(self) -> None:

@@ -20,7 +20,7 @@ FACTS = 2  # rows above a picture
 
 
 class Pictured(View):
-    """A tab with the widgets `file` and `picture`. `shown_blob()`: the file that it shows."""
+    """A tab with the widgets `file` and `picture`. `shown_blob()`: the file on the screen."""
 
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)

@@ -1,4 +1,4 @@
-"""The history of a file played step by step: its seals, and the live updates behind them."""
+"""Plays the history of a file step by step: its seals, and the live updates between them."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Replay(FileView):
             self.step(1)
 
     def step(self, by: int) -> bool:
-        """Show the step before or after this one. Returns False if nothing is played."""
+        """Show the step before or after this one. Returns False if nothing is being played."""
         playing = self._playing
         if playing is None:
             return False
@@ -130,7 +130,8 @@ class Replay(FileView):
         return True
 
     def by_hand(self, by: int) -> bool:
-        """Stop playing, and show the step before or after this one. Returns False if nothing is played."""
+        """Stop playing, and show the step before or after this one. Returns False if nothing is being
+        played."""
         if self._playing is not None and self._timer is not None:
             self._pause()
         return self.step(by)
@@ -167,7 +168,7 @@ class Replay(FileView):
         self._colour(playing)
 
     def _colour(self, playing: Playing) -> None:
-        """Colour the steps on a thread, in order; ends at the first that cannot be coloured."""
+        """Colour the steps on a thread, in order; ends at the first step that cannot be coloured."""
         first = len(playing.coloured)
         texts = [(step.text or b"").decode() for step in playing.steps[first:]]
 

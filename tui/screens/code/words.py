@@ -1,4 +1,4 @@
-"""Texts about a repository beside its files, for the overview and the line mode."""
+"""Texts about a repository besides its files, for the overview and the line mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A form for one command: a row for each of its parameters, and one that runs it."""
+"""A form for one command: a row for each of its parameters, and a row that runs the command."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from tui.widgets.lines import Item, Lines, sequence
 
 
 class CommandLine(Card):
-    """Tab completes to the candidate under the cursor, enter runs the line. `known`: returns the parameters
-    of a command that the screen below shows."""
+    """The command line. Tab completes to the candidate under the cursor, enter runs the line. `known`:
+    returns a command's parameters that the screen below supplies."""
 
     WIDTH = 120
 

@@ -58,7 +58,7 @@ class Help(Card):
         )
 
     def _facts_below(self) -> dict[str, str]:
-        """The values that the screen below gives to the words in braces of commands."""
+        """The screen's values for the words in braces in commands."""
         repo, facts = self.below.subject()[0], self.below.facts()
         number = facts.get("issue") or facts.get("pr", "")
         named = {"repo": repo.full_name if repo is not None else "", "n": number}
@@ -81,7 +81,7 @@ def filled(command: str, facts: Mapping[str, str]) -> str:
 
 
 class Palette(Help):
-    """Every action and every command, filtered by what is typed."""
+    """All actions and commands, filtered by the typed text."""
 
     all = True
 

@@ -60,7 +60,7 @@ class Glance:
         self._load(reads.repo(self._repo_id), self._paint_repo)
 
     def _load(self, read: Read[T], paint: Callable[[T, float], None]) -> None:
-        """Request data for the preview, if the cursor is still on its row; `paint` gets the answer."""
+        """Request data for the preview if the cursor is still on its row; `paint` gets the answer."""
         if self._panes.is_attached and self._panes.listed.key == self._key:
             self._panes.front.svc.load(read, paint)
 

@@ -53,7 +53,8 @@ REASONS: dict[str, Part] = {
 
 
 class Space(NamedTuple):
-    """The room for a row. `narrow`: little more than for a title. `two_lines`: the row has a second line."""
+    """The room for a row. `narrow`: whether there is little more than room for a title. `two_lines`: whether
+    the row has a second line."""
 
     narrow: bool = False
     two_lines: bool = False
@@ -63,7 +64,7 @@ ROOMY = Space()
 
 
 def row(item: InboxItem, now: float, space: Space = ROOMY) -> Item:
-    """One row of the inbox; its key is the id."""
+    """The row of an inbox item; its key is the item's id."""
     word, role = ("closed", "dim") if is_over(item) else REASONS[item.reason]
     number = f"#{item.subject.number}" if item.subject.number else ""
     full = _about(item)
@@ -86,8 +87,7 @@ def row(item: InboxItem, now: float, space: Space = ROOMY) -> Item:
 
 
 def is_over(item: InboxItem) -> bool:
-    """Whether the row asked something of the account that nobody waits for any more: its issue or proposal
-    was closed or merged."""
+    """Whether the item asked something of the account and its issue or proposal is closed or merged now."""
     return item.reason in NEEDS_ME and item.subject.state == "closed"
 
 
@@ -101,7 +101,7 @@ def section_of(item: InboxItem) -> str:
 def sections(
     items: Sequence[InboxItem], now: float, space: Space = ROOMY, most: int | None = None
 ) -> list[Item]:
-    """The rows by section, each section below its name and count; at most `most` rows of each."""
+    """The rows by section, each section after its name and count; at most `most` rows of each."""
     rows: list[Item] = []
     for name in SECTIONS:
         own = [item for item in items if section_of(item) == name]
@@ -246,7 +246,7 @@ class Inbox(SplitScreen):
         self.confirm(f"{len(chosen)} done{staying if stays else ''}?", mark)
 
     def do_undo(self) -> None:
-        """Restore the rows that were marked last, read or unread as they were."""
+        """Restore the rows that were marked last to their former state, read or unread."""
         back, self._undone = self._undone, []
         if not back:
             self.say("nothing was marked as done here", "warn")

@@ -84,7 +84,7 @@ class Insights(Split):
         self.rest()
 
     def preview_of(self, key: Hashable) -> None:
-        """The facts of a dependency; a glance at a repository that depends on this one."""
+        """Preview the facts of a dependency, or a repository that depends on this one."""
         from tui.screens.lists.glance import Glance
 
         for dependent in self._dependents or ():

@@ -28,7 +28,8 @@ BAR = 16  # cells
 
 
 class Move:
-    """The transfer of one file. `whole`: its bytes. `state`: "" during the transfer, then its result."""
+    """The transfer of one file. `whole`: its size in bytes. `state`: "" during the transfer, then the
+    result."""
 
     def __init__(self, sign: str, whole: int, now: float) -> None:
         self.sign, self.whole, self.done, self.state = sign, whole, 0, ""

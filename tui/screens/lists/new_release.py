@@ -1,4 +1,4 @@
-"""The form of a new release: version, what it is of, files and notes."""
+"""The form of a new release: version, branch or seal, files and notes."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def _asset(asset: Asset) -> tuple[Part, ...]:
 
 
 def _fact_items(repo_id: str, release: Release, now: float, files: bool = True) -> list[Item]:
-    """The facts about a release as rows of a column. `files`: its files are among them."""
+    """The facts about a release as rows. `files`: whether the rows include its files."""
     who: tuple[Part, ...] = (
         (f"@{safe(release.author.handle or '?')} ", "person"),
         (ago(release.created_at, now), "text"),
@@ -246,7 +246,7 @@ class ReleaseScreen(WithFacts, Moving):
         self.ask("files to upload", self.upload, value=self.left_over)
 
     def do_edit(self) -> None:
-        """Change the notes. The draft goes when the server has them."""
+        """Change the notes. The draft is deleted once the server has them."""
         release, drafts = self.release, self.svc.drafts
         draft = named(self.repo.id, 0, "notes", release.version)
 

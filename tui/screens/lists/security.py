@@ -1,5 +1,6 @@
-"""The Security tab: advisories about a repository and the protection rules of its branches; of franking
-evidence only a note that this version of svc has none."""
+"""The Security tab: advisories about a repository and the protection rules of its branches. About franking
+evidence there is only a note that this version of svc has none.
+"""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from tui.text import Part
 
 
 def signature(repo_id: str, release: Release) -> Part:
-    """Whether the release has a signature that verifies over version, seal and files: (the words, the role
-    that colours them)."""
+    """Whether the release has a valid signature of version, seal and files: (a text, the role for its
+    colour)."""
     if fault_of(repo_id, release) is not None:
         return "signature does not verify", "bad"
     return ("signed", "good") if release.publication.signed else ("unsigned", "dim")

@@ -31,7 +31,7 @@ SAMPLES = 5  # readings over which the rate of a pull is computed
 
 
 class _Sample(NamedTuple):
-    """Bytes of a pull that were here at a time of the monotonic clock."""
+    """The bytes of a pull that had arrived at a time of the monotonic clock."""
 
     at: float
     completed: int
@@ -77,7 +77,7 @@ class MachineScreen(Base):
         self._look()
 
     def do_refresh(self) -> None:
-        """Read again; also what the engine can use."""
+        """Read the overview again, including the processors that the engine can use."""
         self._look()
         self._ask_engine()
 
@@ -87,7 +87,7 @@ class MachineScreen(Base):
     # --- reading
 
     def _look(self) -> None:
-        """Read on a thread, unless a reading goes on, or another screen is in front."""
+        """Start reading on a thread, unless a reading is in progress or another screen is in front."""
         if not self.is_current or self._is_reading.is_set():
             return
         self._is_reading.set()
@@ -166,7 +166,7 @@ class MachineScreen(Base):
         return any(model.name.short == name for model in models)
 
     def _model_here(self) -> str:
-        """The model under the cursor that is on this machine; "" and a message if there is none."""
+        """The installed model under the cursor; "" after showing a message if there is none."""
         name = self._under_cursor("model")
         if self._is_here(name):
             return name
@@ -188,7 +188,7 @@ class MachineScreen(Base):
         self.svc.run_words(["llm", "logs"])
 
     def do_toggle_server(self) -> None:
-        """Start the server, or stop the one that svc keeps, after asking."""
+        """Start the server; or, after confirmation, stop the server that svc keeps."""
         if self._overview is None:
             return
         status = self._overview.status
@@ -290,8 +290,8 @@ class MachineScreen(Base):
             self._launch(lambda: work.find(self._machine, typed.strip(), folder))
 
     def _launch(self, find: Callable[[], App]) -> None:
-        """Launch the app that `find` returns. What it runs is shown first, unless the user has allowed it
-        before."""
+        """Launch the app that `find` returns. Its command is shown for confirmation first, unless the user
+        has allowed it before."""
         self._on_thread(lambda: work.prepare(self._machine, find()), self._offered)
 
     def _offered(self, offer: work.Offer) -> None:
@@ -351,12 +351,12 @@ class MachineScreen(Base):
         self._on_thread(lambda: work.recorded(self._machine, app), checked, failed)
 
     def _carry_out(self, words: list[str], doing: str) -> None:
-        """Run a command of svc, and say how it ended."""
+        """Run a command of svc, and show its result."""
         self.say(doing, "dim")
         self.svc.run_beside(words, self._ended)
 
     def _ended(self, text: str, state: Part) -> None:
-        """Say the last line that a command printed. `state`: how it ended."""
+        """Show the last line of a command's output. `state`: the command's result."""
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         last = lines[-1].removeprefix("svc: ") if lines else ""
         self._done(last, "text" if state[0] == DONE else "bad")

@@ -93,7 +93,7 @@ class Overview(NamedTuple):
 
 
 class Reading:
-    """Reads one overview after the other. `folder`: whose `.svc.yaml` may name the server's port."""
+    """Reads one overview after the other. `folder`: its `.svc.yaml` may name the server's port."""
 
     def __init__(self, home: Path, environment: Mapping[str, str], folder: Path) -> None:
         self._home, self._environment = home, environment
@@ -104,7 +104,7 @@ class Reading:
         self._manifests: dict[str, tuple[object, tuple[ModelName, ...], str]] = {}
 
     def read(self) -> Overview:
-        """Read all of it. Raises OSError, SvcError."""
+        """Read the whole overview. Raises OSError, SvcError."""
         status, loaded = self._server()
         installed = self.models.all()
         free = memory.available()
@@ -120,7 +120,7 @@ class Reading:
         )
 
     def _server(self) -> tuple[Status, dict[str, Loaded]]:
-        """The server of the port, and what it has loaded."""
+        """The server on the port, and its loaded models."""
         folder = folder_of(self.port, self._environment)
         keeper = server.running(folder)
         if keeper is None:
@@ -159,8 +159,8 @@ class Reading:
         return AppRow(state, missing, need if free is not None and need > free else 0, problem)
 
     def _needs(self, app: App) -> tuple[tuple[ModelName, ...], str]:
-        """The models that an app needs, and why it cannot be launched. Its manifest is read again when it
-        has changed."""
+        """The models that an app needs, and the reason why it cannot be launched. Its manifest is read again
+        if it has changed."""
         try:
             info = (Path(app.folder) / MANIFEST).stat()
             version: object = (info.st_ino, info.st_mtime_ns, info.st_size)
@@ -217,7 +217,7 @@ def pulls_of(home: Path, models: Models) -> list[Pull]:
 
 
 def percent(parts: Iterable[Pull]) -> int | None:
-    """How far pulls are, in hundredths; None if none says its size."""
+    """The progress of pulls in percent; None if none reports its size."""
     going = [pull for pull in parts if pull.total]
     whole = sum(pull.total for pull in going)
     return 100 * sum(pull.completed for pull in going) // whole if whole else None

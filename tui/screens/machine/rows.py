@@ -1,4 +1,4 @@
-"""The rows of the screen of this machine, made of what was read."""
+"""The rows of the screen about this machine, made from an overview."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def rows_of(
 
 
 def _server(overview: Overview, engine: tuple[str, str]) -> list[Item]:
-    """The server in one row, and what helps where there is none."""
+    """The row of the server, and a remedy if there is none."""
     status, (device, problem) = overview.status, engine
     name: tuple[Part, ...] = (("LLM  ", "title"), LIGHTS.get(status.kind, ("·", "dim")))
     place: Part = (f" 127.0.0.1:{status.port}  ", "text")
@@ -139,7 +139,7 @@ def _app(row: AppRow, free: int | None, wide: int, now: float) -> Item:
 
 
 def _reason(words: str, width: int) -> list[Item]:
-    """Why something failed, in as many rows as it needs."""
+    """The reason for a failure, in as many rows as it needs."""
     if not words:
         return []
     rows = folded(((safe(words), "dim"),), max(20, width - 6))
@@ -153,7 +153,7 @@ def bar(share: float) -> tuple[Part, Part]:
 
 
 def until_words(loaded: Loaded, now: float) -> str:
-    """Until when a model stays loaded, by the clock of this machine."""
+    """The time until which a model stays loaded, by the clock of this machine."""
     try:
         end = datetime.fromisoformat(loaded.until)
         if end - datetime.fromtimestamp(now, UTC) > FAR:
@@ -180,6 +180,7 @@ def _of(taken: int, total: int) -> str:
 
 
 def _name(name: str, wide: int) -> str:
-    """A name in its column; one that is too long loses its beginning, since tags tell models apart."""
+    """A name in its column; a name that is too long loses its beginning, since models differ by their
+    tags."""
     words = safe(name)
     return f"{words if len(words) <= wide else '…' + words[1 - wide :]:<{wide}}"

@@ -29,7 +29,8 @@ END_SECONDS = 20.0
 
 
 class Offer(NamedTuple):
-    """An app that could be launched, as its manifest says now. `allowed`: the user has allowed just this."""
+    """An app that can be launched, with the current content of its manifest. `allowed`: whether the user has
+    allowed exactly this."""
 
     app: App
     launch: Launch
@@ -37,12 +38,12 @@ class Offer(NamedTuple):
 
     @property
     def command(self) -> str:
-        """Its command on one line, as a person would type it."""
+        """The app's command on one line, in shell notation."""
         return terminal_safe(shlex.join(self.launch.command))
 
 
 def pull(machine: Machine, name: ModelName, server: str) -> str:
-    """Begin to pull a model, in a process that goes on without the app."""
+    """Start pulling a model, in a process that outlives the app."""
     download = background.start(machine.root, name, _environment(machine), server)
     if download.state == "failed":
         return f"{name.short} was not pulled: {download.detail}"
@@ -75,7 +76,7 @@ def find(machine: Machine, typed: str, base: Path) -> App:
 
 
 def recorded(machine: Machine, id: str) -> App:
-    """The app with just this id, which a row had. Raises AppMissing."""
+    """The app with exactly this id, taken from a row. Raises AppMissing."""
     for app in Apps(machine.root).all():
         if app.id == id:
             return app
@@ -89,7 +90,7 @@ def stop(machine: Machine, id: str) -> str:
 
 
 def prepare(machine: Machine, app: App) -> Offer:
-    """Look at an app before it is launched. Raises what is wrong with its manifest."""
+    """Examine an app before it is launched. Raises the faults in its manifest."""
     apps = Apps(machine.root)
     manifest = manifest_of(app)
     launch_now = launch_of(app, manifest)
@@ -98,8 +99,8 @@ def prepare(machine: Machine, app: App) -> Offer:
 
 
 def launch(machine: Machine, offer: Offer, leaving: Callable[[], bool]) -> str:
-    """Allow and launch an app, and wait until it is ready, has ended or failed, or `leaving()`. Raises
-    AppFailed."""
+    """Allow and launch an app, and wait until it is ready, has ended, has failed, or `leaving()` is True.
+    Raises AppFailed."""
     apps, app = Apps(machine.root), offer.app
     if not offer.allowed:
         apps.allow(app, offer.launch)
@@ -128,5 +129,6 @@ def _models(machine: Machine) -> Models:
 
 
 def _environment(machine: Machine) -> dict[str, str]:
-    """The environment of what the app starts: its own, without what leads its drawing to a page."""
+    """The environment for the processes that the app starts: the app's own, without the variables that make
+    it draw in a page."""
     return {name: value for name, value in machine.environment.items() if name != DRIVER_VARIABLE}

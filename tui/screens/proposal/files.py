@@ -51,8 +51,8 @@ _DIFF = tuple(
 
 
 class Files(Remarking, Differing):
-    """The files beside the changes of the one under the cursor; below 100 columns the changes, and the files
-    instead of them with a key."""
+    """The files of a proposal beside the changes of the file under the cursor. Below 100 columns only the
+    changes are shown, and a key shows the files instead."""
 
     DEFAULT_CSS = """
     Files FileTree { height: 1fr; }
@@ -172,7 +172,7 @@ class Files(Remarking, Differing):
         self.diff.show_notes(lambda rooms: notes(listed, self._texts.rows, self.svc.clock(), rooms))
 
     def _open_threads(self) -> dict[str, int]:
-        """The number of open threads by the path of the file where they are now."""
+        """File path → number of open threads that are in the file now."""
         return Counter(
             thread.place.path
             for thread in self._threads or ()
@@ -196,7 +196,7 @@ class Files(Remarking, Differing):
 
     @property
     def beside(self) -> bool:
-        """Whether the files stand beside the changes."""
+        """Whether the list of files is beside the changes."""
         return self.app.size.width >= TWO_PANES and not self._hides
 
     def place(self) -> None:
@@ -223,7 +223,7 @@ class Files(Remarking, Differing):
             self.diff.show_files([file])  # all of it
 
     def _shown(self) -> ChangedFile | None:
-        """The file whose changes are shown."""
+        """The file whose changes are on the screen."""
         place = self._changes.place_of.get(self.diff.files[0].path) if self.diff.files else None
         return self._changes.file(place) if place is not None else None
 
@@ -234,7 +234,7 @@ class Files(Remarking, Differing):
         return f"{place} of {count} file{'' if count == 1 else 's'}, {seen} seen" if count else ""
 
     def _say_where(self) -> None:
-        """Write the file and the position into the frames, or into the line above the changes."""
+        """Write the file name and the position into the frames, or into the line above the changes."""
         if not self.query("#diff"):
             return
         current, diff, tree = self._shown(), self.diff, self.listing
@@ -278,8 +278,8 @@ class Files(Remarking, Differing):
                 self.show_file(place, follow=False)
 
     def show_file(self, place: int, *, end: bool = False, follow: bool = True) -> None:
-        """Show the changes of the file at this place of the tree. `end`: with the cursor on its last row.
-        `follow`: the cursor of the tree goes to it."""
+        """Show the changes of the file at this place of the tree. `end`: whether the cursor starts on the
+        last row. `follow`: whether the tree's cursor moves to the file."""
         file, diff, before = self._changes.file(place), self.diff, self._shown()
         diff.empty = _without_lines(file, self._one.number)
         if diff.selects:
@@ -296,8 +296,8 @@ class Files(Remarking, Differing):
         self._ask_for_colours(file)
 
     def _glimpse(self, file: ChangedFile) -> ChangedFile:
-        """The file with the beginning of its changes: all of a very long one are made rows of once the
-        cursor is among them."""
+        """The file with the beginning of its changes. For a very long file, the other rows are made once the
+        cursor is among the changes."""
         patch = file.patch or ""
         if len(patch) <= GLIMPSE:
             return file
@@ -312,7 +312,8 @@ class Files(Remarking, Differing):
     # --- colours
 
     def _ask_for_colours(self, file: ChangedFile) -> None:
-        """Find the roles of the words in a file, on a thread. The whole text says more than the patch."""
+        """Find the roles of the words in a file, on a thread, from the whole text, because the patch alone
+        does not determine them."""
         if self.svc.tints is None and self.diff.colours.get(file.path) is not None:
             return
         if file.path in self.diff.colours or file.patch is None or self._coloured == file.path:
@@ -340,7 +341,7 @@ class Files(Remarking, Differing):
     # --- files
 
     def do_tree(self) -> None:
-        """Go to the files; where they stand beside the changes, and back."""
+        """Move to the files, or back to the changes."""
         if self.beside:
             self.set_focus(self.diff if self.listing.has_focus else self.listing)
             return
@@ -391,7 +392,7 @@ class Files(Remarking, Differing):
         self._paint_tree()
 
     def do_left(self) -> None:
-        """Fold the folder under the cursor, or go to the one around it; scroll the changes."""
+        """Fold the folder under the cursor, or move to its parent; in the changes, scroll left."""
         key = self.listing.key
         if not self.listing.has_focus or not isinstance(key, Place):
             super().do_left()
@@ -419,7 +420,7 @@ class Files(Remarking, Differing):
         self._step_file(-1)
 
     def _step_file(self, by: int, *, end: bool = False) -> bool:
-        """Show the next file, or with -1 the one before. Returns False if there is none."""
+        """Show the next file, or with -1 the previous one. Returns False if there is none."""
         current = self._shown()
         place = self._changes.place_of.get(current.path, 0) + by if current is not None else -1
         if not 0 <= place < len(self._changes):
@@ -437,14 +438,15 @@ class Files(Remarking, Differing):
             self.diff.jump("hunk", -1)
 
     def _next_unseen(self, place: int) -> int | None:
-        """The next file after `place` that is not seen, around the end; None if all are."""
+        """The next file after `place` that is not seen, continuing at the beginning; None if all are seen."""
         seen = self._seen.paths if self._seen is not None else set()
         count = len(self._changes)
         around = ((place + step) % count for step in range(1, count + 1))
         return next((at for at in around if self._changes.file(at).path not in seen), None)
 
     def do_seen(self) -> None:
-        """Mark the file, or all of the folder under the cursor, and show the next that is not seen."""
+        """Mark the file, or all files of the folder under the cursor, as seen or not, and show the next
+        unseen file."""
         current, key = self._shown(), self.listing.key
         if self._seen is None or current is None:
             return
@@ -470,14 +472,14 @@ class Files(Remarking, Differing):
             self.show_file(following)
 
     def _below(self, key: Place) -> list[ChangedFile]:
-        """The file of a row of the tree, or those below its folder."""
+        """The file of a row of the tree, or all files below its folder."""
         is_folder = key.kind == "folder"
         entries = self._changes.entries
         row = next(entry for entry in entries if entry.path == key.path and (entry.file < 0) == is_folder)
         return [self._changes.file(place) for place in range(row.first, row.last)]
 
     def do_half_down(self) -> None:
-        """Half a page down; at the end of a file the next one."""
+        """Scroll half a page down; at the end of a file, show the next file."""
         if self.lines is self.diff and self.diff.cursor >= len(self.diff.rows) - 1:
             self._step_file(1)
         else:
@@ -521,7 +523,7 @@ class Files(Remarking, Differing):
 
 
 def _without_lines(file: ChangedFile, number: int) -> str:
-    """What is said of a file without lines to show."""
+    """The note about a file that has no lines to show."""
     if file.binary:
         return "a binary file"
     if file.patch is None:

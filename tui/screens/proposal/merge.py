@@ -56,7 +56,7 @@ class Merge(Card):
         self.paint()
 
     def news(self) -> None:
-        """Say so if the head has moved. The card stays about the head that it shows."""
+        """Show that the head has moved, if it has. The card still concerns the head that it shows."""
         self.svc.load(contents.proposal(self._repo.id, self._proposal.number), self._compare)
 
     def _compare(self, proposal: Proposal, at: float) -> None:
@@ -153,7 +153,7 @@ class Merge(Card):
 
 
 def lost_with(proposal: Proposal) -> str:
-    """A question that says what is lost with the branch if the base does not have its seals."""
+    """A question with the seals that are lost with the branch if the base does not have them."""
     return f"delete {safe(proposal.head)} too? its own seals are then on no branch."
 
 
@@ -168,7 +168,8 @@ def _conflicts(proposal: Proposal) -> tuple[Part, ...]:
 
 
 def _way(way: str, name: str, words: str, refused: bool) -> Item:
-    """A row for a strategy. One that the server refuses cannot be chosen, and says why."""
+    """The row of a merge strategy. A strategy that the server refuses cannot be chosen, and its row has the
+    reason."""
     if refused:
         return Item(None, ((f"{name:<{NAME}}", "dim"), (f"not possible: {BLOCKS['behind']}", "warn")))
     return Item(way, ((f"{name:<{NAME}}", "title"), (words, "text")))

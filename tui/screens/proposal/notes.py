@@ -23,7 +23,7 @@ Texts = Callable[[str, int], "Sequence[Row]"]
 
 
 class Note(NamedTuple):
-    """The key of a list row that shows a thread below the lines that it is about."""
+    """The key of a list row with a thread, below the lines that the thread concerns."""
 
     thread: str
     row: int
@@ -33,7 +33,7 @@ class Note(NamedTuple):
 def notes(
     threads_of_proposal: Sequence[Thread], rows_of: Texts, now: float, rooms: Rooms
 ) -> dict[Spot, list[Item]]:
-    """Rows of threads, by the last line that they are about, on the side of that line."""
+    """Rows of threads, by the last line that each thread concerns, on the side of that line."""
     items_by_spot: dict[Spot, list[Item]] = {}
     for thread in threads_of_proposal:
         at = thread.place
@@ -51,7 +51,7 @@ Line = tuple[str, tuple[Part, ...]]
 
 
 def _state(thread: Thread) -> str:
-    """Its state, lines and number of comments."""
+    """A thread's state, lines and number of comments."""
     words: str = "waits for your review" if thread.draft else thread.state
     at = thread.place
     if at is not None and at.how != "same":
@@ -63,7 +63,7 @@ def _state(thread: Thread) -> str:
 
 
 def _folded(thread: Thread, room: Room, now: float) -> list[Line]:
-    """A resolved thread in one row."""
+    """The row of a resolved thread."""
     first = thread.comments[0] if thread.comments else None
     words = f"  @{safe(first.author.handle or '?')}: {safe(first_words(first.body))}" if first else ""
     parts = fit(((f"─ ✓ {_state(thread)}", "good"), (words, "dim")), room.width)

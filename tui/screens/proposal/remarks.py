@@ -1,4 +1,4 @@
-"""Comments on lines of a proposal: written, answered, suggested, applied and resolved."""
+"""Comments on lines of a proposal: writing, answering, suggesting, applying and resolving."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ REMARKS = (*_SELECTING, *_COMMENTS)
 
 
 class Remarking(Reviewing):
-    """A screen with the changes of a proposal in `diff`."""
+    """A screen that shows the changes of a proposal in `diff`."""
 
     _one: Proposal
     _threads: list[Thread] | None = None  # None until they are read

@@ -1,4 +1,6 @@
-"""Verdicts on a proposal, and the comments that are published with them; for the proposal and its files."""
+"""Verdicts on a proposal, and the comments published with a verdict; used by the screens of the proposal and
+its files.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ class Reviewing(Base):
     repo: Repo
 
     def reviewed(self) -> Proposal | None:
-        """The proposal as it is shown."""
+        """The proposal on the screen."""
         raise NotImplementedError
 
     def pending(self) -> int:

@@ -225,7 +225,7 @@ class ProposalScreen(Reviewing, Talk):
         return rows + [((name, "dim"), (safe(value), "text")) for name, value in facts if value]
 
     def _conflict_rows(self, proposal: Proposal) -> list[Row]:
-        """Rows with the conflicting files of a merge, and how to resolve them."""
+        """Rows with the conflicting files of a merge, and instructions for resolving them."""
         if not proposal.conflicts:
             return []
         rows: list[Row] = [

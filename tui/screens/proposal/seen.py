@@ -1,4 +1,4 @@
-"""Which files of a proposal the account has looked at. A file that changes again counts as new."""
+"""The files of a proposal that the account has marked as seen. A file that changes again counts as unseen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PLACES = re.compile(r"^@@ .*$", re.MULTILINE)  # they move when lines above cha
 
 
 class Seen:
-    """The marks of one proposal, kept on this machine for the account."""
+    """The marks of one proposal, stored on this machine for the account."""
 
     def __init__(self, client: Client, repo_id: str, number: int) -> None:
         self._client, self._key = client, f"repos/{repo_id}/proposals/{number}/seen"
@@ -24,11 +24,11 @@ class Seen:
         self.paths: set[str] = set()  # the files that are seen as they are now
 
     def compare(self, files: Sequence[ChangedFile], head: str) -> None:
-        """Find out which files are still what was seen. `head`: the newest seal."""
+        """Find the files that are unchanged since they were marked. `head`: the newest seal."""
         self.paths = {file.path for file in files if self._digests.get(file.path) == digest_of(file, head)}
 
     def mark(self, files: Iterable[ChangedFile], head: str, *, seen: bool) -> None:
-        """Mark files as seen or not."""
+        """Mark files as seen or unseen."""
         for file in files:
             if seen:
                 self._digests[file.path] = digest_of(file, head)
@@ -44,8 +44,8 @@ class Seen:
 
 
 def digest_of(file: ChangedFile, head: str) -> str:
-    """What a file's changes are, wherever they stand in it. Changes that are not shown differ with each
-    version."""
+    """The digest of a file's changes, regardless of their position in the file. If the changes are not shown,
+    it differs for each version."""
     patch = head if file.patch is None else _PLACES.sub("@@", file.patch)
     words = "\0".join((file.status, file.old_path or "", patch))
     return blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

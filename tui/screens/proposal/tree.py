@@ -1,4 +1,4 @@
-"""The changed files of a proposal as a tree, whose folders with one child share its row."""
+"""The changed files of a proposal as a tree. A folder with only one child is joined with it in one row."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SIGNS: dict[str, Part] = {
 
 
 class Entry(NamedTuple):
-    """A row: a folder, or a file if `file` is its place among the changed files. `first` to `last`: the
-    places in the order of the tree of the files below it."""
+    """A row: a folder, or a file if `file` is its index among the changed files. `first` to `last`: range of
+    the files below it, in the order of the tree."""
 
     path: str
     label: str
@@ -46,7 +46,7 @@ class _Folder:
 
 
 class Changes:
-    """Changed files in the order of their tree: folders first, by name. `order`: their places in `files`."""
+    """Changed files in the order of their tree: folders first, by name. `order`: indices into `files`."""
 
     def __init__(self, files: Sequence[ChangedFile] = ()) -> None:
         self.files = tuple(files)
@@ -63,7 +63,7 @@ class Changes:
         self.place_of = {self.files[at].path: place for place, at in enumerate(self.order)}
 
     def _walk(self, root: _Folder) -> None:
-        """Write down the rows, without recursion."""
+        """Build the rows, without recursion."""
         open_folders: list[int] = []  # rows whose last file is not known yet
         waiting: list[tuple[str, str, int, _Folder | int | None]] = [("", "", -1, root)]
         while waiting:
@@ -99,9 +99,9 @@ class Changes:
 
 
 class TreeRows:
-    """The rows of a tree, made when they are painted. `folded`: folders whose files are hidden. `seen`:
-    paths; `open_threads`: how many by path; `flat`: whether rows show whole paths, as those of a filter
-    do."""
+    """The rows of a tree, made when they are painted. `folded`: folders whose files are hidden. `seen`: paths
+    of seen files. `open_threads`: path → number. `flat`: whether rows show whole paths, as in a filtered
+    tree."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class TreeRows:
         return (*threads, *counts_of(file))
 
     def text_of(self, index: int) -> str:
-        """The path of a file, which filters look in; nothing of folders."""
+        """The text that filters search: the path of a file; "" for folders."""
         entry = self._entries[index]
         return entry.path if entry.file >= 0 else ""
 
@@ -176,7 +176,7 @@ def _key(entry: Entry) -> Place:
 
 
 def sign_of(file: ChangedFile) -> Part:
-    """What happened to a file, as a letter."""
+    """The kind of change of a file, as a letter."""
     return SIGNS[file.status]
 
 

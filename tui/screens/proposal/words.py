@@ -39,7 +39,7 @@ def conflict_way_out(proposal: Proposal) -> str:
 
 
 def refuses_merge(proposal: Proposal) -> str:
-    """Why no strategy can merge it, by the server or this machine; "" if one can."""
+    """The reason why no strategy can merge the proposal, on the server or this machine; "" if one can."""
     if proposal.blocked_by:
         return f"it waits: {'; '.join(reasons_to_wait(proposal.blocked_by))}"
     return (
@@ -59,7 +59,7 @@ def sign_of_run(run: Run) -> Part:
 
 
 def sign_of_check(check: SealCheck) -> Part:
-    """The state of a check as a sign and a word: queued until a run of it has begun."""
+    """The state of a check as a sign and a word; `queued` until its first run begins."""
     return CHECKS[state_of_check(check.state, check.started_at is not None)]
 
 

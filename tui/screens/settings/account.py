@@ -1,4 +1,4 @@
-"""The account: its sessions, tokens for scripts, devices, and a code with which another device joins."""
+"""The account: its sessions, tokens for scripts, devices, and a code for adding another device."""
 
 from __future__ import annotations
 

@@ -51,7 +51,8 @@ class Automation(Panel):
             self._choices(hook_chosen)
 
     def _added(self, text: str) -> None:
-        """Create the webhook. It is not queued, because only the answer contains the secret."""
+        """Create the webhook. It is sent directly, not queued, because only the answer contains the
+        secret."""
         address = text.strip()
         if not address:
             return

@@ -1,4 +1,4 @@
-"""Checks: the required ones, and the protection rules of branches."""
+"""Checks: the required checks, and the protection rules of branches."""
 
 from __future__ import annotations
 

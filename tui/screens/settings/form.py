@@ -27,7 +27,7 @@ LABEL = 20  # columns of a label
 
 
 class Field(NamedTuple):
-    """A field of a form. `none`: how an empty value is shown."""
+    """A field of a form. `none`: the text shown for an empty value."""
 
     name: str
     label: str
@@ -36,7 +36,7 @@ class Field(NamedTuple):
 
 
 class Form:
-    """A form. `fault(name, value)`: returns a sentence for a value that cannot be saved, else ""."""
+    """A form. `fault(name, value)`: returns a sentence for a value that cannot be saved, "" for others."""
 
     def __init__(self, fields: Sequence[Field], fault: Callable[[str, Any], str]) -> None:
         self.fields = {field.name: field for field in fields}
@@ -46,8 +46,7 @@ class Form:
         self._fault = fault
 
     def show(self, values: Mapping[str, Any], queued: Mapping[str, Any] | None = None) -> None:
-        """Set the values from the server, and the values that are queued. Changes that now equal these are
-        dropped."""
+        """Set the server's values, and the queued values. Changes that now equal these are dropped."""
         self._known = dict(values)
         self._queued = {name: value for name, value in (queued or {}).items() if name in self.fields}
         self.changed = {
@@ -107,7 +106,7 @@ class Form:
 
 
 class Kept:
-    """Unsaved changes of all forms, in one draft. A draft that cannot be read counts as empty."""
+    """The unsaved changes of all forms, in one draft. A draft that cannot be read counts as empty."""
 
     def __init__(self, drafts: Drafts | None = None, name: str = "") -> None:
         self._drafts, self._name = drafts, name
@@ -132,7 +131,7 @@ class Kept:
 
 
 def fault_of(body: type[msgspec.Struct], values: Mapping[str, Any]) -> str:
-    """Why a body with these values breaks its rules, in a sentence; "" if it does not."""
+    """A sentence about the rule that a body with these values breaks; "" if it breaks none."""
     try:
         checked(body(**values))
     except UsageError as error:

@@ -1,4 +1,6 @@
-"""What the rows of the settings mean, in a sentence or two: panel, and field or kind of row."""
+"""The explanations of the rows of the settings, one or two sentences each, by panel and field or kind
+of row.
+"""
 
 from __future__ import annotations
 

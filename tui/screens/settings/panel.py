@@ -43,8 +43,8 @@ class SettingsTab(Protocol):
 
 
 class Panel:
-    """A part of the settings. `load()` asks the server, `rows()` are painted, `chosen(kind, name)` is enter
-    on a row. `RIGHTS`: for each kind of row the operation in the table of rights."""
+    """A part of the settings. `load()`: requests its data. `rows()`: the rows to paint. `chosen(kind, name)`:
+    called at enter on a row. `RIGHTS`: kind of row → operation in the table of rights."""
 
     NAME: ClassVar[str] = ""
     RIGHTS: ClassVar[Mapping[str, str]] = {}
@@ -62,7 +62,7 @@ class Panel:
         return self.of.svc
 
     def load(self) -> None:
-        """Ask the server for what the panel shows."""
+        """Request the panel's data from the server."""
 
     def rows(self) -> list[Item]:
         raise NotImplementedError
@@ -105,7 +105,7 @@ class Panel:
         )
 
     def run(self, *words: str) -> None:
-        """Run a command about the repository, and show what it prints."""
+        """Run a command about the repository, and show its output."""
         self.svc.run_line(shlex.join([*words, "-R", self.repo.full_name]))
 
     def ask(self, words: str, done: Callable[[str], None], value: str = "") -> None:
@@ -121,7 +121,7 @@ class Panel:
         self.of.of.confirm(words, then)
 
     def type_name(self, name: str, act: str, then: Callable[[], None]) -> None:
-        """Run `then` after the user has typed the name `name`; for what cannot be undone."""
+        """Run `then` after the user has typed the name `name`; for changes that cannot be undone."""
 
         def done(typed: str) -> None:
             if typed.strip() == name:
@@ -158,7 +158,7 @@ class FormPanel(Panel):
             self.ask(field.label, lambda text: self.typed(name, text), value=str(now or ""))
 
     def typed(self, name: str, text: str) -> None:
-        """Set a field to what was typed."""
+        """Set a field to the typed text."""
         self.change(name, text.strip())
 
     def change(self, name: str, value: Any) -> None:

@@ -30,7 +30,7 @@ FIELDS = (
 
 
 def in_words(rule: ProtectionSet) -> str:
-    """What a rule demands, in words."""
+    """A rule's requirements in words."""
     words = [field.label for field in FIELDS if field.kind == "flag" and getattr(rule, field.name)]
     if rule.required_approvals:
         words.insert(0, f"{rule.required_approvals} approvals")

@@ -130,7 +130,7 @@ class Settings(Split):
         self.renew()
 
     def queued_values(self, endpoint: Endpoint[Any]) -> dict[str, Any]:
-        """The members that queued changes by this endpoint give to the repository."""
+        """The members of the repository that queued changes through this endpoint would set."""
         path = endpoint.target(id=self.repo.id).removeprefix(API)
         queued: dict[str, Any] = {}
         for entry in self.svc.entries:

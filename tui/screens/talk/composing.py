@@ -52,7 +52,7 @@ class Composing(SplitScreen):
     # --- what a subclass gives
 
     def fields(self) -> list[tuple[str, tuple[Part, ...], Callable[[], None]]]:
-        """The rows: name, value, and what changes it."""
+        """The rows: name, value, and the function that changes the value."""
         raise NotImplementedError
 
     def facts_of(self) -> list[Part]:
@@ -60,7 +60,7 @@ class Composing(SplitScreen):
         raise NotImplementedError
 
     def begin(self) -> None:
-        """Called when the draft is read, before the title is asked for."""
+        """Called after the draft is read, before the prompt for the title."""
 
     # --- the screen
 
@@ -107,7 +107,7 @@ class Composing(SplitScreen):
         self.renew()
 
     def preview_of(self, key: Hashable) -> None:
-        """Show the text as others will see it."""
+        """Show the text in the form in which others will see it."""
         title, body, width = self.value(self.TITLE), self.value(self.BODY), self.preview_width
         rows: list[Row | tuple[Part, ...]] = []
         rows += folded([(safe(title), "title") if title else (f"no {self.TITLE} yet", "dim")], width)
@@ -124,13 +124,13 @@ class Composing(SplitScreen):
         return [str(value) for value in self._values.get(name, [])]
 
     def put(self, name: str, value: Any) -> None:
-        """Take a value, and keep it in the draft."""
+        """Set a value, and store it in the draft."""
         self._values = {**self._values, name: value}
         self._kept.put(self.FORM, self.written())
         self.paint()
 
     def written(self) -> dict[str, Any]:
-        """The values that are there."""
+        """The values that are set."""
         return {name: value for name, value in self._values.items() if value}
 
     def forget(self) -> None:
@@ -189,7 +189,7 @@ class Composing(SplitScreen):
         return first_left(label_parts(self.names("labels"), colours_of(self._labels)))
 
     def author_parts(self) -> list[Part]:
-        """Who writes it, its labels, and for whom it is."""
+        """The author, the labels and the assignees."""
         dots = self.label_dots()
         labels: list[Part] = [("  ", "text"), *dots] if dots else []
         people: list[Part] = [(f"  → @{safe(handle)}", "person") for handle in self.names("assignees")]
@@ -237,7 +237,7 @@ class Composing(SplitScreen):
         self._toggle(member, list(handles), operation)
 
     def _toggle(self, name: str, offered: Sequence[str], operation: str) -> None:
-        """Add one of the names that are offered to a list, or take it away."""
+        """Add one of the offered names to a list, or remove it."""
         from tui.screens.choose import Choose
 
         why = refusal(operation, self.repo)

@@ -1,4 +1,4 @@
-"""The form in which title and text of an issue or a proposal are changed."""
+"""The form for changing title and text of an issue or a proposal."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ WAS = "was"  # begins the names of what title and text were when the change bega
 
 
 class Editing(Composing):
-    """The form of an issue or a proposal that exists. `mine`: whether the account is its author. What others
-    changed since the draft began is said, and not overwritten unseen."""
+    """The form of an existing issue or proposal. `mine`: whether the account is its author. If others changed
+    it since the draft began, the form shows that before it overwrites their change."""
 
     ACTIONS = (
         Action("open", ("enter",), "change", "svc issue edit", "signed_in", footer=True),
@@ -83,7 +83,7 @@ class Editing(Composing):
         )
 
     def do_send(self) -> None:
-        """Queue what was changed."""
+        """Queue the changes."""
         changes: dict[str, Any] = dict(self._changed())
         if not changes:
             self.say("nothing is changed", "dim")

@@ -124,7 +124,7 @@ class Issues(Split):
         return (title, "title"), (f"{len(self._found)}", "dim"), (f"   p {other}", "dim")
 
     def count(self) -> str | None:
-        """The number of open issues; None while others are listed."""
+        """The number of open issues; None if the list has others."""
         counts = (
             self._kind == "issues" and self._filter.query.state == "open" and not self._filter.without_state
         )
@@ -180,7 +180,7 @@ class Issues(Split):
         return Item(item.number, title, (*counts, (f"{ago(item.updated_at, now)} ", "dim")))
 
     def _titled(self, item: ListedIssue | ListedProposal, state: Part) -> tuple[Part, ...]:
-        """State, number and title; the state as a sign if the row has no room for its word."""
+        """State, number and title; the state is a sign if the row has no room for its word."""
         brief = self.two_lines or self.app.size.width < SHORT or self.narrow
         sign: Part = (f"{state[0].strip()[:1]} ", state[1]) if brief else state
         number: Part = (f"#{item.number} " if brief else f" #{item.number:<5}", "accent")
@@ -202,8 +202,8 @@ class Issues(Split):
     # --- the filter
 
     def do_filter(self, typed: str | None = None) -> None:
-        """Ask for words and free text: free text filters at each key, words at enter. `typed`: the initial
-        text of the prompt, instead of the current filter."""
+        """Open the prompt for words and free text: free text filters at each key, words at enter. `typed`:
+        the initial text of the prompt instead of the current filter."""
         lines, before = self.query_one("#issues", Lines), self._filter
 
         def changed(text: str) -> None:
@@ -245,7 +245,7 @@ class Issues(Split):
         return True
 
     def _values(self, word: str) -> list[str]:
-        """The known values of a filter's word."""
+        """The known values for a word of a filter."""
         if word in ("base", "head"):
             return [ref.name for ref in self.of.refs if ref.type == "branch"]
         listed = self._found

@@ -1,4 +1,4 @@
-"""The form of a new proposal: branches, title, text, labels, people, reviewers, and whether it is a draft."""
+"""The form of a new proposal: branches, title, text, labels, people, reviewers, and the choice of a draft."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def first_left(parts: Sequence[Part]) -> list[Part]:
 
 
 def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: int) -> None:
-    """Preview an issue or a proposal, and then its comments. `kind`: issue or proposal."""
+    """Preview an issue or a proposal, then its comments. `kind`: issue or proposal."""
     svc = panes.front.svc
     comments: list[Comment] = []
     loaded: list[Issue | Proposal] = []
@@ -124,7 +124,7 @@ def people_facts(item: Issue | Proposal, colours: Colours, now: float) -> list[I
 
 
 def proposal_facts(proposal: Proposal, checks: SealChecks | None) -> list[Item]:
-    """Branches, checks, reviewers, and what the merge waits for."""
+    """The branches, checks and reviewers, and the conditions that the merge waits for."""
     rollup: Line = (checks_of(proposal.checks, checks.items if checks is not None else ()),)
     each: list[Line] = [
         (

@@ -35,7 +35,7 @@ _COUNTED = ("plus", "minus", "tada", "heart", "rocket", "eyes")
 
 
 class Talk(WithFacts):
-    """A screen about issue or proposal `number`. Subclasses set `one` and say which endpoints change it."""
+    """A screen about issue or proposal `number`. Subclasses set `one` and the endpoints that change it."""
 
     UPDATE: ClassVar[Endpoint[Any]]
     PATCH: ClassVar[type[IssuePatch] | type[ProposalPatch]]
@@ -69,7 +69,7 @@ class Talk(WithFacts):
         return self.texts.rows(text, self.text_width)
 
     def paint(self) -> None:
-        """Paint what is known."""
+        """Paint the data that has arrived."""
         raise NotImplementedError
 
     def reaction_rows(self, given: Reactions) -> list[tuple[Part, ...]]:
@@ -78,7 +78,7 @@ class Talk(WithFacts):
         return [((listing, "accent"),)] if listing else []
 
     def comment_items(self, comment: Comment) -> list[Item]:
-        """A comment as rows of the list, whose keys name it."""
+        """A comment as rows of the list, whose keys identify the comment."""
         rows = self._comment_rows(comment)
         return [item(("comment", comment.id, place), row) for place, row in enumerate(rows)]
 
@@ -119,7 +119,7 @@ class Talk(WithFacts):
             self.send(issues.COMMENT, CommentBody(body=text.strip()))
 
     def do_edit(self) -> None:
-        """Change title and text in the form that new ones are written in."""
+        """Change title and text in the form for new ones."""
         from tui.screens.talk.editing import Editing
 
         if self.one is not None:
@@ -194,7 +194,8 @@ class Talk(WithFacts):
 
 
 def edit_comment(screen: Base, repo: Repo, number: int, comment: Comment) -> None:
-    """Ask for another text of a comment on issue or proposal `number`, if the account may change it."""
+    """Ask for a new text of a comment on issue or proposal `number`, if the account may change the
+    comment."""
     account = screen.svc.client.account
     why = refusal("comment.edit", repo, bool(account) and comment.author.handle == account)
     if why:

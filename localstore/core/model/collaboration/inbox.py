@@ -37,7 +37,7 @@ class InboxRepo(Model, frozen=True):
 
 class InboxSubject(Model, frozen=True):
     """The subject of a row of the inbox. `number` None: the repository itself, or an organisation that the
-    caller is invited to. `state`: of an issue or a proposal; a merged proposal is closed."""
+    caller is invited to. `state`: state of the issue or proposal; a merged proposal counts as closed."""
 
     kind: Literal["issue", "proposal", "repository", "organisation"]
     number: int | None

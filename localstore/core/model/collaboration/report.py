@@ -40,7 +40,7 @@ class Report(Model, frozen=True):
 
 
 class ReportCreate(Sent, frozen=True):
-    """A new report. `body`: what is wrong, and how to reproduce it."""
+    """A new report. `body`: description of the fault, and how to reproduce it."""
 
     title: Annotated[str, visible(REPORT_TITLE_CHARS)]
     body: Text

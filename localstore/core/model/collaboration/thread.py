@@ -54,8 +54,8 @@ class Suggestion(Model, frozen=True):
 
 
 class Place(Model, frozen=True):
-    """The place of a thread's lines in `seal_id`. `how`: the `same` lines, `moved` elsewhere, or `edited`
-    since. For deleted lines it is the line at which they were."""
+    """The place of a thread's lines in `seal_id`. `how`: `same` lines, `moved` to another place, or `edited`
+    since. For deleted lines the place is the line where they were."""
 
     seal_id: str
     path: str

@@ -89,8 +89,8 @@ class WebhookEdit(Model, frozen=True, forbid_unknown_fields=True):
 
 class Delivery(Model, frozen=True):
     """A message to one webhook. `event_id`: value of the header `webhook-id`, the same in each attempt and
-    redelivery. `status`: of the last answer; None if there was none, for the reason `reason`. `duration_ms`:
-    of the last attempt. `next_at`: time of the next attempt."""
+    redelivery. `status`: status of the last answer; None if there was no answer, for the reason `reason`.
+    `duration_ms`: duration of the last attempt. `next_at`: time of the next attempt."""
 
     id: str
     event_id: str

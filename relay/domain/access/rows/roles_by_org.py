@@ -50,11 +50,11 @@ ROLES = (
 
 
 def _raise_roles(*pairs: Any) -> tuple[Any, ...]:
-    """Statements that give members of organisations their roles in repositories. `pairs`: conditions on
-    `member` and `repo` that select them.
+    """SQL statements that give members of organisations their roles in repositories. `pairs`: conditions that
+    select rows of `member` and `repo`.
 
     Admins get owner; others get the base role if it is higher than the role they were given. The statements
-    set the given role aside in `through`, then change or insert the rows of collaborators.
+    store the given role in `through`, then update or insert the rows of collaborators.
     """
     joined = member.join(repo, repo.c.owner_id == member.c.org_id).outerjoin(
         base_role, base_role.c.org_id == member.c.org_id

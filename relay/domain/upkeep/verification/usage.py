@@ -18,8 +18,8 @@ Sums = tuple[int, ...]
 
 
 class Repo(NamedTuple):
-    """The usage of one repository. `real`: recounted; `counted`: as recorded. Both are (bytes, objects,
-    whether it counts as deleted)."""
+    """The usage of one repository. `real`: the recounted usage; `counted`: the recorded usage. Both are
+    (bytes, objects, whether the repository counts as deleted)."""
 
     owner_id: str
     real: tuple[int, int, bool]
