@@ -72,7 +72,7 @@ class Apps:
 
     def find(self, typed: str, base: Path) -> App:
         """The app with this id, or in the folder `typed`, relative to `base`. For an unknown folder it is a
-        new App, which is not recorded. Raises AppMissing, UsageError."""
+        new App, which is not recorded. Raises AppMissing, NoLaunch, UsageError."""
         apps = self.all()
         is_path = typed.startswith((".", "/", "~"))
         matches = [app for app in apps if app.id == typed] or [
@@ -97,7 +97,10 @@ class Apps:
                 f"the path {terminal_safe(str(folder))} is not UTF-8, so svc cannot record it; "
                 "rename the folder"
             )
-        return App(id=self._new_id(folder, {app.id for app in apps}), folder=str(folder))
+        app = App(id=self._new_id(folder, {app.id for app in apps}), folder=str(folder))
+        if not (folder / MANIFEST).is_file():
+            manifest_of(app)  # raises
+        return app
 
     def record(self, app: App) -> None:
         """Raises DiskError."""
