@@ -18,6 +18,7 @@ from svc.remote import calls, files
 PACKAGES = ("svc", "tui", "localstore")
 ADDRESSES, DATA, FILE = 4 * GIB, 768 * MIB, 64 * MIB  # bytes
 OPEN, PROCESSES = 256, 256  # descriptors; processes and threads
+_LIBRARY_FOLDERS = ("site-packages", "dist-packages")  # also those that a .pth file names
 _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/zoneinfo")
 _FILES = ("/etc/localtime", "/etc/ld.so.cache", "/etc/mime.types", "/dev/urandom", "/dev/zero")
 _LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib/ld-musl-x86_64.so.1")
@@ -70,7 +71,7 @@ def _rules() -> Iterator[tuple[Path, int]]:
     yield Path("/dev/null"), files.READ_FILE | files.WRITE_FILE
     for entry in sys.path:  # names alone: below the entry of a checkout there is more than packages
         if entry and Path(entry).is_dir():
-            yield Path(entry), files.READ_DIR
+            yield Path(entry), files.READ if Path(entry).name in _LIBRARY_FOLDERS else files.READ_DIR
     for program in {sys.executable, os.path.realpath(sys.executable), *_LOADERS}:
         yield Path(program), files.EXECUTE | files.READ_FILE
     yield Path(sys.prefix) / "pyvenv.cfg", files.READ_FILE

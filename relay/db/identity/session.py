@@ -76,6 +76,15 @@ WAY = select(session.c.way).where(session.c.id == bindparam("id"))
 TOUCH = (
     update(session).where(session.c.id == bindparam("session_id")).values(last_used_at=bindparam("used_at"))
 )
+RENAME_OF_KEY = (
+    update(session)
+    .where(
+        session.c.account_id == bindparam("of_account"),
+        session.c.device_key_id == bindparam("of_key"),
+        session.c.kind == "device",
+    )
+    .values(label=bindparam("new_label"))
+)
 PAGE = Keyset(select(*COLUMNS).where(session.c.account_id == bindparam("account"), _OPEN), "-id")
 # The ids of a session of this account and of its children, then of every session bound to a key.
 FAMILY = select(session.c.id).where(

@@ -6,6 +6,7 @@ from localstore.core.errors import ServerUnreachable, Unauthorized
 from localstore.core.model import auth
 from svc.cmd.frame.context import Ctx
 from svc.console import Column, answers
+from svc.http.remote import link
 
 COLUMNS = (
     Column("server"),
@@ -26,7 +27,7 @@ def status(ctx: Ctx) -> None:
     """Show who you are on the server, and until when
 
     `state` is active, or `unchecked` when the server cannot be reached. `source` says where the session comes
-    from: this machine's sign-in or SVC_TOKEN. `signed_in_by` is password, device_key, or the name of an
+    from: this machine's sign-in, SVC_TOKEN or ssh. `signed_in_by` is password, device_key, or the name of an
     identity provider of the server. `keys_in` says where this machine keeps its keys. Without a session the
     command ends with exit code 4.
 
@@ -39,15 +40,17 @@ def status(ctx: Ctx) -> None:
     session = None if from_token else run.sessions.find(run.server)
     if session is None and not from_token:
         raise Unauthorized(f"nobody is signed in to {run.server} here; run: svc login --server {run.server}")
+    in_keyring = run.sessions.identity.kept == "keyring"
+    over_ssh = link(run.environment) is not None  # the keys are those of the client's machine
     record = {
         "server": run.server,
         "handle": session.handle if session else None,
         "state": "unchecked",
-        "source": "SVC_TOKEN" if from_token else "svc login",
+        "source": "ssh" if over_ssh else "SVC_TOKEN" if from_token else "svc login",
         "signed_in_by": None,
         "expires_at": session.expires_at if session else None,
-        "device_key_id": run.sessions.identity.device.id,
-        "keys_in": "OS keyring" if run.sessions.identity.kept == "keyring" else str(run.sessions.home),
+        "device_key_id": None if over_ssh else run.sessions.identity.device.id,
+        "keys_in": None if over_ssh else "OS keyring" if in_keyring else str(run.sessions.home),
         "user_id": session.user_id if session else None,
         "session_id": session.session_id if session else None,
     }

@@ -84,6 +84,7 @@ WORDS: dict[str, str] = {
     "submodule": "a repository holds no others; svc repo clone puts one into any folder",
     "sync": "svc pull --merge, then svc push",
     "tag": "svc repo tag create NAME, svc repo tag list",
+    "team": "there are no teams; svc org edit ORG --base-role ROLE gives all members a role",
     "undo": "svc restore PATH brings files back; what they held is kept in a trash folder",
     "upload": 'svc push -m "What changed"',
     "variable": "there are no variables to keep; a script gets them from its CI",

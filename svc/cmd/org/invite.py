@@ -45,7 +45,8 @@ def accept(ctx: Ctx, which: Which = "") -> None:
     """
     done = ctx.api.send(organisation.ACCEPT, invite=_find_own(ctx, which).id)
     org = done.organisation.handle
-    sentence = f"You are {done.role} of {org}; its repositories: svc repo list {org}"
+    article = "an" if done.role == "admin" else "a"
+    sentence = f"You are {article} {done.role} of {org}; its repositories: svc repo list {org}"
     ctx.out.done(sentence, done, COLUMNS, MemberInvite, value=done.id)
 
 

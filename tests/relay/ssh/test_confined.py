@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.remote import files
+from svc.remote import confine, files
 from tests.relay.ssh.place import opened
 
 ALLOWED = {"own file", "socketpair", "a library", "python", "own limit"}
@@ -50,3 +50,13 @@ def test_a_confined_process_does_next_to_nothing(own_user: bool) -> None:
         victim.kill()
         victim.wait()
         subprocess.run(["rm", "-rf", str(folder)], check=True)
+
+
+def test_libraries_outside_of_the_prefix_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A .pth file may name other folders of libraries; below a checkout there is more than packages."""
+    libraries, checkout = tmp_path / "site-packages", tmp_path / "checkout"
+    for folder in (libraries, checkout):
+        folder.mkdir()
+        monkeypatch.syspath_prepend(str(folder))
+    rights = dict(confine._rules())
+    assert (rights[libraries], rights[checkout]) == (files.READ, files.READ_DIR)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -19,6 +20,16 @@ from tests.relay.ssh.place import Relay, Screen, start
 def test_a_registered_key_runs_words_of_svc(relay: Relay, key: Path) -> None:
     assert "alice/demo" in relay.ssh(key, "repo", "list").stdout
     assert "alice/demo" in relay.ssh(key, "svc", "repo", "list", user="alice").stdout
+
+
+def test_the_status_says_that_it_is_a_session_over_ssh(relay: Relay, key: Path) -> None:
+    done = relay.ssh(key, "auth", "status", "--json", "handle,source,device_key_id,keys_in")
+    assert json.loads(done.stdout) == {
+        "handle": "alice",
+        "source": "ssh",
+        "device_key_id": None,
+        "keys_in": None,
+    }
 
 
 def test_an_unknown_key_is_refused_and_told_why(relay: Relay, key: Path) -> None:

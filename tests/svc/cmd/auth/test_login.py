@@ -75,6 +75,7 @@ def test_a_device_has_a_name_that_can_be_changed(alice: Svc) -> None:
     told = alice("auth", "device", "rename", key, "Alice's laptop")
     assert (told.code, told.out) == (0, "Alice's laptop\n")
     assert called() == ["Alice's laptop"]
+    assert alice("auth", "token", "list", "--jq", ".[].label").out == "Alice's laptop\n"
     for wrong in ("", "  ", "two\nlines", "x" * 1000):
         assert alice("auth", "device", "rename", key, wrong).code == 2
         assert alice("login", "--device-key", "--handle", handle, "--name", wrong or " ").code == 2
