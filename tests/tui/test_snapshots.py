@@ -127,7 +127,8 @@ async def test_files_look_as_they_did(
     project: str, alice: Svc, open_app: Open, width: int, height: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setenv("COLORFGBG", "15;0")
+    for name, value in {"COLORFGBG": "15;0", "TERM": "xterm-256color", "COLORTERM": "truecolor"}.items():
+        monkeypatch.setenv(name, value)
     propose(alice)
     app = open_app()
     app.clock = lambda: 0.0

@@ -39,14 +39,16 @@ SEVERAL = ("labels", "assignees", "reviewers")
 def opens_form(svc: AskedApp, path: str, values: Values) -> bool:
     """Open the form of the command with these values, if it lacks a title and the form has all of them.
     Returns whether it does."""
-    known = KNOWN.get(path)
-    if known is None or values.get(TITLES[path]) or not set(values) <= {*known, "repo", "repository"}:
+    options = KNOWN.get(path)
+    if options is None or values.get(TITLES[path]) or not set(values) <= {*options, "repo", "repository"}:
         return False
     repo = _repo_of(svc, values.get("repo", ""))
     if repo is None:
         return False
     begun: dict[str, Any] = {
-        known[name]: _as_form(known[name], value) for name, value in values.items() if name in known and value
+        options[name]: _as_form(options[name], value)
+        for name, value in values.items()
+        if name in options and value
     }
     if path == "issue create":
         _with_refs(svc, repo, lambda refs: _issue(svc, repo, refs, begun))
