@@ -358,12 +358,18 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.drafts.keep(name, "")
 
     def write_text(
-        self, what: str, text: str, done: Callable[[str], None], changed: Callable[[str], None]
+        self,
+        what: str,
+        text: str,
+        done: Callable[[str], None],
+        changed: Callable[[str], None],
+        *,
+        whole: bool = False,
     ) -> None:
         """Let the user write a text of several lines in the app, see `Write`."""
         from tui.screens.write import Write
 
-        self.push_screen(Write(what, text, done, changed))
+        self.push_screen(Write(what, text, done, changed, whole=whole))
 
     def follow_link(self, screen: Any, target: str) -> None:
         """Open the target of a link on the screen, or copy its address."""
@@ -604,10 +610,18 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         from_screen = self.known_for(path, fields)
         from_screen.pop(SEAL, None)  # a form shows which; a typed line without one means the newest
         values = {**from_screen, **values}
+        if self._opens_form(path, values):
+            return
         if missing(fields, values):
             self.push_screen(Form(path, fields, values))
         else:
             self.run_words(words_of(path, fields, values))
+
+    def _opens_form(self, path: str, values: dict[str, str]) -> bool:
+        """Open the form of a new issue, proposal or release, if the command line has no title for it."""
+        from tui.screens.command.new import opens_form
+
+        return opens_form(self, path, values)
 
     def run_beside(self, words: list[str], show: Callable[[str, tuple[str, str]], None]) -> None:
         """Run a command of svc without a separate screen. `show`: called with its output, as plain text, and

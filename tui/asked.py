@@ -101,7 +101,13 @@ class AskedApp(Protocol):
     def finish(self, name: str, done: Callable[[str], None], text: str, blank: bool = False) -> None: ...
 
     def write_text(
-        self, what: str, text: str, done: Callable[[str], None], changed: Callable[[str], None]
+        self,
+        what: str,
+        text: str,
+        done: Callable[[str], None],
+        changed: Callable[[str], None],
+        *,
+        whole: bool = False,
     ) -> None: ...
 
     def follow_link(self, screen: Any, target: str) -> None: ...

@@ -13,7 +13,7 @@ from svc.cmd.frame.catalogue import NOT_INSIDE
 from svc.cmd.frame.table import COMMANDS
 from tests.svc.conftest import Svc
 from tests.tui.proposal.test_proposals import seen
-from tests.tui.test_app import press, project, settle
+from tests.tui.test_app import press, project, sees, settle
 from tests.tui.test_issues import issue
 from tui.app import SvcApp
 from tui.machine import Place
@@ -102,6 +102,57 @@ async def test_a_command_line_asks_for_what_it_lacks(issue: str, open_app: Open)
         await press(pilot, "enter", *"bug", "enter")
         await press(pilot, "enter")
         assert "done" in await seen(pilot, "done")
+
+
+async def test_a_new_one_without_a_title_is_written_in_its_form(
+    issue: str, alice: Svc, open_app: Open
+) -> None:
+    assert alice("label", "create", "docs").code == 0
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+        await press(pilot, "colon", *"issue create -l docs -b Text", "enter")
+        await sees(pilot, "title of the issue", "● docs", "1 line")
+        await press(pilot, *"From the line", "enter", "S")
+        await sees(pilot, "#2 ", "From the line")
+        await press(pilot, "colon", *"repo release create", "enter")
+        await sees(pilot, "version of the release")
+        await press(pilot, "escape", "escape", "colon", *"pr create -d", "enter")
+        await sees(pilot, "there is no branch besides main")
+        assert alice("repo", "branch", "topic").code == 0
+        await press(pilot, "r", "colon", *"pr create -d", "enter")
+        await sees(pilot, "branch to propose", "topic")
+        await press(pilot, "enter")
+        await sees(pilot, "title of the proposal", "◌ draft")
+    found = json.loads(alice("issue", "view", "2", "--json", "title,labels,body").out)
+    assert found["title"] == "From the line" and found["body"] == "Text"
+    assert found["labels"] == ["docs"]
+
+
+async def test_a_comment_is_written_over_what_it_is_about(issue: str, alice: Svc, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "enter")
+        await sees(pilot, "It hangs")
+        await press(pilot, "c", *"First")
+        await sees(pilot, "several lines")
+        await press(pilot, "tab", "enter", *"second")
+        await sees(pilot, "It hangs", "esc when it is written", "First", "second")
+        await press(pilot, "escape", "enter")
+        await sees(pilot, "just now", "second")
+    comments = json.loads(alice("repo", "api", "repos/{id}/issues/1/comments", "-R", issue).out)
+    assert [comment["body"] for comment in comments["items"]] == ["First\nsecond"]
+
+
+async def test_the_palette_is_in_groups(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+        text = await press(pilot, "question_mark")
+        rows = [row.strip(" │▌") for row in text.splitlines()]
+        groups = [row for row in rows if row in ("This row", "This screen", "Everywhere")]
+        assert groups[0] == "This row"
+        assert any(row.startswith("open ") and row.endswith(" enter") for row in rows)
 
 
 async def test_what_a_command_refuses_is_said(issue: str, open_app: Open) -> None:

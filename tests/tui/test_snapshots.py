@@ -109,12 +109,57 @@ async def test_screens_look_as_they_did(
             await settle(pilot)
             found[name] = dumped(app)
             await home(pilot)
+    compare(found, width, height)
+
+
+def compare(found: dict[str, str], width: int, height: int) -> None:
+    """Compare screens with those that were looked at."""
     for name, text in found.items():
         file = FOLDER / f"{name}-{width}x{height}.txt"
         if WRITE:
             FOLDER.mkdir(exist_ok=True)
             file.write_text(text, "utf-8")
         assert text == file.read_text("utf-8"), f"{file.name}; TEST_WRITE=1 writes what is shown now"
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 30), (140, 40), (200, 50)])
+async def test_files_look_as_they_did(
+    project: str, alice: Svc, open_app: Open, width: int, height: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in {"COLORFGBG": "15;0", "TERM": "xterm-256color", "COLORTERM": "truecolor"}.items():
+        monkeypatch.setenv(name, value)
+    propose(alice)
+    app = open_app()
+    app.clock = lambda: 0.0
+    async with app.run_test(size=(width, height)) as pilot:
+        await sees(pilot, "● live", "Repositories 1")
+        await press(pilot, "enter", "3", "p", "enter")
+        await sees(pilot, "Because.")
+        await press(pilot, "enter")
+        await sees(pilot, "1 of 2 files, 0 seen", "It **is**.")
+        await press(pilot, "m", "v" if width >= 140 else "g")
+        await sees(pilot, "return 3", "Why three?", "2 of 2 files, 1 seen")
+        await settle(pilot)
+        found = {"files": dumped(app)}
+        await press(pilot, "f")
+        await settle(pilot)
+        if width < 100:
+            found["tree"] = dumped(app)
+    compare(found, width, height)
+
+
+def propose(alice: Svc) -> None:
+    """A proposal of two files, with a comment on a line."""
+    assert alice("repo", "branch", "topic").code == 0
+    assert alice("switch", "topic").code == 0
+    Path("src/main.py").write_text("def main():\n    return 3\n")
+    Path("docs").mkdir(exist_ok=True)
+    Path("docs/new.md").write_text("# New\n\nIt **is**.\n")
+    assert alice("push", "-m", "Third").code == 0
+    assert alice("pr", "create", "--base", "main", "-t", "Return three", "-b", "Because.").code == 0
+    on = ("--path", "src/main.py", "--line", "2")
+    assert alice("pr", "comment", "1", *on, "-b", "Why three?").code == 0
 
 
 async def home(pilot: Pilot[None]) -> None:

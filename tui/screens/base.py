@@ -200,9 +200,11 @@ class Base(Screen[None], inherit_bindings=False):
         on_leave: Callable[[], None] | None = None,
         filtered: Lines | None = None,
         one_key: bool = False,
+        grow: Callable[[str], None] | None = None,
     ) -> None:
         """Open the prompt. Esc closes it and calls `on_leave`. Up and down move in the list `filtered`.
-        `one_key`: the first letter is the answer."""
+        `one_key`: the first letter is the answer. `grow`: called with the text at tab, which closes the
+        prompt as well."""
         back = self.focused
 
         def leave() -> None:
@@ -216,9 +218,12 @@ class Base(Screen[None], inherit_bindings=False):
             if back is not None:
                 self.set_focus(back)
 
-        def finish(text: str) -> None:
-            leave()
-            done(text)
+        def left_for(then: Callable[[str], None]) -> Callable[[str], None]:
+            def leave_and_call(text: str) -> None:
+                leave()
+                then(text)
+
+            return leave_and_call
 
         def escaped() -> None:
             leave()
@@ -228,7 +233,17 @@ class Base(Screen[None], inherit_bindings=False):
 
         move = filtered.move if filtered else None
         prompt = Prompt(
-            sign, finish, escaped, self._type_again, self.svc.passed, changed, value, complete, move, one_key
+            sign,
+            left_for(done),
+            escaped,
+            self._type_again,
+            self.svc.passed,
+            changed,
+            value,
+            complete,
+            move,
+            one_key,
+            grow and left_for(grow),
         )
         self.hold_keys()
         self._prompt = prompt
@@ -263,7 +278,13 @@ class Base(Screen[None], inherit_bindings=False):
         if "\n" in begun or "\t" in begun:
             self.svc.write_text(sign, begun, finish, changed)
         else:
-            self.ask(sign, finish, changed, begun)
+            self.ask(
+                sign,
+                finish,
+                changed,
+                begun,
+                grow=lambda typed: self.svc.write_text(sign, typed, finish, changed),
+            )
 
     def confirm(self, question: str, then: Callable[[], None]) -> None:
         """Run `then` if the user presses y; otherwise show that nothing was done."""

@@ -191,8 +191,7 @@ class Panes(Mixed):
         """Write title and position into the frame."""
         if self.previews:
             rows = self.listed
-            rows.border_title = Content("".join(text for text, _ in self.titled()))
-            rows.border_subtitle = Content(rows.position)
+            rows.name_frame("".join(text for text, _ in self.titled()), rows.position)
 
     # --- the preview
 

@@ -1,4 +1,4 @@
-"""A screen for writing several lines of text. Each change is stored as a draft at once."""
+"""A card for a text of several lines, over what it is about. Each change is stored as a draft at once."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from textual.app import ComposeResult
 from textual.events import Key
 from textual.widgets import TextArea
 
-from tui.screens.base import Over
+from tui.screens.card import Card
 from tui.text import Part, safe
-from tui.widgets.frame import Prompt
+from tui.theme import css_colour
+from tui.widgets.frame import Hints, Prompt
+from tui.widgets.lines import Lines
 
 
 class _Text(TextArea):
@@ -37,12 +39,13 @@ class _Text(TextArea):
         event.prevent_default()
 
 
-class Write(Over):
-    """A screen for writing a text. It closes when the user sends the text, then calls `done(text)`; it calls
-    `changed(text)` at each key. Esc stops typing: then enter sends, e edits again, d discards, and a second
-    esc keeps the draft."""
+class Write(Card):
+    """Stands below the row that the text is about, or above it; `whole`: over all of the screen. Calls
+    `done(text)` when the user sends the text, after the card has closed; `changed(text)` at each key. Esc
+    stops typing: then enter sends, e edits again, d discards, and esc again keeps the draft."""
 
     AUTO_FOCUS = "_Text"
+    LEAST = 8
 
     DEFAULT_CSS = """
     Write _Text { border: none; padding: 0; height: 1fr; background: ansi_default; color: ansi_default; }
@@ -50,16 +53,48 @@ class Write(Over):
     """
 
     def __init__(
-        self, what: str, text: str, done: Callable[[str], None], changed: Callable[[str], None]
+        self,
+        what: str,
+        text: str,
+        done: Callable[[str], None],
+        changed: Callable[[str], None],
+        *,
+        whole: bool = False,
     ) -> None:
         super().__init__()
         self._what, self._text, self._done, self._changed = what, text, done, changed
+        self._whole = whole
 
     def content(self) -> ComposeResult:
         yield _Text(self._text, self.leave, self._typed_ahead)
 
     def title_parts(self) -> Sequence[Part]:
         return ((f" {safe(self._what)}", "title"), ("  esc when it is written", "dim"))
+
+    def show_frame(self) -> None:
+        super().show_frame()
+        if self.has_widgets and self._said is None and self._prompt is None:
+            self.query_one("#keys", Hints).offer([("esc", "when it is written")])
+
+    def place(self) -> None:
+        """Leave the row that the text is about visible."""
+        if not self.has_widgets:
+            return
+        card, size = self.query_one("#card"), self.app.size
+        card.styles.width = size.width
+        card.styles.height = size.height - 3 if self._whole else max(self.LEAST, size.height // 2 - 2)
+        card.styles.border = ("round", css_colour(self.svc.colours, "accent"))
+        card.styles.padding = (0, 1)
+        self.styles.align_vertical = "bottom" if self._row_above else "top"
+
+    @property
+    def _row_above(self) -> bool:
+        """Whether the row under the cursor of the screen below is in its upper half."""
+        lines = self.below.lines
+        if not isinstance(lines, Lines) or self._whole:
+            return True
+        row = lines.region.y + (lines.cursor - lines.top) * lines.tall
+        return row < self.app.size.height // 2
 
     def on_mount(self) -> None:
         super().on_mount()

@@ -123,7 +123,8 @@ class Passed(Message):
 class Prompt(Input):
     """An input line at the bottom. Calls `done(text)` at enter, `cancelled()` at esc, `changed(text)` when
     the text has changed; at tab the text becomes `complete(text)`; at up and down `move` is called with -1
-    and 1. `one_key`: the first letter is the answer. Keys after enter or esc are passed to `further`;
+    and 1. `one_key`: the first letter is the answer. `grow`: called with
+    the text at tab, which closes the prompt. Keys after enter or esc are passed to `further`;
     `passed` is called after the last of them.
 
     Each key is carried out before the next one: Textual looks up the binding of a key only when it has
@@ -147,12 +148,13 @@ class Prompt(Input):
         complete: Callable[[str], str] | None = None,
         move: Callable[[int], None] | None = None,
         one_key: bool = False,
+        grow: Callable[[str], None] | None = None,
     ) -> None:
         super().__init__(value=value, placeholder=safe(sign), select_on_focus=False)
         self.cursor_blink = False
         self._ready = asyncio.Event()
         self._done, self._cancelled, self._changed, self._complete = done, cancelled, changed, complete
-        self._move, self._one_key = move, one_key
+        self._move, self._one_key, self._grow = move, one_key, grow
         self._further, self._passed = further, passed
         self._closed_by_key = False
         self._reported = value  # the text that `changed` was called with last
@@ -162,8 +164,9 @@ class Prompt(Input):
         """The keys that are commands here instead of text, each with a description."""
         if self._one_key:
             return [("y", "yes"), ("n", "no"), ("esc", "leave")]
-        keys = [("enter", "done"), ("↑↓", "move"), ("tab", "complete"), ("esc", "leave")]
-        lacks = {"↑↓": self._move, "tab": self._complete}
+        more = "complete" if self._grow is None else "several lines"
+        keys = [("enter", "done"), ("↑↓", "move"), ("tab", more), ("esc", "leave")]
+        lacks = {"↑↓": self._move, "tab": self._grow or self._complete}
         return [(key, words) for key, words in keys if lacks.get(key, self) is not None]
 
     def on_mount(self) -> None:
@@ -204,6 +207,9 @@ class Prompt(Input):
             self._close(self._done, self.value)
         elif self._one_key and event.is_printable:
             self._close(self._done, event.character or "")
+        elif event.key == "tab" and self._grow is not None:
+            self._report()
+            self._close(self._grow, self.value)
         elif event.key == "tab" and self._complete is not None:
             self._report()
             self.value = self._complete(self.value)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from rich.style import Style
+from textual.content import Content
 from textual.events import Click, MouseScrollDown, MouseScrollUp
 from textual.geometry import Region
 from textual.message import Message
@@ -104,6 +105,7 @@ class Lines(Widget, can_focus=True):
         self.searches = searches  # `/` goes to what matches instead of leaving out the rest
         self.empty, self.unmatched = empty, unmatched
         self.tall = 1  # lines of a row: 1 or 2
+        self._framed = ("", "")  # title and position in the frame
         self._all: Rows = ()
         self._sought: list[str] = []  # what a filter looks in, of all rows, while there is one
         self._filter = ""
@@ -131,6 +133,13 @@ class Lines(Widget, can_focus=True):
     def fits(self) -> int:
         """The number of visible rows."""
         return self.size.height // self.tall
+
+    def name_frame(self, title: str, position: str) -> None:
+        """Write into the frame, if something else stands there: that paints all rows."""
+        if (title, position) != self._framed:
+            self._framed = title, position
+            self.border_title = Content(title)
+            self.border_subtitle = Content(position)
 
     def stand(self, tall: int) -> None:
         """Show rows with this number of lines."""
@@ -402,6 +411,8 @@ class Lines(Widget, can_focus=True):
             self.top = self.cursor
         elif self.cursor >= self.top + height:
             self.top = self.cursor - height + 1
+        if self.top and self.cursor < height and self._choosable(self.cursor - 1, -1) is None:
+            self.top = 0  # only headings are above it
         self.top = max(0, min(self.top, count - height)) if self.size.height else self.top
 
 

@@ -268,3 +268,33 @@ async def test_keys_that_come_before_a_tab_is_there_are_carried_out(proposal: st
         pilot.app.press("3")  # type: ignore[attr-defined]
         pilot.app.press("p")  # type: ignore[attr-defined]
         await sees(pilot, "Proposals, open 1")
+
+
+async def test_all_of_a_very_long_file_is_there_once_the_cursor_is_in_it(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    lines = 12_000
+    Path("a.txt").write_text("".join(f"line {at}\n" for at in range(lines)))
+    assert alice("push", "-m", "Third").code == 0
+    assert alice("repo", "branch", "topic").code == 0
+    assert alice("switch", "topic").code == 0
+    Path("a.txt").write_text("".join(f"line {at}, changed\n" for at in range(lines)))
+    Path("b.txt").write_text("more\n")
+    assert alice("push", "-m", "Fourth").code == 0
+    assert alice("pr", "create", "--base", "main", "-t", "Long", "-b", "Because.").code == 0
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "p", "enter")
+        await sees(pilot, "Because.")
+        await press(pilot, "enter")
+        await sees(pilot, "1 of 2 files", "line 0")
+        await press(pilot, "j")
+        await sees(pilot, "2 of 2 files", "+more")
+        await press(pilot, "k")
+        await sees(pilot, "1 of 2 files", "line 0")
+        screen = pilot.app.screen
+        assert isinstance(screen, Files)
+        assert len(screen.diff.rows) < lines
+        await press(pilot, "m", "left_curly_bracket", "enter")
+        assert len(screen.diff.rows) > 2 * lines
+        await sees(pilot, "✓ seen")

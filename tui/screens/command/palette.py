@@ -7,12 +7,31 @@ from collections.abc import Callable, Mapping, Sequence
 
 from textual.app import ComposeResult
 
-from tui.actions import Action, spoken
+from tui.actions import EVERYWHERE, Action, spoken
+from tui.offers import OFFERS
 from tui.screens.card import Card
 from tui.text import Part, safe
 from tui.widgets.lines import Item, Lines, sequence
 
 BRACES = re.compile(r"\{(\w+)\}")
+LABEL = 30  # columns of what an action does, before its command
+ROW, SCREEN, EVERY, COMMANDS = "This row", "This screen", "Everywhere", "Every command of svc"
+GROUPS = (ROW, SCREEN, EVERY, COMMANDS)
+_EVERYWHERE = frozenset(action.id for action in EVERYWHERE)
+_OFFERED = frozenset(action.id for action in OFFERS)
+_OF_THE_SCREEN = frozenset(
+    {"repo", "id", "seal", "state", "title", "version"}
+)  # words in braces that name no row
+
+
+def group_of(action: Action) -> str:
+    """The heading that an action stands below: an action about a row has the row's number or name in its
+    command."""
+    if action.id in _OFFERED or action.id.startswith("command "):
+        return COMMANDS
+    if action.id == "open" or set(BRACES.findall(action.command)) - _OF_THE_SCREEN:
+        return ROW
+    return EVERY if action.id in _EVERYWHERE else SCREEN
 
 
 class Help(Card):
@@ -41,19 +60,28 @@ class Help(Card):
         self.fit(len(rows))
 
     def rows(self) -> list[Item]:
-        return [self._item(action) for action in self._table.values()]
+        """The actions in groups, each below its heading."""
+        groups: dict[str, list[Item]] = {name: [] for name in GROUPS}
+        for action in self._table.values():
+            groups[group_of(action)].append(self._item(action))
+        return [
+            row
+            for name, items in groups.items()
+            if items
+            for row in (Item(None, ((name, "heading"),)), *items)
+        ]
 
     def _item(self, action: Action) -> Item:
         keys = " ".join(spoken(key) for key in action.keys)
         why = self._refused(action)
         command = filled(action.command, self._facts)
-        right: tuple[Part, ...] = ((safe(why), "warn"),) if why else ((safe(command), "dim"),)
+        beside: Part = (f"  {safe(why)}", "warn") if why else (f"  {safe(command)}", "dim")
         label = action.label if action.label != action.command.removeprefix("svc ") else ""
         summary = self.svc.summary(action.command.removeprefix("svc ")) if not label else ""
         return Item(
             action.id,
-            ((f"{keys:<18}", "accent"), (label or summary, "dim" if why else "text")),
-            right if why or action.command else (),
+            ((f"{label or summary:<{LABEL}}", "dim" if why else "text"), beside),
+            ((keys, "accent"),) if keys else (),
             f"{keys} {label}{summary} {action.command}",
         )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from localstore.core.model.ref import Ref
 from localstore.core.model.repo import Repo
@@ -37,8 +38,14 @@ class NewRelease(Composing):
     NOUN = FORM = "release"
     TITLE, BODY, TEXT = "version", "notes", "notes"
 
-    def __init__(self, repo: Repo, refs: Sequence[Ref], taken: Sequence[str]) -> None:
-        super().__init__(repo)
+    def __init__(
+        self,
+        repo: Repo,
+        refs: Sequence[Ref],
+        taken: Sequence[str],
+        begun: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(repo, begun=begun)
         self._taken = frozenset(taken)
         self._refs = [ref.name for ref in refs if ref.head is not None]
 

@@ -9,7 +9,6 @@ from contextlib import suppress
 from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.timer import Timer
 
 from localstore.core.errors import SvcError
@@ -30,7 +29,7 @@ from tui.screens.split import REST, STEP
 from tui.text import Part, safe
 from tui.texts import Texts
 from tui.theme import css_colour
-from tui.widgets.coloured_file import FileColours, colours_of
+from tui.widgets.coloured_file import TEXT_MAX, FileColours, colours_of
 from tui.widgets.diff import Diff
 from tui.widgets.frame import Line
 from tui.widgets.lines import Lines
@@ -239,10 +238,9 @@ class Files(Remarking, Differing):
             return
         current, diff, tree = self._shown(), self.diff, self.listing
         position = self._position()
-        tree.border_title = Content("Files")
-        tree.border_subtitle = Content(position)
+        tree.name_frame("Files", position)
         if current is None:
-            diff.border_title = diff.border_subtitle = None
+            diff.name_frame("", "")
             return
         seen: Part = (
             "  ✓ seen" if self._seen is not None and current.path in self._seen.paths else "",
@@ -253,9 +251,8 @@ class Files(Remarking, Differing):
         name: Part = (f" {was}{safe(current.path)}  ", "title")
         counts = counts_of(current)
         words = f"{sign_of(current)[0]}{name[0]}{''.join(text for text, _ in counts)}{seen[0]}"
-        diff.border_title = Content(words)
         hunk, hunks = diff.hunk_position
-        diff.border_subtitle = Content(f"hunk {hunk} of {hunks}" if hunks else "")
+        diff.name_frame(words, f"hunk {hunk} of {hunks}" if hunks else "")
         rule: Part = ("── ", "line")
         self.query_one("#file", Line).put(
             (rule, sign_of(current), name, *counts, seen), ((position, "dim"), (" ──", "line"))
@@ -312,11 +309,9 @@ class Files(Remarking, Differing):
     # --- colours
 
     def _ask_for_colours(self, file: ChangedFile) -> None:
-        """Find the roles of the words in a file, on a thread, from the whole text, because the patch alone
-        does not determine them."""
-        if self.svc.tints is None and self.diff.colours.get(file.path) is not None:
-            return
-        if file.path in self.diff.colours or file.patch is None or self._coloured == file.path:
+        """Find the roles of the words in a file, on a thread. The whole text says more than the patch."""
+        is_known = file.path in self.diff.colours or self._coloured == file.path
+        if is_known or file.patch is None or len(file.patch) > TEXT_MAX:
             return
         self._coloured = file.path
         client, head = self.svc.client, self._one.head_seal

@@ -41,9 +41,11 @@ class Composing(SplitScreen):
     MORE = ""  # behind the names of drafts: what they are about
     TEXT = "text"  # the name of the row of the text
 
-    def __init__(self, repo: Repo, people: Sequence[str] = ()) -> None:
+    def __init__(
+        self, repo: Repo, people: Sequence[str] = (), begun: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__()
-        self.repo, self._people = repo, people
+        self.repo, self._people, self._begun = repo, people, begun or {}
         self._values: dict[str, Any] = {}
         self._kept = Kept()
         self._labels: list[Label] = []
@@ -80,7 +82,7 @@ class Composing(SplitScreen):
     def on_mount(self) -> None:
         super().on_mount()
         self._kept = Kept(self.svc.drafts, f"{self._draft()}-form")
-        self._values = self._kept.of(self.FORM)
+        self._values = {**self._kept.of(self.FORM), **self._begun}
         self.begin()
         self.paint()
         self.svc.load(contents.labels(self.repo.id), self._paint_labels)
@@ -214,7 +216,8 @@ class Composing(SplitScreen):
         def written(text: str) -> None:
             self.put(self.BODY, text)
 
-        self.svc.write_text(f"{self.TEXT} of the {self.NOUN}", self.value(self.BODY), written, written)
+        what = f"{self.TEXT} of the {self.NOUN}"
+        self.svc.write_text(what, self.value(self.BODY), written, written, whole=True)
 
     def do_write(self) -> None:
         draft, drafts = self._draft("body"), self.svc.drafts

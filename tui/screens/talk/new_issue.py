@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration.issue import IssueCreate
@@ -30,9 +31,16 @@ class NewIssue(Composing):
     )
     NOUN = FORM = "issue"
 
-    def __init__(self, repo: Repo, seal: str | None, people: Sequence[str]) -> None:
-        super().__init__(repo, people)
-        self._seal = seal
+    def __init__(
+        self,
+        repo: Repo,
+        seal: str | None,
+        people: Sequence[str],
+        begun: Mapping[str, Any] | None = None,
+        template: str = "",
+    ) -> None:
+        super().__init__(repo, people, begun)
+        self._seal, self._template = seal, template
         self._templates: list[Template] = []
 
     def begin(self) -> None:
@@ -42,6 +50,17 @@ class NewIssue(Composing):
 
     def _paint_templates(self, templates: list[Template], at: float) -> None:
         self._templates = [template for template in templates if not template.fault]
+        name, self._template = self._template.casefold(), ""
+        if name:
+            named = [
+                choice
+                for choice in self._templates
+                if name in (choice.name.casefold(), choice.file.casefold())
+            ]
+            if not named:
+                self.say(f"there is no template {name}; choose one below the title", "warn")
+            elif not self.value("body").strip():
+                self._begin_with(named[0])
         self.paint()
 
     def fields(self) -> list[tuple[str, tuple[Part, ...], Callable[[], None]]]:
@@ -64,22 +83,22 @@ class NewIssue(Composing):
 
         def chosen(template: Template) -> None:
             if self.value("body").strip():
-                self.confirm("put the template in the place of the text?", lambda: begin(template))
+                self.confirm("put the template in the place of the text?", lambda: self._begin_with(template))
             else:
-                begin(template)
-
-        def begin(template: Template) -> None:
-            self.put("body", template.body)
-            self.put("labels", list(template.labels))
-            self.put("assignees", list(template.assignees))
-            if template.title and not self.value("title"):
-                self.put("title", template.title)
+                self._begin_with(template)
 
         items = [
             Item(template, ((safe(template.name), "text"), (f"  {safe(template.about)}", "dim")))
             for template in self._templates
         ]
         self.app.push_screen(Choose("begin with", items, chosen))
+
+    def _begin_with(self, template: Template) -> None:
+        self.put("body", template.body)
+        self.put("labels", list(template.labels))
+        self.put("assignees", list(template.assignees))
+        if template.title and not self.value("title"):
+            self.put("title", template.title)
 
     def do_send(self) -> None:
         """Queue the issue."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from localstore.core.model.collaboration import proposal as proposals
 from localstore.core.model.collaboration.proposal import ProposalCreate
@@ -28,8 +29,15 @@ class NewProposal(Composing):
     )
     NOUN = FORM = "proposal"
 
-    def __init__(self, repo: Repo, head: str, branches: Sequence[str], people: Sequence[str]) -> None:
-        super().__init__(repo, people)
+    def __init__(
+        self,
+        repo: Repo,
+        head: str,
+        branches: Sequence[str],
+        people: Sequence[str],
+        begun: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(repo, people, begun)
         self.MORE = self._head = head
         self._branches = [name for name in branches if name != head]
 
