@@ -5,13 +5,18 @@ from __future__ import annotations
 from sanic.request import Request
 
 from localstore.core.model import document as endpoints
-from localstore.core.model.document import Document, DocumentPut
+from localstore.core.model.document import Document, DocumentCreate, DocumentPut
 from relay.caller import Caller
 from relay.domain.document import document
 from relay.http.routing import Reply, serves
 
 serves(endpoints.LIST, operation="document.list")(document.page)
-serves(endpoints.CREATE, operation="document.create", cost=8, errors=(409, 413, 503, 507))(document.create)
+
+
+@serves(endpoints.CREATE, operation="document.create", cost=8, errors=(409, 413, 503, 507))
+async def create(caller: Caller, body: DocumentCreate) -> Document | Reply:
+    """Create a document"""
+    return _tagged(await document.create(caller, body), 201)
 
 
 @serves(endpoints.GET, operation="document.get", errors=(404,), others=(304,))
@@ -30,10 +35,21 @@ async def put(caller: Caller, id: str, body: DocumentPut, request: Request) -> D
 
 
 serves(endpoints.DELETE, operation="document.delete", errors=(404,))(document.delete)
-serves(endpoints.ARCHIVE, operation="document.archive", errors=(404,))(document.archive)
-serves(endpoints.UNARCHIVE, operation="document.unarchive", errors=(404,))(document.unarchive)
 serves(endpoints.HISTORY, operation="document.history", errors=(404,))(document.history)
 
 
-def _tagged(answer: Document) -> Reply:
-    return Reply(answer, etag=document.tag_of(answer))
+@serves(endpoints.ARCHIVE, operation="document.archive", errors=(404,))
+async def archive(caller: Caller, id: str) -> Document | Reply:
+    """Archive a document, which then takes no writes; a repeated request changes nothing"""
+    return _tagged(await document.archive(caller, id))
+
+
+@serves(endpoints.UNARCHIVE, operation="document.unarchive", errors=(404,))
+async def unarchive(caller: Caller, id: str) -> Document | Reply:
+    """Let an archived document take writes again; a repeated request changes nothing"""
+    return _tagged(await document.unarchive(caller, id))
+
+
+def _tagged(answer: Document, status: int = 200) -> Reply:
+    """The document with its ETag."""
+    return Reply(answer, status, etag=document.tag_of(answer))

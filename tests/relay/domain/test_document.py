@@ -127,6 +127,17 @@ def test_if_match_names_what_the_document_is(http: httpx.Client) -> None:
     assert http.put(url, json={"content": 4}, headers={"If-Match": tag}).status_code == 412
 
 
+def test_every_answer_with_a_document_names_its_tag(http: httpx.Client) -> None:
+    answer = http.post(DOCUMENTS, json={"title": "Plan", "content": 1})
+    assert answer.status_code == 201
+    url = f"{DOCUMENTS}/{answer.json()['id']}"
+    for act in ("/archive", "/archive", "/unarchive"):
+        assert answer.headers["etag"] == http.get(url).headers["etag"]
+        answer = http.post(url + act)
+    changed = http.put(url, json={"content": 2}, headers={"If-Match": answer.headers["etag"]})
+    assert changed.status_code == 200
+
+
 def test_an_archived_document_takes_no_writes(http: httpx.Client) -> None:
     id = _create(http, {"a": 1})
     url = f"{DOCUMENTS}/{id}"
