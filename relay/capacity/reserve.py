@@ -44,7 +44,7 @@ class Reserve:
         """Raise NoSpace if free space is below the reserve."""
         if lack := self.lacking():
             raise NoSpace(
-                f"this node is nearly full: {lack}; nothing was stored. Reading and deleting still work; "
+                f"this node is nearly full: {lack}; this request stored nothing. Reading and deleting still work; "
                 "ask its operator to make room (relay gc, relay quota, a larger disk)"
             )
 
