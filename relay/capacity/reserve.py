@@ -44,8 +44,9 @@ class Reserve:
         """Raise NoSpace if free space is below the reserve."""
         if lack := self.lacking():
             raise NoSpace(
-                f"this node is nearly full: {lack}; this request stored nothing. Reading and deleting still work; "
-                "ask its operator to make room (relay gc, relay quota, a larger disk)"
+                f"this node is nearly full: {lack}; this request stored nothing. "
+                "Reading and deleting still work; ask its operator to make room "
+                "(relay gc, relay quota, a larger disk)"
             )
 
     def _find_lack(self) -> str | None:
