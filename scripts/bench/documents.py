@@ -4,7 +4,8 @@
 
 Each edit sets the state of one of 40 tasks, or replaces one word of a text of 300 words. The library walks
 through all that was ever in a text: 30,000 such edits are made in a minute, 100,000 take more than a quarter
-of an hour. Old updates are joined as in life, by the code of a relay, at every 500th edit. CPU of the relay is that of its process tree; times are means of 20 rounds.
+of an hour. Old updates are joined as in life, by the code of a relay, at every 500th edit. CPU of the relay
+is that of its process tree; times are means of 20 rounds.
 """
 
 from __future__ import annotations
