@@ -68,6 +68,11 @@ RUNS = (
     ("types", "--status", "in_progress"),
     ("fuzz", "--status", "queued"),
 )
+EARLIER = tuple(
+    (name, "--conclusion", conclusion)
+    for conclusions in ("failure", "success", "success")
+    for name, conclusion in (("lint", conclusions), ("unit", "success"))
+)
 BODY = """## What happened
 
 The client **hangs** after about 30 seconds; see `AsyncClient.send` and [the docs](https://a.example/async).
@@ -157,6 +162,12 @@ AFTER = {
     "tests/more_names.py": b"NAMES = ['a', 'b']\nMORE = ['c', 'd']\nLAST = ['e']\n",
 }
 GONE = ("src/transport/http/old.py", "tests/names.py")
+PROJECT = """[project]
+name = "httpx"
+dependencies = ["anyio", "certifi", "httpcore==1.*", "idna"]
+[dependency-groups]
+dev = ["pytest==8.3.4", "trio"]
+"""
 SCREENS = {
     "home": "",
     "overview": "\r1",
@@ -207,6 +218,8 @@ def furnish(api: Api, base: Path, env: dict[str, str]) -> Path:
     folder, repo_id = linked(api, base, env, "httpx")
     write(folder, BEFORE)
     svc(folder, env, "push", "-m", "Keep connections")
+    write(folder, {"pyproject.toml": PROJECT.encode()})
+    svc(folder, env, "push", "-m", "Say what it depends on")
     for name, colour in LABELS.items():
         api.send(labels.CREATE, LabelCreate(name=name, color=colour), id=repo_id)
     for number, title in enumerate(TITLES):
@@ -223,8 +236,9 @@ def furnish(api: Api, base: Path, env: dict[str, str]) -> Path:
     svc(folder, env, "pr", "create", "-t", "Close abandoned streams", "-b", BODY)
     remark(folder, env)
     svc(folder, env, "switch", "main")
-    for name, *how in RUNS:
+    for name, *how in (*EARLIER, *RUNS):
         svc(folder, env, "repo", "run", "create", name, *how)
+    svc(folder, env, "repo", "protect", "set", "release/*", "--required-approvals", "2", "--require-checks")
     svc(folder, env, "repo", "release", "create", "v1.0", "-n", "## Fixed\n\n- streams\n- cookies")
     friend(api, env, repo_id)
     return folder

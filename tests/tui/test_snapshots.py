@@ -34,10 +34,12 @@ STOPS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "issues": (("enter", "3"), "Stalls at night", "see #2"),
     "issue": (("enter", "3", "enter"), "see #2", "see #2"),
     "workflows": (("enter", "4"), "lint", "no summary"),
+    "run": (("enter", "4", "enter"), "runs it again", "runs it again"),
     "releases": (("enter", "5"), "v1", "• it"),
     "security": (("enter", "6"), "Protection rules", "Protection rules"),
     "insights": (("enter", "7"), "Dependents", "Dependents"),
     "inbox": (("i",), "nothing new", "nothing new"),
+    "sync": (("s",), "nothing waits", "none watched"),
     "machine": (("M",), "needs bob/pictures", "needs bob/pictures"),
 }
 BODY = "## Why\n\nIt **hangs**, `so` it does:\n\n- [x] one\n\n```\ncode\n```\n\nsee #2"

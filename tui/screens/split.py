@@ -30,7 +30,7 @@ else:
     Mixed = object  # Textual takes the styles of the first base that is a widget
 
 REST = 0.12  # seconds that the cursor rests before a preview is asked for
-SHARE, LEAST, MOST, STEP = 42, 25, 75, 8  # hundredths of the width that the list takes
+LEAST, MOST, STEP = 25, 75, 8  # hundredths of the width that a list takes, and of one step
 SHARE_OF_THREE = 34  # the same, beside a preview and facts
 FACTS_WIDTH = 36  # columns of the facts, with their frame
 NARROW = 60  # columns below which a row has what matters most only
@@ -61,6 +61,8 @@ class Panes(Mixed):
 
     LIST = ""
     TWO_LINES = False  # whether rows have a second line on a wide screen
+    LINKED = False  # whether rows of the list may have links
+    SHARE = 42  # hundredths of the width that the list takes
     FACTS = False  # whether what is previewed has facts, which stand beside it on a very wide screen
     EMPTY = ""  # instead of rows
     WAITING = ""  # the same, until the first answer
@@ -75,7 +77,7 @@ class Panes(Mixed):
         """The widgets."""
         self.texts = Texts(self, self._again)
         with Horizontal(classes="row"):
-            yield Lines(id=self.LIST, empty=self.EMPTY, waiting=self.WAITING)
+            yield Lines(id=self.LIST, linked=self.LINKED, empty=self.EMPTY, waiting=self.WAITING)
             yield Preview(marked=False, linked=True, id="preview")
             if self.FACTS:
                 facts = Facts(marked=False, id="facts")
@@ -169,7 +171,7 @@ class Panes(Mixed):
 
     @property
     def _share(self) -> int:
-        return self._svc.shares.get(self.LIST, SHARE_OF_THREE if self.facts_shown else SHARE)
+        return self._svc.shares.get(self.LIST, SHARE_OF_THREE if self.facts_shown else self.SHARE)
 
     def _paint_rows(self) -> None:
         """Make the rows again, because their room has changed."""

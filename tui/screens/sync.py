@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
-
-from textual.app import ComposeResult
 
 from localstore.agent.talk import Folder, Person
 from localstore.outbox import QueuedAction
 from svc.agent.invoke.sync import Status
 from svc.flows.outbox.actions import described
 from tui.actions import Action
-from tui.screens.base import Base
-from tui.text import Part, ago, safe
+from tui.screens.split import SPLIT_ACTIONS, SplitScreen
+from tui.text import Part, ago, folded, safe
 from tui.widgets.frame import LIGHTS
-from tui.widgets.lines import Item, Lines, heading
+from tui.widgets.lines import Item, heading, sequence
 
 EVERY = 2.0  # seconds between two questions to the agent, while this screen is shown
 
+Line = tuple[Part, ...]
+BLANK: Line = (("", "text"),)
+NAME = 10  # columns of the name of a fact
+MEANINGS = {
+    "live": "changes of others come by themselves, yours are sent at once",
+    "online": "the server answers; its events do not come yet",
+    "polling": "events do not come, so the server is asked every few seconds",
+    "slow": "the server takes long to answer",
+    "offline": "the server does not answer; what you do waits here and is sent later",
+    "sign_in": "the server asks who you are: svc login",
+    "unknown": "nothing has been asked yet",
+}
 
-class Sync(Base):
+
+class Sync(SplitScreen):
+    LIST = "sync"
     ACTIONS = (
         Action("retry", ("u",), "send now", "svc queue retry", footer=True),
         Action("drop", ("x",), "drop", "svc queue drop {id}", "item", footer=True),
         Action("pause", ("z",), "pause, go on", "svc invoke sync_pause", "item", footer=True),
+        *SPLIT_ACTIONS,
     )
 
     def __init__(self) -> None:
@@ -32,11 +45,11 @@ class Sync(Base):
         self._folders: list[Folder] = []
         self._painted = False
 
-    def content(self) -> ComposeResult:
-        yield Lines(id="sync")
-
     def title_parts(self) -> Sequence[Part]:
         return ((" Sync", "title"), (f"  {safe(self.svc.client.origin)}", "dim"))
+
+    def titled(self) -> tuple[Part, ...]:
+        return (("Sync", "title"),)
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -79,9 +92,11 @@ class Sync(Base):
             self.paint()
 
     def do_pause(self) -> None:
-        """Pause the watched folder under the cursor, or resume it."""
-        machine, key = self.svc.machine, self.query_one("#sync", Lines).key
+        """Pause the watched folder under the cursor, or resume it; the only one wherever the cursor is."""
+        machine, key = self.svc.machine, self.listed.key
         folder = next((watched for watched in self._folders if ("folder", watched.folder) == key), None)
+        if folder is None and len(self._folders) == 1 and self._entry is None:
+            folder = self._folders[0]
         if machine is None or folder is None:
             self.say("put the cursor on a watched folder", "warn")
             return
@@ -107,25 +122,99 @@ class Sync(Base):
         since = f"since {ago(self.svc.news.since, now)}"
         rows = [
             heading("Connection"),
-            Item(None, (("  ", "text"), *LIGHTS[self.svc.news.state]), ((f"{since} ", "dim"),)),
-            Item(None, (("", "text"),)),
+            Item("connection", (("  ", "text"), *LIGHTS[self.svc.news.state]), ((f"{since} ", "dim"),)),
+            Item(None, BLANK),
+            heading("Folders", len(self._folders) or None),
         ]
-        if self._folders:
-            rows.append(heading("Folders", len(self._folders)))
         for folder in self._folders:
             rows.append(self._folder(folder))
             rows += [Item(None, person) for person in map(_person, folder.people)]
-        if self._folders:
-            rows.append(Item(None, (("", "text"),)))
+        if not self._folders:
+            rows.append(Item(None, (("  none is watched: svc watch --detach", "dim"),)))
+        rows.append(Item(None, BLANK))
         oldest = f"the oldest {ago(waiting[0].created_at, now)} " if waiting else ""
         rows.append(heading("Queue", len(waiting) or None, oldest))
         for entry in entries:
             rows.append(self._row(entry))
-            if entry.reason:
-                rows.append(Item(None, ((f"            {safe(entry.reason)}", "bad"),)))
+            if entry.reason and not self.previews:
+                reason = folded([(safe(entry.reason), "bad")], max(20, self.list_width - 14))
+                rows += [Item(None, ((" " * 12, "text"), *row)) for row in reason]
         if not entries:
-            rows.append(Item(None, (("  nothing waits ✓", "dim"),)))
-        self.query_one("#sync", Lines).show(rows)
+            rows.append(Item(None, (("  nothing waits ✓", "good"),)))
+        self.listed.show(sequence(rows))
+        self.renew()
+
+    def preview_of(self, key: Hashable) -> None:
+        entry = self._entry
+        folder = next((watched for watched in self._folders if ("folder", watched.folder) == key), None)
+        if entry is not None:
+            self.show_preview(key, "action", self._entry_rows(entry))
+        elif folder is not None:
+            self.show_preview(key, safe(folder.folder), self._folder_rows(folder))
+        else:
+            self.show_preview(key, "connection", self._connection_rows())
+
+    def _connection_rows(self) -> list[Line]:
+        """What the light means, to whom the connection is, and what happens to actions."""
+        news, client, now = self.svc.news, self.svc.client, self.svc.clock()
+        width = self.preview_width
+        refused = sum(entry.state == "refused" for entry in self.svc.entries)
+        waiting = len(self.svc.entries) - refused
+        rows: list[Line] = [
+            (*LIGHTS[news.state], (f"  since {ago(news.since, now)}", "dim")),
+            *folded([(MEANINGS.get(news.state, ""), "text")], width),
+            BLANK,
+            _fact("server", client.origin),
+            _fact("account", f"@{client.account}" if client.account else "not signed in"),
+            _fact("queue", f"{waiting} waiting, {refused} refused" if self.svc.entries else "nothing waits"),
+            _fact("folders", f"{len(self._folders)} watched" if self._folders else "none watched"),
+            *((*LIGHTS[folder.light], (f"  {safe(folder.folder)}", "text")) for folder in self._folders),
+            BLANK,
+            (("Next", "title"),),
+        ]
+        helps = [("u ", "sends what waits, and asks the server again")]
+        if refused:
+            helps.append(("x ", "drops the refused action under the cursor"))
+        helps.append((": ", "watch --detach  has this folder follow its branch"))
+        return [*rows, *(((key, "accent"), (words, "dim")) for key, words in helps)]
+
+    def _entry_rows(self, entry: QueuedAction) -> list[Line]:
+        """An action: what it does, how often it was tried, why it was refused, and its text."""
+        refused = entry.state == "refused"
+        width, now = self.preview_width, self.svc.clock()
+        sign: Part = ("✗ refused  ", "bad") if refused else ("⋯ queued  ", "warn")
+        rows: list[Line] = [(sign, (safe(described(entry)), "title")), BLANK]
+        rows += [_fact("about", entry.about)] if entry.about else []
+        rows += [_fact("queued", ago(entry.created_at, now)), _fact("by", f"@{entry.handle}")]
+        rows += [_fact("tried", f"{entry.attempts} times" if entry.attempts != 1 else "once")]
+        if entry.reason:
+            rows += [BLANK, *folded([(safe(entry.reason), "bad")], width)]
+        body = entry.value.get("body") if isinstance(entry.value, dict) else None
+        if isinstance(body, str) and body.strip():
+            rows += [BLANK, *self.text_rows(body)]  # type: ignore[list-item]
+        words = "tries it again" if refused else "sends it now"
+        return [*rows, BLANK, (("u ", "accent"), (words, "dim")), (("x ", "accent"), ("drops it", "dim"))]
+
+    def _folder_rows(self, folder: Folder) -> list[Line]:
+        """A watched folder: how it reaches the server, what waits, and who is there."""
+        since = datetime.fromtimestamp(folder.since, UTC).isoformat()
+        rows: list[Line] = [
+            (*LIGHTS[folder.light], (f"  since {ago(since, self.svc.clock())}", "dim")),
+            *(folded([(safe(folder.why), "warn")], self.preview_width) if folder.why else []),
+            BLANK,
+            *(((f"{'folder':<{NAME}}", "dim"), *row) for row in [[(safe(folder.folder), "text")]]),
+            _fact("repo", folder.repo, "accent"),
+            _fact("branch", folder.branch),
+            _fact("waiting", f"{folder.queued} edits" if folder.queued else "nothing"),
+            _fact("state", "paused" if folder.paused else "follows its branch"),
+            BLANK,
+            (("People ", "title"), (str(len(folder.people)), "dim")),
+            *map(_person, folder.people),
+            *([] if folder.people else [(("  nobody else is here", "dim"),)]),
+            BLANK,
+        ]
+        words = "goes on" if folder.paused else "pauses it: edits wait here until it goes on"
+        return [*rows, (("z ", "accent"), (words, "dim"))]
 
     def _folder(self, folder: Folder) -> Item:
         since = datetime.fromtimestamp(folder.since, UTC).isoformat()
@@ -134,8 +223,10 @@ class Sync(Base):
         parts: tuple[Part, ...] = (
             ("  ", "text"),
             *LIGHTS[folder.light],
-            (f"{waiting}  {safe(folder.folder)}", "text"),
-            (f"  {safe(folder.repo)} {safe(folder.branch)}{why}", "dim"),
+            (waiting, "text"),
+            (why, "warn"),
+            (f"  {safe(folder.repo)} {safe(folder.branch)}", "text"),
+            (f"  {safe(folder.folder)}", "dim"),
         )
         return Item(("folder", folder.folder), parts, ((f"{ago(since, self.svc.clock())} ", "dim"),))
 
@@ -151,7 +242,7 @@ class Sync(Base):
 
     @property
     def _entry(self) -> QueuedAction | None:
-        key = self.query_one("#sync", Lines).key
+        key = self.listed.key
         return next((entry for entry in self.svc.entries if entry.id == key), None)
 
     def do_retry(self) -> None:
@@ -179,3 +270,7 @@ def _person(person: Person) -> tuple[Part, ...]:
         (f"@{safe(person.who)}", "agent" if person.kind == "agent" else "name"),
         (on + where, "dim"),
     )
+
+
+def _fact(name: str, value: str, role: str = "text") -> Line:
+    return (f"{name:<{NAME}}", "dim"), (safe(value), role)

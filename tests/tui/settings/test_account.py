@@ -10,7 +10,7 @@ import pytest
 
 from tests.svc.conftest import Svc
 from tests.tui.settings.test_settings import said, to, typed
-from tests.tui.test_app import press, project, settle
+from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
 from tui.drafts import Drafts
 from tui.screens.settings.form import Field, Form, Kept
@@ -24,8 +24,9 @@ async def test_the_account(project: str, alice: Svc, open_app: Open) -> None:
         await settle(pilot)
         text = await press(pilot, "a")
         assert "Sessions 1" in text and "● this one" in text
-        assert "Tokens for scripts 0" in text and "settings?tab=tokens" in text
-        assert "Devices 1" in text and "✓ active" in text
+        assert "Tokens for scripts 0" in text and "Devices 1" in text and "✓ active" in text
+        await to(pilot, "token", "")
+        assert "settings?tab=tokens" in await sees(pilot, "─ a token ─")
         text = await press(pilot, "a")
         assert "works once, for ten minutes" in text
         await press(pilot, "escape")

@@ -6,25 +6,32 @@ from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from textual.app import ComposeResult
-
 from localstore.core.model.collaboration import run as runs
 from localstore.core.model.collaboration.check import SealChecks
 from localstore.core.model.collaboration.run import Run
+from localstore.core.model.collaboration.run import state_of as run_state
 from localstore.core.model.repo import Repo
 from tui import contents
 from tui.actions import Action
+from tui.charts import sparkline
 from tui.screens.base import Base
-from tui.screens.facts import WithFacts, beside_facts, fact_rows
+from tui.screens.facts import fact_rows
 from tui.screens.proposal.words import checks_of, sign_of_check, sign_of_run
-from tui.screens.split import SPLIT_ACTIONS, Split
+from tui.screens.split import SPLIT_ACTIONS, Split, SplitScreen
 from tui.text import Part, ago, brief, safe
-from tui.texts import Texts, first_words, item
+from tui.texts import first_words, item
 from tui.widgets.lines import Item, Lines, heading, sequence
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
     from tui.screens.repo_page import RepoPage
+
+Line = tuple[Part, ...]
+BLANK: Line = (("", "text"),)
+ORDER = ("fail", "cancel", "pending", "pass", "skip")  # of the checks of a seal
+UNSAID = ("timed_out", "neutral")  # conclusions that the word of the state does not say
+RECENT = 20  # runs of a check that its history shows
+OTHERS = 40  # the same, as rows
 
 CHANGES = (
     Action("rerun", ("u",), "run again", "svc repo run rerun {run}", "signed_in", True, "run.rerun"),
@@ -52,14 +59,14 @@ def cancel(on: Base, repo: Repo, run: Run) -> None:
 
 def _facts_of(run: Run, now: float) -> list[tuple[str, Part]]:
     """The facts about a run, each with its name."""
-    took = _took(run.started_at, run.completed_at)
     facts = [
         ("seal", run.seal_id[:12], "accent"),
         ("branch", run.branch, "text"),
         ("attempt", str(run.attempt), "text"),
         ("reported", f"@{run.reported_by.handle or '?'} {ago(run.created_at, now)}", "text"),
         ("started", ago(run.started_at or "", now), "text"),
-        ("completed", f"{ago(run.completed_at or '', now)}{took}", "text"),
+        ("completed", ago(run.completed_at or "", now), "text"),
+        ("took", duration(_seconds(run)), "text"),
     ]
     return [(name, (safe(value), role)) for name, value, role in facts if value]
 
@@ -70,18 +77,47 @@ def fact_items(run: Run, now: float) -> list[Item]:
 
 
 def run_rows(
-    run: Run, now: float, text_rows: Callable[[str], Sequence[Row]], beside: bool = False
-) -> list[Row | tuple[Part, ...]]:
-    """The state of a run, its facts and its summary. `beside`: the facts are left out, because they are in a
-    separate column."""
-    rows: list[Row | tuple[Part, ...]] = [
-        (sign_of_run(run), (f"  {run.conclusion or run.status.replace('_', ' ')}", "dim"))
-    ]
+    run: Run,
+    now: float,
+    text_rows: Callable[[str], Sequence[Row]],
+    beside: bool = False,
+    others: Sequence[Run] = (),
+) -> list[Row | Line]:
+    """The state of a run, its facts, its summary, earlier runs and what can be done next. `beside`: the facts
+    are left out, because they are in a separate column; `others`: runs of the repository, newest first."""
+    conclusion = run.conclusion.replace("_", " ") if run.conclusion in UNSAID else ""
+    rows: list[Row | Line] = [(sign_of_run(run), (f" {safe(run.name)}", "title"), (f"  {conclusion}", "dim"))]
     if not beside:
         rows += [((f"{name:<10}", "dim"), value) for name, value in _facts_of(run, now)]
     if run.details_url:
         rows.append(_details(run.details_url))
-    return [*rows, (("", "text"),), *text_rows(run.summary or "no summary")]
+    rows += [BLANK, *text_rows(run.summary or "no summary")]
+    same = [other for other in others if other.name == run.name]
+    if len(same) > 1:
+        rows += [BLANK, *_history(run, same)]
+    return [*rows, BLANK, _next(run)]
+
+
+def _history(run: Run, same: Sequence[Run]) -> list[Line]:
+    """How runs of the same check ended, and how long they took, the newest last."""
+    newest = list(reversed(same[:RECENT]))
+    signs: list[Part] = [(words[0], role) for words, role in map(sign_of_run, newest)]
+    rows: list[Line] = [
+        (("runs      ", "dim"), *signs, (f"  the last {len(newest)}, the newest right", "dim"))
+    ]
+    times = [seconds for seconds in map(_seconds, newest) if seconds is not None]
+    if len(times) > 1:
+        middle = sorted(times)[len(times) // 2]
+        rows.append((("took      ", "dim"), *sparkline(times), (f"  mostly {duration(middle)}", "dim")))
+    return rows
+
+
+def _next(run: Run) -> Line:
+    """What the user can do about a run."""
+    if run.status == "completed":
+        return (("u ", "accent"), ("runs it again", "dim"))
+    waits = "nobody has begun it yet" if run.status == "queued" else "it is running"
+    return (("x ", "accent"), (f"cancels it; {waits}", "dim"))
 
 
 def _details(address: str) -> Row:
@@ -90,13 +126,18 @@ def _details(address: str) -> Row:
     return Row((("details   ", "dim"), (safe(address), "link")), (address,))
 
 
-def _took(started: str | None, completed: str | None) -> str:
-    """The duration of a run."""
-    if not started or not completed:
-        return ""
-    seconds = int((datetime.fromisoformat(completed) - datetime.fromisoformat(started)).total_seconds())
-    minutes, seconds = divmod(max(0, seconds), 60)
-    return f", took {minutes} min {seconds} s" if minutes else f", took {seconds} s" if seconds else ""
+def _seconds(run: Run) -> int | None:
+    """The duration of a run; None if it did not begin or end."""
+    if not run.started_at or not run.completed_at:
+        return None
+    span = datetime.fromisoformat(run.completed_at) - datetime.fromisoformat(run.started_at)
+    return max(0, int(span.total_seconds()))
+
+
+def duration(seconds: int | None) -> str:
+    """A duration in words; "" for none."""
+    minutes, rest = divmod(seconds or 0, 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s" if rest else ""
 
 
 class Workflows(Split):
@@ -190,7 +231,7 @@ class Workflows(Split):
 
     def _preview(self, key: Hashable, run: Run) -> None:
         now = self.svc.clock()
-        rows = run_rows(run, now, self.text_rows, self.facts_shown)
+        rows = run_rows(run, now, self.text_rows, self.facts_shown, list(self._runs.values()))
         self.show_preview(key, safe(run.name), rows, fact_items(run, now))
 
     def _when(self, time: str) -> str:
@@ -231,84 +272,171 @@ class Workflows(Split):
             self.app.push_screen(RunScreen(self.of.repo, run_id, self._runs.get(run_id)))
 
 
-class RunScreen(WithFacts):
-    """One run: its subject and result."""
+class RunScreen(SplitScreen):
+    """One run. Beside it the other checks of its seal, and other runs of its check, are listed; on a narrow
+    screen below it."""
 
-    DEFAULT_CSS = "RunScreen #run { padding: 0 1; }"
-
-    ACTIONS = CHANGES
+    LIST = "run"
+    LINKED = True
+    SHARE = 34
+    FACTS = True
+    WAITING = "…"
+    ACTIONS = (*CHANGES, *SPLIT_ACTIONS)
 
     def __init__(self, repo: Repo, run_id: str, run: Run | None = None) -> None:
         super().__init__()
         self.repo, self._run_id, self._run = repo, run_id, run
-        self.texts: Texts = Texts(self, self.paint)
-        self._repeated = False  # whether another attempt was asked for, which is shown when it is there
+        self._runs: list[Run] = []  # of the repository, the newest first
+        self._attempts = 0  # that there were when another one was asked for, which is shown once it is there
+        self._moved_to = run_id  # the run that the cursor goes to with the next rows; "" for none
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, False
 
     def facts(self) -> dict[str, str]:
-        return {"run": self._run_id}
-
-    def content(self) -> ComposeResult:
-        yield from beside_facts(Lines(marked=False, searches=True, linked=True, empty="…", id="run"))
+        return {"run": self._current.id if self._current is not None else self._run_id}
 
     def title_parts(self) -> Sequence[Part]:
         name = safe(self._run.name) if self._run else self._run_id
         return ((f" {safe(self.repo.full_name)} run", "title"), (f"  {name}", "text"))
 
+    def titled(self) -> tuple[Part, ...]:
+        return (("Checks and runs", "title"),)
+
     def on_mount(self) -> None:
         super().on_mount()
+        self.place_panes()
         self.paint()
         self.do_refresh()
 
-    def on_resize(self) -> None:
-        self.paint()
-
     def do_refresh(self) -> None:
+        self.renew()
         self.svc.load(contents.run(self.repo.id, self._run_id), self._paint)
-        if self._repeated:
-            self.svc.load(contents.runs(self.repo.id), self._go_on)
+        self.svc.load(contents.runs(self.repo.id), self._go_on)
 
     def _go_on(self, runs: list[Run], at: float) -> None:
-        """Show the newest attempt."""
-        old = self._run
-        if old is None:
-            return
-        of_it = [run for run in runs if (run.name, run.seal_id) == (old.name, old.seal_id)]
-        newest = max(of_it, key=lambda run: run.attempt, default=old)
-        if newest.attempt > old.attempt:
-            self._run_id, self._repeated = newest.id, False
-            self._paint(newest, at)
+        """Take all runs, and show the newest attempt if it was asked for."""
+        self._runs = runs
+        opened = self._run
+        if self._attempts and opened is not None:
+            newest = self._newest(opened)
+            if newest.attempt > self._attempts:
+                self._attempts = 0
+                self._take(newest)
+                return
+        self.renew()
+        self.paint()
 
     def _paint(self, run: Run, at: float) -> None:
         if run.id == self._run_id:
             self._run = run
+            self.renew()
             self.paint()
+
+    def _take(self, run: Run) -> None:
+        """Be about this run."""
+        self._run, self._run_id, self._moved_to = run, run.id, run.id
+        self.renew()
+        self.paint()
+        if not self.previews:
+            self.listed.go(0)
 
     def queue_changed(self) -> None:
         self.paint()
 
     def paint(self) -> None:
-        run, now = self._run, self.svc.clock()
-        if run is None:
+        run = self._run
+        if run is None or not self.is_mounted:
             return
-        width = self.text_width
-        rows = run_rows(run, now, lambda text: self.texts.rows(text, width), self.has_facts)
+        rows: list[Item] = []
+        if not self.previews:
+            rows += [item(("text", place), row) for place, row in enumerate(self._rows_of(run))]
+            rows.append(Item(None, BLANK))
         for words in self.svc.queued(f"/repos/{self.repo.id}/runs/{self._run_id}"):
-            rows.append(((f"⋯ queued  {safe(words)}", "warn"),))
-        self.query_one("#run", Lines).show([item(place, row) for place, row in enumerate(rows)])
-        self.show_facts(fact_items(run, now))
+            rows.append(Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)))
+        listed = self._of_seal(run)
+        if listed and (self.previews or len(listed) > 1):
+            rows.append(heading(f"Checks of {run.seal_id[:8]}", len(listed)))
+            rows += [self._row(other, safe(other.name), "") for other in listed]
+            rows.append(Item(None, BLANK))
+        ids = {other.id for other in listed}
+        others = [other for other in self._runs if other.name == run.name and other.id not in ids]
+        if others:
+            rows.append(heading(f"Other runs of {safe(run.name)}", len(others)))
+            for other in others[:OTHERS]:
+                rows.append(self._row(other, other.seal_id[:8], f"  {safe(other.branch)}"))
+        self.listed.searches = not self.previews
+        cursor = ("run", self._moved_to) if self._moved_to and self.previews else None
+        self._moved_to = ""
+        self.listed.show(sequence(rows), cursor)
         self.show_frame()
+        self.rest()
+
+    def _of_seal(self, run: Run) -> list[Run]:
+        """The newest attempt of each check of the seal, the failed ones first."""
+        newest: dict[str, Run] = {run.name: run}
+        for other in self._runs:
+            if other.seal_id == run.seal_id and other.name != run.name:
+                before = newest.get(other.name)
+                if before is None or before.attempt < other.attempt:
+                    newest[other.name] = other
+        states = {name: run_state(run.status, run.conclusion) for name, run in newest.items()}
+        return sorted(newest.values(), key=lambda run: (ORDER.index(states[run.name]), run.name))
+
+    def _row(self, run: Run, name: str, more: str) -> Item:
+        took = duration(_seconds(run))
+        when = brief(run.completed_at or run.started_at or run.created_at, self.svc.clock())
+        left: Line = (("  ", "text"), sign_of_run(run), (f" {name}", "text"), (more, "dim"))
+        right = ((f"{_attempt(run.attempt)}{took or when} ", "dim"),)
+        return Item(("run", run.id), left, right, f"{run.name} {run.branch} {run.seal_id}")
+
+    def _rows_of(self, run: Run) -> list[Row | Line]:
+        """The run as a text, for the pane that it has room in."""
+        texts, width = self.texts, self.preview_width if self.previews else max(20, self.app.size.width - 3)
+        if texts is None:
+            return []
+        now = self.svc.clock()
+        return run_rows(run, now, lambda text: texts.rows(text, width), self.facts_shown, self._runs)
+
+    def preview_of(self, key: Hashable) -> None:
+        run = self._current
+        if run is not None:
+            self.show_preview(key, safe(run.name), self._rows_of(run), fact_items(run, self.svc.clock()))
+
+    def _again(self) -> None:
+        if self.previews:
+            super()._again()
+        else:
+            self.paint()  # colours of code in the summary have come
+
+    @property
+    def _current(self) -> Run | None:
+        """The run under the cursor, else the opened one."""
+        key = self.listed.key
+        if isinstance(key, tuple) and key[0] == "run" and self._run is not None:
+            return next((run for run in (self._run, *self._runs) if run.id == key[1]), self._run)
+        return self._run
+
+    def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        run = self._current
+        if isinstance(event.key, tuple) and event.key[0] == "run" and run is not None:
+            self._take(run)
+
+    def _newest(self, run: Run) -> Run:
+        """The newest attempt of the same check on the same seal."""
+        attempts = [other for other in self._runs if (other.name, other.seal_id) == (run.name, run.seal_id)]
+        return max(attempts, key=lambda other: other.attempt, default=run)
 
     def do_rerun(self) -> None:
-        if self._run is not None:
-            self._repeated = True
-            rerun(self, self.repo, self._run)
+        run = self._current
+        if run is not None:
+            self._run, self._run_id, self._attempts = run, run.id, self._newest(run).attempt
+            rerun(self, self.repo, run)
 
     def do_cancel(self) -> None:
-        if self._run is not None:
-            cancel(self, self.repo, self._run)
+        run = self._current
+        if run is not None:
+            cancel(self, self.repo, run)
 
 
 def _attempt(number: int) -> str:

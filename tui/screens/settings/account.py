@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
-
-from textual.app import ComposeResult
+from collections.abc import Hashable, Sequence
 
 from localstore.core.model.auth import DeviceKey, Session
 from tui.actions import Action
-from tui.screens.base import Base
 from tui.screens.settings import reads
-from tui.text import Part, ago, safe
-from tui.widgets.lines import Item, Lines, sequence
+from tui.screens.split import SPLIT_ACTIONS, SplitScreen
+from tui.text import Part, ago, brief, folded, safe
+from tui.widgets.lines import Item, Lines, heading, sequence
 
 SHOWN = 12  # characters of an id
+NAME = 11  # columns of the name of a fact
+Line = tuple[Part, ...]
+BLANK: Line = (("", "text"),)
+PAIR: Line = (("  + let another device in", "accent"), ("  a code that works once: a", "dim"))
+KINDS = {
+    "browser": "a browser",
+    "cli": "svc on a terminal",
+    "device": "svc, signed in with the key of a device",
+    "guest": "a guest",
+    "script": "a token for scripts",
+    "ssh": "the app over SSH",
+}
 
 
-class Account(Base):
+class Account(SplitScreen):
+    LIST = "account"
+    WAITING = "asking the server"
     ACTIONS = (
         Action("revoke", ("x",), "end, revoke", "svc auth token revoke {id}", "signed_in", footer=True),
         Action("pair", ("a",), "code for another device", "svc auth device add", "signed_in", footer=True),
         Action("rename", ("e",), "rename a device", "svc auth device rename {id}", "signed_in", footer=True),
+        *SPLIT_ACTIONS,
     )
 
     def __init__(self) -> None:
@@ -29,13 +42,13 @@ class Account(Base):
         self._sessions: list[Session] | None = None
         self._devices: list[DeviceKey] | None = None
 
-    def content(self) -> ComposeResult:
-        yield Lines(empty="asking the server", id="account")
-
     def title_parts(self) -> Sequence[Part]:
         client = self.svc.client
         who = f"@{client.account}" if client.account else "not signed in"
         return ((" Account", "title"), (f"  {safe(who)} on {safe(client.origin)}", "dim"))
+
+    def titled(self) -> tuple[Part, ...]:
+        return ((f"Account of @{safe(self.svc.client.account)}", "title"),)
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -48,7 +61,7 @@ class Account(Base):
 
     def do_refresh(self) -> None:
         if not self.svc.client.account:
-            self.query_one("#account", Lines).empty = "sign in first: svc login"
+            self.listed.waiting = "sign in first: svc login"
             return
         self.svc.load(reads.sessions(), self._paint_sessions)
         self.svc.load(reads.device_keys(), self._paint_devices)
@@ -62,48 +75,161 @@ class Account(Base):
         self.paint()
 
     def paint(self) -> None:
+        if self._sessions is None:  # the cursor begins on the first of them
+            return
         sessions = self._sessions or []
         signed_in = [session for session in sessions if session.kind != "script"]
         tokens = [session for session in sessions if session.kind == "script"]
+        devices = self._devices or []
         rows = [
-            _heading(f"Sessions {len(signed_in)}"),
+            heading("Sessions", len(signed_in)),
             *map(self._session, signed_in),
-            _heading(f"Tokens for scripts {len(tokens)}"),
+            Item(None, BLANK),
+            heading("Tokens for scripts", len(tokens)),
             *map(self._session, tokens),
-            _note(f"made in a browser, at {self.svc.client.origin}/settings?tab=tokens"),
-            _heading(f"Devices {len(self._devices or [])}"),
-            *map(self._device, self._devices or []),
-            Item(("pair", ""), (("  let another device in", "text"), ("  a code that works once: a", "dim"))),
+            Item(("token", ""), (("  + make one in a browser", "accent"), (self._page, "dim"))),
+            Item(None, BLANK),
+            heading("Devices", len(devices)),
+            *map(self._device, devices),
+            Item(
+                ("pair", ""),
+                (("  + let another device in", "accent"), ("  a code that works once: a", "dim")),
+            ),
         ]
-        self.query_one("#account", Lines).show(sequence(rows))
+        self.listed.show(sequence(rows))
+        self.renew()
+
+    @property
+    def _page(self) -> str:
+        """The address where tokens are made, if the list has room for it."""
+        return "" if self.narrow else f"  {safe(self.svc.client.origin)}/settings?tab=tokens"
 
     def _session(self, session: Session) -> Item:
         now = self.svc.clock()
         current: Part = ("● this one  ", "good") if session.current else ("", "text")
+        id_words = "" if self.narrow else f"  {session.id[:SHOWN]}"
         parts: tuple[Part, ...] = (
             (f"  {session.kind:<8}", "dim"),
             current,
             (safe(session.label) or "without a name", "text"),
-            (f"  {session.id[:SHOWN]}", "dim"),
+            (id_words, "dim"),
         )
+        when = brief if self.narrow else ago
         used = (
-            f"used {ago(session.last_used_at, now)}"
+            f"used {when(session.last_used_at, now)}"
             if session.last_used_at
-            else f"made {ago(session.created_at, now)}"
+            else f"made {when(session.created_at, now)}"
         )
         return Item(("session", session.id), parts, ((f"{used} ", "dim"),), f"{session.kind} {session.label}")
 
     def _device(self, device: DeviceKey) -> Item:
         now = self.svc.clock()
         state: Part = ("✗ revoked  ", "bad") if device.revoked_at else ("✓ active   ", "good")
+        id_words = "" if self.narrow else f"  {device.id[:SHOWN]}"
         parts: tuple[Part, ...] = (
             ("  ", "text"),
             state,
-            (safe(device.name) or "without a name", "text"),
-            (f"  {device.id[:SHOWN]}", "dim"),
+            (safe(device.name) or "without a name", "dim" if device.revoked_at else "text"),
+            (id_words, "dim"),
         )
-        used = ago(device.last_used_at or device.created_at, now)
+        used = (brief if self.narrow else ago)(device.last_used_at or device.created_at, now)
         return Item(("device", device.id), parts, ((f"{used} ", "dim"),), device.name)
+
+    # --- the preview
+
+    def preview_of(self, key: Hashable) -> None:
+        device, session = self._chosen_device(), self._chosen_session()
+        if session is not None:
+            self.show_preview(key, safe(session.label) or "session", self._session_rows(session))
+        elif device is not None:
+            self.show_preview(key, safe(device.name) or "device", self._device_rows(device))
+        elif key == ("token", ""):
+            self.show_preview(key, "a token", self._token_rows())
+        else:
+            self.show_preview(key, "another device", self._pair_rows())
+
+    def _session_rows(self, session: Session) -> list[Line]:
+        """What a session is, since when and until when, and what ends it."""
+        now, devices = self.svc.clock(), self._devices or []
+        device = next((device for device in devices if device.id == session.device_key_id), None)
+        rows: list[Line] = [((safe(session.label) or "without a name", "title"),)]
+        rows += [(("● this one", "good"),)] if session.current else []
+        rows += [
+            BLANK,
+            _fact("kind", KINDS.get(session.kind, session.kind)),
+            _fact("id", session.id, "accent"),
+            _fact("made", ago(session.created_at, now)),
+            _fact("used", ago(session.last_used_at, now) if session.last_used_at else "never"),
+            _fact("ends", session.expires_at[:10]),
+            *([_fact("device", device.name or device.id[:SHOWN])] if device is not None else []),
+            BLANK,
+        ]
+        more = ": this machine is signed out then" if session.current else ""
+        return [*rows, *self._help("x", f"ends it at once{more}")]
+
+    def _device_rows(self, device: DeviceKey) -> list[Line]:
+        """What a device is, the sessions that it signed in, and what can be done with it."""
+        now = self.svc.clock()
+        state: Part = ("✗ revoked", "bad") if device.revoked_at else ("✓ active", "good")
+        sessions = [session for session in self._sessions or () if session.device_key_id == device.id]
+        rows: list[Line] = [
+            ((safe(device.name) or "without a name", "title"),),
+            (state, (f"  {ago(device.revoked_at, now)}" if device.revoked_at else "", "dim")),
+            BLANK,
+            *(((f"{name:<{NAME}}", "dim"), *row) for name, row in self._cut("id", device.id)),
+            *(((f"{name:<{NAME}}", "dim"), *row) for name, row in self._cut("public key", device.public_key)),
+            _fact("added", ago(device.created_at, now)),
+            _fact("used", ago(device.last_used_at, now) if device.last_used_at else "never"),
+            BLANK,
+            (("Sessions ", "title"), (str(len(sessions)), "dim")),
+        ]
+        for session in sessions:
+            mark: Part = ("● ", "good") if session.current else ("  ", "text")
+            rows.append(
+                (mark, (safe(session.label) or session.id[:SHOWN], "text"), (f"  {session.kind}", "dim"))
+            )
+        if device.revoked_at:
+            return [*rows, BLANK, (("what it signed before stays valid", "dim"),)]
+        words = "revokes it: its key signs nothing from then on, and its sessions end"
+        return [*rows, BLANK, *self._help("e", "gives it another name"), *self._help("x", words)]
+
+    def _token_rows(self) -> list[Line]:
+        """Where a token for scripts is made, and what it is for."""
+        page, width = f"{self.svc.client.origin}/settings?tab=tokens", self.preview_width
+        return [
+            (("A token for scripts", "title"),),
+            BLANK,
+            *folded([("made in a browser, where it is shown once:", "text")], width),
+            *folded([(safe(page), "link")], width),
+            BLANK,
+            *folded(
+                [("A script has it as SVC_TOKEN; x on its row here ends it.", "dim")], self.preview_width
+            ),
+        ]
+
+    def _pair_rows(self) -> list[Line]:
+        """How another device gets into the account."""
+        client = self.svc.client
+        return [
+            (("Let another device in", "title"),),
+            BLANK,
+            (("1  ", "accent"), ("a makes a code, which works once, for ten minutes", "text")),
+            (("2  ", "accent"), ("on the other device:", "text")),
+            ((f"   export SVC_SERVER={safe(client.origin)}", "code"),),
+            ((f"   svc login --device-key --pair CODE --handle {safe(client.account)}", "code"),),
+            BLANK,
+            (("Its key then signs in your name; x on its row revokes it.", "dim"),),
+        ]
+
+    def _cut(self, name: str, value: str) -> list[tuple[str, Line]]:
+        """A long fact in as many rows as it needs, its name before the first."""
+        rows = folded([(safe(value), "text")], max(8, self.preview_width - NAME))
+        return [(name if place == 0 else "", row) for place, row in enumerate(rows)]
+
+    def _help(self, key: str, words: str) -> list[Line]:
+        """A key and what it does."""
+        first, *rest = folded([(words, "dim")], max(8, self.preview_width - 2))
+        return [((f"{key} ", "accent"), *first), *((("  ", "text"), *row) for row in rest)]
 
     # --- changes: at once, because a session that ends later ends too late
 
@@ -147,17 +273,13 @@ class Account(Base):
             self.say("that is not its name; nothing was revoked", "warn")
 
     def _chosen_device(self) -> DeviceKey | None:
-        key = self.query_one("#account", Lines).key
+        key = self.listed.key
         return next((device for device in self._devices or [] if ("device", device.id) == key), None)
 
     def _chosen_session(self) -> Session | None:
-        key = self.query_one("#account", Lines).key
+        key = self.listed.key
         return next((session for session in self._sessions or [] if ("session", session.id) == key), None)
 
 
-def _heading(text: str) -> Item:
-    return Item(None, ((text, "title"),))
-
-
-def _note(text: str) -> Item:
-    return Item(None, ((f"  {safe(text)}", "dim"),))
+def _fact(name: str, value: str, role: str = "text") -> Line:
+    return (f"{name:<{NAME}}", "dim"), (safe(value), role)

@@ -1,0 +1,118 @@
+"""The run, Security, Insights, Sync and the account: what stands beside the row under the cursor."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from tests.svc.conftest import Svc
+from tests.tui.test_app import press, project, sees, settle
+from tui.app import SvcApp
+
+__all__ = ["project"]
+Open = Callable[..., SvcApp]
+
+
+def run_of(alice: Svc, name: str, *words: str) -> None:
+    recorded = alice("repo", "run", "create", name, *words)
+    assert recorded.code == 0, recorded.err
+
+
+async def test_a_run_stands_beside_the_checks_of_its_seal(project: str, alice: Svc, open_app: Open) -> None:
+    first = json.loads(alice("log", "--json", "id").out)[-1]["id"]
+    run_of(alice, "lint", "--seal", first, "--conclusion", "success")
+    run_of(alice, "docs", "--conclusion", "success")
+    run_of(alice, "lint", "--conclusion", "failure", "--summary", "Two **lines**")
+    async with open_app().run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "4", "g", "j")
+        await sees(pilot, "Workflows 3")
+        await press(pilot, "enter")
+        text = await sees(pilot, "─ Checks and runs ─", "Other runs of", "the last 2", "runs it again")
+        assert text.index("✗ fail") < text.index("✓ pass"), "what failed stands first"
+        shown = pilot.app.screen
+        await press(pilot, "j")
+        await sees(pilot, "2 of 3")
+        assert pilot.app.screen is shown
+        await pilot.resize_terminal(80, 24)
+        await press(pilot, "g")
+        assert "Checks of" in await settle(pilot), "there is no room beside it, so they stand below"
+
+
+async def test_another_attempt_is_shown_when_it_is_there(project: str, alice: Svc, open_app: Open) -> None:
+    run_of(alice, "lint", "--conclusion", "failure")
+    for width in (120, 80):
+        async with open_app().run_test(size=(width, 30)) as pilot:
+            await settle(pilot)
+            await press(pilot, "enter", "4", "G", "enter")
+            await sees(pilot, "runs it again", "✗ fail")
+            await press(pilot, "u")
+            await sees(pilot, "nobody has begun it yet", "◌ queued")
+        run_id = json.loads(alice("repo", "run", "list", "--json", "id").out)[0]["id"]
+        assert alice("repo", "run", "update", run_id, "--conclusion", "failure").code == 0
+
+
+async def test_security_says_which_branches_are_protected(project: str, alice: Svc, open_app: Open) -> None:
+    assert alice("repo", "branch", "topic").code == 0
+    async with open_app().run_test(size=(140, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "6")
+        text = await sees(pilot, "✓ nothing known", "0 of 2 branches protected", "no rule: whoever may write")
+        assert "opens Settings, where Checks makes a rule" in text
+        assert alice("repo", "protect", "set", "main", "--required-approvals", "2").code == 0
+        await press(pilot, "r")
+        text = await sees(pilot, "1 of 2 branches protected", "✓ 2 approvals")
+        assert "○ checks: not asked for" in text
+        await press(pilot, "j")
+        await sees(pilot, "─ main ─", "kept from deletion")
+        await press(pilot, "G")
+        await sees(pilot, "branches  main", "now       main")
+
+
+async def test_insights_draw_what_was_done(project: str, alice: Svc, open_app: Open) -> None:
+    run_of(alice, "lint", "--conclusion", "failure")
+    run_of(alice, "unit", "--conclusion", "success")
+    async with open_app().run_test(size=(140, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "7")
+        await sees(pilot, "Activity of main", "50 % of 2 runs", "Seals a week", "this week", "Second")
+        await press(pilot, "j")
+        await sees(pilot, "Who sealed in 12 weeks", "━ 2")
+        await press(pilot, "j")
+        text = await sees(pilot, "How often checks pass", "100 %")
+        assert text.index("lint ") < text.index("unit "), "what fails most stands first"
+        await press(pilot, "enter")
+        await sees(pilot, "─ Workflows 2 ─")
+
+
+async def test_an_empty_repository_has_no_insights_yet(alice: Svc, open_app: Open) -> None:
+    assert alice("repo", "create", "empty").code == 0
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "7")
+        await sees(pilot, "Activity of main", "no run yet", "Dependents 0")
+
+
+async def test_sync_shows_what_waits_and_why_it_was_refused(project: str, alice: Svc, open_app: Open) -> None:
+    assert alice("issue", "create", "-t", "Crash").code == 0
+    assert alice("issue", "comment", "1", "-b", "Later *then*", "--queue").code == 0
+    assert alice("repo", "archive", "--yes").code == 0
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await sees(pilot, "● live")
+        await press(pilot, "s")
+        await sees(pilot, "─ connection ─", "server    http", "none watched")
+        await sees(pilot, "0 waiting, 1 refused", "✗ refused")
+        await press(pilot, "G")
+        text = await sees(pilot, "─ action ─", "tried", "archived", "Later then")
+        assert "*then*" not in text
+
+
+async def test_the_account_shows_what_a_row_is(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "a")
+        await sees(pilot, "─ Account of @", "the key of a device", "this machine is signed out then")
+        await press(pilot, "j", "j")
+        await sees(pilot, "public key", "Sessions 1", "signs nothing from then on")
+        await press(pilot, "j")
+        await sees(pilot, "─ another device ─", "--pair CODE")
