@@ -73,7 +73,8 @@ class Help(Card):
 
     def _item(self, action: Action) -> Item:
         keys = " ".join(spoken(key) for key in action.keys)
-        why = self._refused(action)
+        # the title names the repository, and the row has no room for it
+        why = self._refused(action).replace(f" in {self._facts.get('repo', '')}", "")
         command = filled(action.command, self._facts)
         beside: Part = (f"  {safe(why)}", "warn") if why else (f"  {safe(command)}", "dim")
         label = action.label if action.label != action.command.removeprefix("svc ") else ""
