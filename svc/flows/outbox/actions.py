@@ -35,7 +35,6 @@ from localstore.core.errors import (
     Unauthorized,
     UsageError,
 )
-from localstore.core.model import document
 from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.home import Home
 from localstore.outbox import Folding, Outbox, QueuedAction
@@ -211,6 +210,7 @@ def _replay_account(
 ) -> None:
     """Send the queued actions of one account. `which`: (origin, account, path) of the actions to send; None:
     at all paths."""
+    from localstore.core.model import document
     from svc.flows.outbox import document_edits
 
     while (entry := outbox.next(*which)) is not None:

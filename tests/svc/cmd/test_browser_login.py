@@ -100,6 +100,7 @@ def test_approve_use_and_sign_out_in_the_browser(node: str, tmp_path: Path, page
     assert terminal.svc("repo", "create", "first").code == 0
     assert PASSWORD.encode() not in b"".join(_files(tmp_path))
     page.goto(f"{node}/settings?tab=tokens")
+    page.locator(".menu summary").click()
     page.get_by_role("button", name="Sign out").click()
     page.wait_for_url("**/auth/login")
     ended = terminal.svc("auth", "status")
