@@ -202,7 +202,7 @@ class Sync(SplitScreen):
             (*LIGHTS[folder.light], (f"  since {ago(since, self.svc.clock())}", "dim")),
             *(folded([(safe(folder.why), "warn")], self.preview_width) if folder.why else []),
             BLANK,
-            *(((f"{'folder':<{NAME}}", "dim"), *row) for row in [[(safe(folder.folder), "text")]]),
+            _fact("folder", folder.folder),
             _fact("repo", folder.repo, "accent"),
             _fact("branch", folder.branch),
             _fact("waiting", f"{folder.queued} edits" if folder.queued else "nothing"),
@@ -255,7 +255,6 @@ class Sync(SplitScreen):
         if entry is None:
             self.say("put the cursor on an action", "warn")
             return
-
         question = f"drop «{described(entry)}» without sending it?"
         self.confirm(question, lambda: self.svc.drop_entry(entry))
 

@@ -159,9 +159,3 @@ def note_qualifier(ctx: Ctx, search: str) -> None:
             f"--search looks for words, and {terminal_safe(match[0])} is one; choose by options, such as "
             "--label NAME, --author HANDLE and --state closed"
         )
-
-
-def page_of(ctx: Ctx, repo: Repo, number: str = "") -> str:
-    """The address of the page of an issue, or of the list."""
-    where = f"{ctx.reader.origin}/apps/{repo.full_name}/dev?tab=issues"
-    return f"{where}&n={number}" if number else where

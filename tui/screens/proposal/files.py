@@ -447,12 +447,7 @@ class Files(Remarking, Differing):
             return
         files = [current]
         if self.listing.has_focus and isinstance(key, Place):
-            below = next(
-                entry
-                for entry in self._changes.entries
-                if (entry.path, entry.file < 0) == (key.path, key.kind == "folder")
-            )
-            files = [self._changes.file(place) for place in range(below.first, below.last)]
+            files = self._below(key)
         seen = not all(file.path in self._seen.paths for file in files)
         self._seen.mark(files, self._one.head_seal, seen=seen)
         self.svc.run_worker(self._seen.keep, thread=True, group="seen", exit_on_error=False)
