@@ -31,7 +31,7 @@ from llm.leases import Idle
 from llm.problem import Refused
 from llm.runners import Runner, Runners
 from localstore.core.errors import SvcError
-from localstore.core.limits import LLM_BODY, LLM_REQUESTS, in_words
+from localstore.core.model.limits import LLM_BODY, LLM_REQUESTS, in_words
 from localstore.disk_errors import FULL, disk_error
 from localstore.errors import DiskError
 from localstore.models.errors import ModelMissing

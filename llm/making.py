@@ -15,7 +15,7 @@ from blake3 import blake3
 
 from llm import wire
 from llm.problem import Refused
-from localstore.core.limits import GIB
+from localstore.core.model.limits import GIB
 from localstore.models.intake import take_upload
 from localstore.models.names import ModelName
 from localstore.models.store import Installed, Models, Record, now

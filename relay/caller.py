@@ -17,12 +17,12 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from localstore.core import limits
 from localstore.core.errors import Conflict, Forbidden, NotBound, NotFound, Unauthorized
+from localstore.core.model import limits
 from localstore.core.model.auth import IdentityLevel
 from localstore.core.model.repo import FilteredView, RepositoryArchived
-from localstore.core.rights import RANK, Operation
-from localstore.core.rights.policy import Policy
+from localstore.core.model.rights import RANK, Operation
+from localstore.core.tree.policy import Policy
 from relay.base.clock import now_ms
 from relay.capacity import creation
 from relay.db import repo as repos

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from localstore.core.errors import Invalid
 from localstore.core.identity.request_signature import authority_of
-from localstore.core.limits import GIB, MIB
+from localstore.core.model.limits import GIB, MIB
 from localstore.core.numbers import whole_number
 from relay.base import database_url as urls
 from relay.base import edition, providers, ssh_settings

@@ -20,9 +20,9 @@ import msgspec
 from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 
-from localstore.core import limits
 from localstore.core.encoding import b64u, digest, length_prefixed
 from localstore.core.errors import Invalid, QuotaExceeded, Unavailable
+from localstore.core.model import limits
 from relay.base.clock import now_ms
 from relay.db import idempotency as rows
 from relay.db.engine.database import Look, Tx, UniqueViolation

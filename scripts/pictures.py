@@ -17,11 +17,11 @@ from pathlib import Path
 import pyte
 from PIL import Image, ImageDraw, ImageFont
 
+from localstore.core.model import issue as issues
+from localstore.core.model import label as labels
 from localstore.core.model import repo as repos
-from localstore.core.model.collaboration import issue as issues
-from localstore.core.model.collaboration import label as labels
-from localstore.core.model.collaboration.issue import CommentBody, IssueCreate
-from localstore.core.model.collaboration.label import LabelCreate
+from localstore.core.model.issue import CommentBody, IssueCreate
+from localstore.core.model.label import LabelCreate
 from scripts.bench.app import relay_on
 from scripts.bench.collaboration.folders import environment, linked, svc, write
 from scripts.bench.ingest import signed_in

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from localstore.core.rights import Operation
+from localstore.core.model.rights import Operation
 from scripts.error_tree import classes
 from scripts.reference_commands import commands
 from scripts.reference_environment import environment
@@ -28,10 +28,10 @@ MADE = "<!-- Made from the code by: python -m scripts.reference -->\n\n"
 
 
 def limits() -> str:
-    """Every named number of `localstore/core/limits.py`, with the comment beside it."""
-    from localstore.core import limits as values
+    """Every named number of `localstore/core/model/limits.py`, with the comment beside it."""
+    from localstore.core.model import limits as values
 
-    source = (ROOT / "localstore" / "core" / "limits.py").read_text("utf-8")
+    source = Path(values.__file__).read_text("utf-8")
     lines = source.splitlines()
     starts = {node.lineno: node for node in ast.parse(source).body if isinstance(node, ast.Assign)}
     text = ["# Limits\n", "Sizes are in bytes and times in seconds unless the name says otherwise.\n"]
@@ -142,7 +142,7 @@ def _who(operation: Operation) -> str:
 
 def rights() -> str:
     """The table of rights, operations without a route too."""
-    from localstore.core.rights import CALLERS, OPERATIONS
+    from localstore.core.model.rights import CALLERS, OPERATIONS
     from relay import domain as modules
     from relay.http.routing import TABLE
 

@@ -32,7 +32,7 @@ from packaging.requirements import Requirement
 
 from localstore.core.encoding import b64u
 from localstore.core.identity.keys import DeviceKey
-from localstore.core.model.catalog.distribution import Build, ClientRelease, signed_bytes
+from localstore.core.model.distribution import Build, ClientRelease, signed_bytes
 from scripts import stamp
 from scripts.release_key import NoKey, public, read
 from svc import __version__

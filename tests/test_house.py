@@ -23,6 +23,8 @@ PARTS = {
     ("svc/api", "sync_transport"): "the relay as localstore.sync sees it",
     ("localstore/core/model", "auth"): "sessions and sign-in",
     ("localstore/core/model", "base"): "what every resource is made of",
+    ("localstore/core/model", "limits"): "the numbers of all nouns",
+    ("localstore/core/model", "rights"): "who may do what with all nouns",
 }
 _WORDS = (
     "TO" + "DO",

@@ -85,13 +85,6 @@ TESTED = {
 }
 
 
-MODELS = (
-    "localstore.core.model",
-    "localstore.core.model.catalog",
-    "localstore.core.model.collaboration",
-)
-
-
 def used_by_the_client() -> set[str]:
     """Endpoints named in `svc` and `tui`, as `ref.CREATE`."""
     found: set[str] = set()
@@ -100,7 +93,7 @@ def used_by_the_client() -> set[str]:
         modules: dict[str, str] = {}
         for node in ast.walk(tree):
             origin = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
-            if isinstance(node, ast.ImportFrom) and origin in MODELS:
+            if isinstance(node, ast.ImportFrom) and origin == "localstore.core.model":
                 modules |= {alias.asname or alias.name: alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and origin.startswith("localstore.core.model."):
                 found |= {f"{origin.rpartition('.')[2]}.{alias.name}" for alias in node.names}

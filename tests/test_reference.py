@@ -38,7 +38,7 @@ def test_a_description_without_a_variable_is_refused(monkeypatch: pytest.MonkeyP
 
 
 def test_every_route_and_every_limit_has_a_row() -> None:
-    from localstore.core import limits
+    from localstore.core.model import limits
     from relay.http.routing import TABLE
 
     routes, numbers = reference.routes(), reference.limits()

@@ -10,33 +10,25 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from localstore.core.errors import NotFound
+from localstore.core.model import access as access_
+from localstore.core.model import advisory as advisories_
+from localstore.core.model import check as checks_
+from localstore.core.model import dependency as dependencies_
 from localstore.core.model import history as histories
+from localstore.core.model import issue as issues_
+from localstore.core.model import label as labels_
+from localstore.core.model import listing as listings_
+from localstore.core.model import proposal as proposals_
+from localstore.core.model import protection as protections_
 from localstore.core.model import ref as refs_
 from localstore.core.model import release as releases_
-from localstore.core.model.catalog import advisory as advisories_
-from localstore.core.model.catalog import dependency as dependencies_
-from localstore.core.model.catalog import listing as listings_
-from localstore.core.model.catalog.advisory import Advisory, AdvisoryQuery
-from localstore.core.model.catalog.dependency import Dependencies, DependencyQuery, Dependent
-from localstore.core.model.catalog.listing import Listing
-from localstore.core.model.collaboration import access as access_
-from localstore.core.model.collaboration import check as checks_
-from localstore.core.model.collaboration import issue as issues_
-from localstore.core.model.collaboration import label as labels_
-from localstore.core.model.collaboration import proposal as proposals_
-from localstore.core.model.collaboration import protection as protections_
-from localstore.core.model.collaboration import review as reviews_
-from localstore.core.model.collaboration import run as runs_
-from localstore.core.model.collaboration import thread as threads_
-from localstore.core.model.collaboration.access import AccessRequest, Collaborator, Invite
-from localstore.core.model.collaboration.check import Check, SealChecks
-from localstore.core.model.collaboration.issue import Comment, Issue, IssueQuery
-from localstore.core.model.collaboration.label import Label
-from localstore.core.model.collaboration.proposal import Proposal, ProposalQuery, Version
-from localstore.core.model.collaboration.protection import Protection
-from localstore.core.model.collaboration.review import Review
-from localstore.core.model.collaboration.run import Run
-from localstore.core.model.collaboration.thread import Thread
+from localstore.core.model import review as reviews_
+from localstore.core.model import run as runs_
+from localstore.core.model import thread as threads_
+from localstore.core.model.access import AccessRequest, Collaborator, Invite
+from localstore.core.model.advisory import Advisory, AdvisoryQuery
+from localstore.core.model.check import Check, SealChecks
+from localstore.core.model.dependency import Dependencies, DependencyQuery, Dependent
 from localstore.core.model.history import (
     Blame,
     Blob,
@@ -47,9 +39,17 @@ from localstore.core.model.history import (
     Tree,
     TreeQuery,
 )
+from localstore.core.model.issue import Comment, Issue, IssueQuery
+from localstore.core.model.label import Label
+from localstore.core.model.listing import Listing
+from localstore.core.model.proposal import Proposal, ProposalQuery, Version
+from localstore.core.model.protection import Protection
 from localstore.core.model.ref import Ref
 from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
+from localstore.core.model.review import Review
+from localstore.core.model.run import Run
+from localstore.core.model.thread import Thread
 from svc.api import Api
 from tui.listed import ListedIssue, ListedProposal, as_rows
 from tui.reads import Read

@@ -9,13 +9,13 @@ import msgspec
 
 from localstore.core.endpoint import Endpoint
 from localstore.core.errors import ServerUnreachable, SvcError, Unauthorized
+from localstore.core.model import advisory as advisories
+from localstore.core.model import check as checks
+from localstore.core.model import issue as issues
 from localstore.core.model import release as releases
+from localstore.core.model.advisory import AdvisoryQuery
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.catalog import advisory as advisories
-from localstore.core.model.catalog.advisory import AdvisoryQuery
-from localstore.core.model.collaboration import check as checks
-from localstore.core.model.collaboration import issue as issues
-from localstore.core.model.collaboration.issue import IssueQuery
+from localstore.core.model.issue import IssueQuery
 from localstore.core.model.repo import Repo
 from svc.api import Api
 from tui.reads import Read

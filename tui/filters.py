@@ -16,8 +16,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from localstore.core.errors import UsageError
-from localstore.core.model.collaboration.issue import IssueQuery
-from localstore.core.model.collaboration.proposal import ProposalQuery
+from localstore.core.model.issue import IssueQuery
+from localstore.core.model.proposal import ProposalQuery
 from localstore.core.validation import refusal
 
 Kind = Literal["issues", "proposals"]

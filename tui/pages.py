@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, cast
 
-from localstore.core.model.collaboration.inbox import InboxItem
-from localstore.core.model.collaboration.issue import Comment, Issue, IssueQuery
-from localstore.core.model.collaboration.proposal import Proposal, ProposalQuery
-from localstore.core.model.collaboration.run import Run, state_of
-from localstore.core.model.collaboration.thread import Thread
+from localstore.core.model.inbox import InboxItem
+from localstore.core.model.issue import Comment, Issue, IssueQuery
+from localstore.core.model.proposal import Proposal, ProposalQuery
 from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
+from localstore.core.model.run import Run, state_of
+from localstore.core.model.thread import Thread
 from localstore.core.words import reasons_to_wait, state_of_proposal
 from svc.flows.inbox_words import describe
 from svc.flows.place.rights import refusal

@@ -12,9 +12,9 @@ from contextlib import suppress
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from localstore.core.errors import NotFound
+from localstore.core.model import inbox as inbox_
 from localstore.core.model import repo as repos_
-from localstore.core.model.collaboration import inbox as inbox_
-from localstore.core.model.collaboration.inbox import InboxItem
+from localstore.core.model.inbox import InboxItem
 from localstore.core.model.repo import Repo, RepoQuery
 from svc.api import Api
 

@@ -9,7 +9,7 @@ import re
 
 from localstore.core import names
 from localstore.core.errors import Invalid
-from localstore.core.limits import PATTERN_WILDCARDS
+from localstore.core.model.limits import PATTERN_WILDCARDS
 
 _STARS = re.compile(r"\*+")
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import msgspec
 
 from localstore.core.identity.request_signature import SAFE_METHODS
-from localstore.core.limits import JSON_ANSWER
+from localstore.core.model.limits import JSON_ANSWER
 
 T = TypeVar("T")
 

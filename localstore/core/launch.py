@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from localstore.core.limits import LAUNCH_SECONDS, LAUNCH_TEXT, LAUNCH_VARIABLES, LAUNCH_WORDS
+from localstore.core.model.limits import LAUNCH_SECONDS, LAUNCH_TEXT, LAUNCH_VARIABLES, LAUNCH_WORDS
 
 PLACEHOLDERS = ("llm.url", "llm.host", "llm.port", "model")
 READY_SECONDS = 60  # for http and port, without `seconds`

@@ -26,7 +26,7 @@ from localstore.core import launch as launches
 from localstore.core import plain_yaml
 from localstore.core.errors import Invalid
 from localstore.core.launch import BadLaunch, Launch
-from localstore.core.limits import EXECUTABLE_LIST, MANIFEST_LIST
+from localstore.core.model.limits import EXECUTABLE_LIST, MANIFEST_LIST
 from localstore.core.names import MANIFEST, parse_repo
 from localstore.core.storage.chunks import file_cap
 

@@ -10,7 +10,7 @@ import unicodedata
 from typing import NamedTuple
 
 from localstore.core.errors import Invalid
-from localstore.core.limits import HANDLE_CHARS, REF_NAME_BYTES
+from localstore.core.model.limits import HANDLE_CHARS, REF_NAME_BYTES
 from localstore.core.paths import terminal_safe
 
 SCHEME = "svc://"

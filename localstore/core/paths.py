@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from localstore.core.encoding import hex_digest
 from localstore.core.errors import Invalid, PathInvalid
-from localstore.core.limits import PATH_BYTES, PATH_DEPTH, PATH_SEGMENT_BYTES
+from localstore.core.model.limits import PATH_BYTES, PATH_DEPTH, PATH_SEGMENT_BYTES
 
 RESERVED = frozenset({".git", ".svc", ".oxen"})  # metadata folders; never part of a tree, at any depth
 TEMPORARY = re.compile(r"\.svc-[0-9a-f]{16}\.tmp")  # what svc writes beside people's files before a rename

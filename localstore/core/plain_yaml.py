@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from localstore.core.errors import Invalid
-from localstore.core.limits import MANIFEST_BYTES, MANIFEST_DEPTH, in_words
+from localstore.core.model.limits import MANIFEST_BYTES, MANIFEST_DEPTH, in_words
 from localstore.core.paths import terminal_safe
 
 # Makes text, lists and mappings only. The one in C, where PyYAML has it, reads 64 KiB in a tenth of the time.

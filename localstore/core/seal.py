@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from localstore.core import limits
 from localstore.core.encoding import hex_digest, is_hex_digest, jcs, unb64u
 from localstore.core.errors import Invalid, SignatureInvalid, TooLarge
 from localstore.core.identity import keys
+from localstore.core.model import limits
 
 PREFIX = b"svc-seal-v1\n"
 VERSION = 1

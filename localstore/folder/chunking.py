@@ -16,8 +16,8 @@ from typing import NamedTuple
 import msgspec
 from blake3 import blake3
 
-from localstore.core import limits
 from localstore.core.encoding import digest as blake3_digest
+from localstore.core.model import limits
 from localstore.core.storage.chunks import Chunker
 from localstore.core.storage.pack import Pack, PackWriter
 

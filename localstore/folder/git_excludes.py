@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from localstore.core.ignore import matcher
 from localstore.core.ignore.matcher import Reason, Scope
-from localstore.core.limits import IGNORE_FILE_BYTES, MIB
+from localstore.core.model.limits import IGNORE_FILE_BYTES, MIB
 from localstore.folder.git_index import find_index, read_small
 from localstore.folder.rule_files import rules_of
 

@@ -12,7 +12,7 @@ import re
 import stat
 from pathlib import Path
 
-from localstore.core.limits import GIT_INDEX_BYTES, GIT_INDEX_PATHS
+from localstore.core.model.limits import GIT_INDEX_BYTES, GIT_INDEX_PATHS
 
 _HEADER = 12
 _NAME_BYTES = 4096  # more than a system call takes

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from localstore.core.limits import BLOB_FILE
+from localstore.core.model.limits import BLOB_FILE
 from localstore.core.storage.file_kind import Classified, Classifier, classified
 from localstore.folder.chunking import ChunkLists, cut_into_chunks
 from localstore.folder.files import MORE_BYTES, READ_BYTES, Files

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from localstore.core import paths
 from localstore.core.errors import PathInvalid, TooLarge
 from localstore.core.ignore.matcher import SOURCES
-from localstore.core.limits import IGNORE_FILE_BYTES, in_words
+from localstore.core.model.limits import IGNORE_FILE_BYTES, in_words
 from localstore.core.paths import terminal_safe
 from localstore.folder.link import FOLDER
 

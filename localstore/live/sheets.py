@@ -11,7 +11,7 @@ from localstore.core.encoding import digest
 from localstore.core.errors import Conflict, Forbidden, NotFound, TooLarge
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.sheet import AGENT, APP, of_agent
-from localstore.core.limits import SHEET_TEXT, TEXT_FILE
+from localstore.core.model.limits import SHEET_TEXT, TEXT_FILE
 from localstore.core.paths import terminal_safe
 from localstore.record.entry import PathRecord
 from localstore.record.typed import is_typed, put_typed

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import msgspec
 
-from localstore.core.limits import (
+from localstore.core.model.limits import (
     GGUF_FIELDS,
     GGUF_HEADER,
     GGUF_NAME_BYTES,

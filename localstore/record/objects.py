@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from localstore.core import limits
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import Invalid
+from localstore.core.model import limits
 from localstore.core.storage.frame import Fetched, read_object
 from localstore.core.storage.pack import Frame, write_packs
 from localstore.record.database import Database

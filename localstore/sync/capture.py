@@ -13,7 +13,7 @@ from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, NotFound, ServerMisbehaved, TooLarge
 from localstore.core.lane.first_edit import FirstEdit, first_edit
 from localstore.core.lane.lane import Lane
-from localstore.core.limits import MIB, TEXT_FILE
+from localstore.core.model.limits import MIB, TEXT_FILE
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage.file_kind import kind_of
 from localstore.folder.files import BeingWritten

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from localstore.core import limits
 from localstore.core.diff.text_merge import has_markers
 from localstore.core.encoding import b64u
 from localstore.core.errors import Unauthorized
 from localstore.core.lane.update import LiveUpdate, signing_bytes
+from localstore.core.model import limits
 from localstore.core.paths import terminal_safe
 from localstore.core.storage.chunks import BULK_KINDS, ELSEWHERE, RAISED
 from localstore.folder.scan_result import Scan, Skipped

@@ -6,7 +6,7 @@ import msgspec
 
 from localstore.core.lane.first_edit import FirstEdit
 from localstore.core.lane.lane import Lane
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from localstore.record.entry import PathRecord
 
 CACHE_BYTES = 32 * MIB  # of their texts

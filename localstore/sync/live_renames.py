@@ -14,8 +14,8 @@ from contextlib import suppress
 from localstore.core.diff.text_merge import merge
 from localstore.core.encoding import digest as blake3
 from localstore.core.errors import NotFound, ServerMisbehaved, ServerUnreachable
-from localstore.core.limits import BLOB_FILE, TEXT_FILE
 from localstore.core.merge.moves import Search, Ways, searches
+from localstore.core.model.limits import BLOB_FILE, TEXT_FILE
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage.file_kind import kind_of
 from localstore.core.tree.directory import TreeEntry

@@ -13,7 +13,7 @@ from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, TooLarge
 from localstore.core.lane.carry import carry
 from localstore.core.lane.lane import Lane
-from localstore.core.limits import TEXT_FILE
+from localstore.core.model.limits import TEXT_FILE
 from localstore.core.storage.file_kind import kind_of
 from localstore.record.entry import PathRecord
 from localstore.record.typed import drop_typed, is_typed, put_typed

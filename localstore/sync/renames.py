@@ -11,8 +11,8 @@ from localstore.core.diff.text_merge import merge
 from localstore.core.encoding import digest as blake3
 from localstore.core.errors import NotFound, ServerMisbehaved
 from localstore.core.lane.lane import Lane
-from localstore.core.limits import TEXT_FILE
 from localstore.core.merge.moves import Search, Ways, searches
+from localstore.core.model.limits import TEXT_FILE
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.tree.directory import TreeEntry
 from localstore.core.tree.read import Change

@@ -8,10 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from localstore.core import limits, paths
+from localstore.core import paths
 from localstore.core.encoding import digest as blake3
 from localstore.core.encoding import unhex
 from localstore.core.errors import Conflict, NotFound, ServerMisbehaved, ServerUnreachable
+from localstore.core.model import limits
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage.chunks import file_cap
 from localstore.core.storage.file_kind import kind_of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from localstore.core import limits
 from localstore.core import seal as seals
 from localstore.core.encoding import unb64u, unhex
 from localstore.core.errors import Invalid, ServerMisbehaved, SvcError
 from localstore.core.identity.keys import check_ed25519, key_id
+from localstore.core.model import limits
 from localstore.core.model.history import Seal, Tree
 from localstore.core.model.repo import FilteredView
 from localstore.core.paths import check, terminal_safe

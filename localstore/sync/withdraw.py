@@ -14,11 +14,11 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from localstore.core import limits
 from localstore.core.encoding import b64u
 from localstore.core.encoding import digest as blake3
 from localstore.core.errors import ServerMisbehaved
 from localstore.core.lane.update import LiveUpdate, signing_bytes
+from localstore.core.model import limits
 from localstore.core.model.live import UpdateAnswer, UpdateAnswers
 from localstore.record.entry import FOREIGN, PathRecord
 from localstore.record.typed import drop_typed, is_typed

@@ -8,13 +8,14 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from localstore.core import limits, paths
+from localstore.core import paths
 from localstore.core.encoding import digest as blake3
 from localstore.core.errors import ServerMisbehaved, ServerUnreachable
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.lane.first_edit import FirstEdit
 from localstore.core.lane.genesis import genesis
 from localstore.core.lane.lane import Lane
+from localstore.core.model import limits
 from localstore.folder import link
 from localstore.folder.chunking import ChunkLists
 from localstore.folder.files import Fetched, Files

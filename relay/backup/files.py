@@ -8,7 +8,7 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from relay.base.threads import apart
 
 PIECE = 4 * MIB

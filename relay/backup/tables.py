@@ -19,7 +19,7 @@ import zstandard
 from sqlalchemy import Table
 
 from localstore.core.errors import Invalid
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from relay.backup.files import Writing
 from relay.base.threads import apart
 from relay.db.engine.database import Tx

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from localstore.core.errors import NoSpace
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 
 FRESH = 0.5  # seconds for which a reading of the disk is used
 

@@ -9,8 +9,8 @@ import msgspec
 
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import Invalid
-from localstore.core.limits import PAGE_DEFAULT
 from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.limits import PAGE_DEFAULT
 from relay.db.engine.database import Row, Tx
 from relay.db.engine.keyset import Keyset
 

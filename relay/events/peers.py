@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from localstore.core.limits import KIB
+from localstore.core.model.limits import KIB
 from localstore.core.model.sync import Event, Gap, Hidden, People, Person, Refused, Resync
 from relay.base.clock import now_ms
 from relay.events.log import LEVEL, Audience, Logged

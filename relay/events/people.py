@@ -16,7 +16,7 @@ from time import monotonic
 import msgspec
 
 from localstore.core.encoding import hex_digest
-from localstore.core.limits import HERE_A_SECOND, HERE_LIVES, PEOPLE, PEOPLE_EACH
+from localstore.core.model.limits import HERE_A_SECOND, HERE_LIVES, PEOPLE, PEOPLE_EACH
 from localstore.core.model.sync import Person, Place
 from relay.events.peers import Channel, Shared
 

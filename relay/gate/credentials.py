@@ -20,8 +20,8 @@ from sanic.request import Request
 from localstore.core.errors import Forbidden, Invalid, NotBound, Unauthorized
 from localstore.core.identity import bearer, request_signature, ssh
 from localstore.core.identity.request_signature import SAFE_METHODS, ParsedSignature
-from localstore.core.limits import MIB, SIGNATURE_MAX_AGE
-from localstore.core.rights.operation import required
+from localstore.core.model.limits import MIB, SIGNATURE_MAX_AGE
+from localstore.core.model.rights import required
 from relay.base.clock import now_ms
 from relay.caller import Caller, Principal, Sight
 from relay.db.identity import device_key as device_keys

@@ -31,8 +31,8 @@ from localstore.core.errors import (
     UnsupportedMediaType,
 )
 from localstore.core.model.auth import IdentityLevel
+from localstore.core.model.rights import OPERATIONS, Operation
 from localstore.core.model.sync import PROTOCOL
-from localstore.core.rights import OPERATIONS, Operation
 from localstore.core.validation import refusal
 from relay.base.edition import EDITION
 from relay.caller import Caller, Sight, View

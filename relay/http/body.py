@@ -20,7 +20,7 @@ from sanic.request import Request
 
 from localstore.core.errors import BadRequest, NotBound, TooLarge, TooSlow
 from localstore.core.identity.request_signature import ContentDigest
-from localstore.core.limits import KIB, MIB
+from localstore.core.model.limits import KIB, MIB
 from relay.http.buffers import Buffers, Lease
 
 FIRST_SECONDS = 30.0  # allowed without a byte, and before SLOWEST_RATE applies

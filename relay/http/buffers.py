@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from localstore.core.errors import Unavailable
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 
 TOTAL = 384 * MIB
 FOR_AN_ADDRESS = 128 * MIB

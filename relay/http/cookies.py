@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from sanic.request import Request
 
-from localstore.core import limits
 from localstore.core.errors import Forbidden, Unauthorized
+from localstore.core.model import limits
 from localstore.core.model.auth import REFRESH
 from relay.config import Config
 

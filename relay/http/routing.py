@@ -1,4 +1,5 @@
-"""The route table. A route names its operation, whose row in `localstore.core.rights` says who may call it.
+"""The route table. A route names its operation; its row in `localstore.core.model.rights` says who may call
+it.
 
     @serves(endpoints.LIST, operation="ref.list")
     async def list_refs(view: View, query: RefQuery) -> Page[Ref]:
@@ -34,8 +35,8 @@ import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.identity.request_signature import SAFE_METHODS
-from localstore.core.limits import JSON_BODY
-from localstore.core.rights import OPERATIONS, Operation
+from localstore.core.model.limits import JSON_BODY
+from localstore.core.model.rights import OPERATIONS, Operation
 from relay.http.router import parameters
 
 

@@ -23,7 +23,7 @@ from websockets.protocol import CLOSED, OPEN
 from websockets.server import ServerProtocol
 
 from localstore.core.errors import RateLimited
-from localstore.core.limits import KIB, MIB, SOCKET_MESSAGE
+from localstore.core.model.limits import KIB, MIB, SOCKET_MESSAGE
 
 MESSAGE_BYTES = SOCKET_MESSAGE  # for every kind of message
 FRAGMENTS = 16  # of one message

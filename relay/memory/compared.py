@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
-from localstore.core.limits import MIB
 from localstore.core.model.history import ChangedFile
+from localstore.core.model.limits import MIB
 from localstore.core.tree import TreeEntry
 from relay.base.locks import Locks
 from relay.base.recent import Recent

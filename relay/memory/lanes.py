@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from localstore.core.lane.lane import Lane
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from relay.base.locks import Locks
 
 P = ParamSpec("P")

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from operator import attrgetter
 
 from localstore.core.encoding import DIGEST_SIZE
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from relay.base.recent import Recent
 
 FIRST = 8  # bytes of a digest by which it is found

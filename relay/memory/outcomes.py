@@ -10,8 +10,8 @@ from operator import attrgetter
 
 import msgspec
 
-from localstore.core.limits import MIB
 from localstore.core.merge.three_way import Merged
+from localstore.core.model.limits import MIB
 from relay.base.locks import Locks
 from relay.base.recent import Recent
 

@@ -4,7 +4,7 @@ the database.
 
 from __future__ import annotations
 
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from relay.base.recent import Recent
 
 MOST_BYTES = 16 * MIB

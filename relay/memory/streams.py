@@ -13,7 +13,7 @@ import contextlib
 import math
 from collections.abc import AsyncIterator
 
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from relay.http.buffers import Lease
 from relay.memory.fair import Share, Turns
 

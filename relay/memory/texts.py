@@ -10,8 +10,8 @@ from localstore.core.diff.anchors import Span
 from localstore.core.diff.line_diff import lines
 from localstore.core.diff.line_merge import merge_lines
 from localstore.core.diff.renames import Candidates, Rename
-from localstore.core.limits import TEXT_FILE
 from localstore.core.merge.moves import Search, Ways
+from localstore.core.model.limits import TEXT_FILE
 
 Owners = list[str]
 """A seal id for each line."""

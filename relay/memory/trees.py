@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from localstore.core import tree
-from localstore.core.limits import KIB
+from localstore.core.model.limits import KIB
 from localstore.core.tree.drive import Known, Objects, Steps
 from relay.base.recent import Recent
 from relay.db.engine.database import Tx

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import Unavailable
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from localstore.core.storage.frame import ZSTD, read_object
 from localstore.core.storage.pack import Frame, FrameRow, ObjectRow, PackWriter
 from relay.base.clock import now_ms

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from localstore.core import limits
-from localstore.core.limits import MIB
+from localstore.core.model import limits
+from localstore.core.model.limits import MIB
 from localstore.core.storage.frame import ZSTD
 from localstore.core.storage.pack import Frame, FrameRow, ObjectRow, Pack, PackWriter
 from relay.base.batches import batches

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from localstore.core.errors import Unavailable
-from localstore.core.limits import GIB, KIB, MIB
+from localstore.core.model.limits import GIB, KIB, MIB
 from localstore.core.storage.frame import Fetched, Stored
 from relay.base.clock import now_ms
 from relay.base.ids import new_id

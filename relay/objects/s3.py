@@ -22,7 +22,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
 from obstore.store import S3Store
 
 from localstore.core.errors import Unavailable
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from localstore.core.storage.frame import Stored
 from relay.base.environment import StartRefused
 from relay.base.flags import CONDITIONAL_PUT, ConditionalPut

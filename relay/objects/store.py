@@ -22,7 +22,7 @@ from pathlib import Path
 
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import NotFound, Unavailable
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from localstore.core.storage.pack import Frame, FrameRow, PackWriter
 from relay.base.batches import batches
 from relay.base.clock import now_ms

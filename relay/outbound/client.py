@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 import httpcore
 
-from localstore.core.limits import KIB, OUTBOUND_BYTES, OUTBOUND_HEADERS, OUTBOUND_SECONDS
+from localstore.core.model.limits import KIB, OUTBOUND_BYTES, OUTBOUND_HEADERS, OUTBOUND_SECONDS
 from relay.outbound.reach import Address, Reach, literal
 
 CONNECT = 5.0  # seconds that one of several addresses is tried

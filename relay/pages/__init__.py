@@ -14,7 +14,7 @@ from sanic.response import HTTPResponse
 from localstore.core import words
 from localstore.core.encoding import hex_digest
 from localstore.core.errors import NotFound, SvcError
-from localstore.core.model.collaboration import run
+from localstore.core.model import run
 from localstore.core.paths import PROSE, terminal_safe
 from relay.caller import Caller
 from relay.http.problems import rate_headers

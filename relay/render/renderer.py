@@ -12,7 +12,7 @@ import contextlib
 import msgspec
 
 from localstore.core.encoding import digest
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from relay.base.recent import Recent
 from relay.render.jobs import (
     MARKDOWN_BYTES,

@@ -26,7 +26,7 @@ import msgspec
 
 from localstore.core.errors import Invalid, SvcError, Unavailable
 from localstore.core.identity import capability
-from localstore.core.limits import REFRESH_TOKEN, SCRIPT_TOKEN_DAYS
+from localstore.core.model.limits import REFRESH_TOKEN, SCRIPT_TOKEN_DAYS
 from relay.signing.client import (
     ENCODE,
     LENGTH,

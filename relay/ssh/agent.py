@@ -22,15 +22,15 @@ from localstore.core.endpoint import Endpoint
 from localstore.core.errors import SvcError
 from localstore.core.identity import keys, request_signature
 from localstore.core.identity.ssh import FORWARD, SIGN_BYTES
+from localstore.core.model import issue as issues
+from localstore.core.model import label as labels
+from localstore.core.model import merge as merges
+from localstore.core.model import proposal as proposals
+from localstore.core.model import publication as publications
 from localstore.core.model import ref as refs
 from localstore.core.model import release as releases
-from localstore.core.model.catalog import publication as publications
-from localstore.core.model.collaboration import issue as issues
-from localstore.core.model.collaboration import label as labels
-from localstore.core.model.collaboration import merge as merges
-from localstore.core.model.collaboration import proposal as proposals
-from localstore.core.model.collaboration import social
-from localstore.core.model.collaboration import thread as threads
+from localstore.core.model import social
+from localstore.core.model import thread as threads
 from localstore.core.model.seal import FINALIZE_SEALS
 
 PATIENCE = 60.0  # seconds that an agent has; it may ask its person

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from localstore.core import limits
 from localstore.core.identity.keys import DeviceKey, key_id
 from localstore.core.identity.ssh import Told
+from localstore.core.model import limits
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import account_name
 from relay.db.engine.database import Author

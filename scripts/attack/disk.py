@@ -25,7 +25,7 @@ from pathlib import Path
 import httpx
 
 from localstore.core.encoding import digest
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from localstore.core.storage.pack import write_packs
 from scripts.attack.memory import sign_in
 from scripts.fuzz.api import requests_of, serving

@@ -32,7 +32,7 @@ import msgspec
 import zstandard
 
 from localstore.core.encoding import digest
-from localstore.core.limits import FRAME_RAW_MAX, KIB, MIB
+from localstore.core.model.limits import FRAME_RAW_MAX, KIB, MIB
 from localstore.core.storage.frame import ZSTD
 from localstore.core.storage.pack import Frame, FrameRow, ObjectRow, Pack, write_packs
 from scripts.fuzz.api import Served, requests_of, serving

@@ -19,11 +19,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from localstore.core.model import issue as issues
+from localstore.core.model import proposal as proposals
 from localstore.core.model import ref as refs
-from localstore.core.model.collaboration import issue as issues
-from localstore.core.model.collaboration import proposal as proposals
-from localstore.core.model.collaboration.issue import IssueCreate
-from localstore.core.model.collaboration.proposal import ProposalCreate
+from localstore.core.model.issue import IssueCreate
+from localstore.core.model.proposal import ProposalCreate
 from localstore.core.model.ref import RefCreate
 from scripts.bench.collaboration.folders import environment, linked, svc, write
 from scripts.bench.ingest import signed_in
@@ -34,9 +34,12 @@ from svc.api import Api
 LINES = 100_000
 ROOT = Path(__file__).resolve().parents[2]
 # A relay that takes so many proposals of one account within a minute.
-RELAY = (
-    "from localstore.core import limits; limits.POSTS_MEMBER = 10**9; from relay.run.cli import main; main()"
-)
+RELAY = """
+from localstore.core.model import limits
+from relay.run.cli import main
+limits.POSTS_MEMBER = 10**9
+main()
+"""
 WORDS = "retry upload token parse merge branch label cache queue stall resume frame".split()  # noqa: SIM905
 
 

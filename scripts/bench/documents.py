@@ -25,8 +25,8 @@ import httpx
 from localstore.core.document.content import encode
 from localstore.core.document.document import Document
 from localstore.core.document.edit import HEAD_WRITER, Kept, plan, work_out
-from localstore.core.limits import DOCUMENT_UPDATES
 from localstore.core.model.document import DocumentCreate
+from localstore.core.model.limits import DOCUMENT_UPDATES
 from localstore.documents import FILE, LocalDocuments
 from scripts.bench.shared.cpu import Cost, run, serving
 from scripts.bench.shared.servers import relay_in

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from localstore.core.encoding import digest
-from localstore.core.limits import CHUNK_TARGET, MIB
+from localstore.core.model.limits import CHUNK_TARGET, MIB
 from localstore.core.storage.pack import Pack, write_packs
 from scripts.bench.shared.cpu import Cost, serving
 from scripts.tour import start_relay

@@ -28,9 +28,9 @@ from localstore.core.encoding import b64u, digest
 from localstore.core.identity.request_signature import ContentDigest, authority_of, sign
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import LiveUpdate, signing_bytes
-from localstore.core.limits import UPDATES_PER_BATCH
 from localstore.core.model import live
 from localstore.core.model import repo as repos
+from localstore.core.model.limits import UPDATES_PER_BATCH
 from localstore.core.model.live import BootstrapRequest, UpdateAnswers, UpdateBatch
 from localstore.core.storage.pack import write_packs
 from scripts.bench.ingest import signed_in

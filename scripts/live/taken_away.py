@@ -19,8 +19,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from localstore.core.model.collaboration import access
-from localstore.core.model.collaboration.access import InviteCreate
+from localstore.core.model import access
+from localstore.core.model.access import InviteCreate
 from scripts.bench.ingest import signed_in
 from scripts.bench.live import Listener, Typist, credentials, devices
 from scripts.bench.relay_cost import Relay

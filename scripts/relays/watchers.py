@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from localstore.core.encoding import b64u
-from localstore.core.model.collaboration.check import SealCheck
+from localstore.core.model.check import SealCheck
 from relay import migrations
 from relay.db.engine.postgres import PostgresDatabase
 from scripts.relays.people import Ledger, Person, Relays, json_of

@@ -13,7 +13,7 @@ from pathlib import Path
 from localstore.agent.server import Follower
 from localstore.agent.talk import Folder, Light, Person, Said
 from localstore.core.errors import Cancelled, Forbidden, NotFound, ServerUnreachable, SvcError, Unauthorized
-from localstore.core.model.collaboration.protection import BranchProtected
+from localstore.core.model.protection import BranchProtected
 from localstore.core.model.sync import Answers, Event, Gap, Live, Opened, People, Refused
 from localstore.core.paths import terminal_safe
 from localstore.errors import CopyBusy

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from localstore.core.errors import SvcError
 from localstore.core.lane.update import LiveUpdate
-from localstore.core.model.collaboration.protection import BranchProtected
 from localstore.core.model.live import UpdateAnswers
+from localstore.core.model.protection import BranchProtected
 from localstore.core.model.sync import Live
 from localstore.core.names import MANIFEST
 from localstore.core.paths import terminal_safe

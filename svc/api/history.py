@@ -9,9 +9,9 @@ import msgspec
 from msgspec.structs import replace
 
 from localstore.core.errors import ServerMisbehaved
-from localstore.core.limits import GIB, LARGE_ANSWER, TREE_ENTRIES
 from localstore.core.model import history
 from localstore.core.model.history import ChangedFile, Compare, CompareQuery, PackQuery, Seal
+from localstore.core.model.limits import GIB, LARGE_ANSWER, TREE_ENTRIES
 from svc.http.client import Http
 
 ARCHIVE_MAX = 64 * GIB

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import ServerMisbehaved
-from localstore.core.limits import CHUNK_MANIFEST, GIB, HAVE_DIGESTS, TEXT_FILE
 from localstore.core.model import payload
+from localstore.core.model.limits import CHUNK_MANIFEST, GIB, HAVE_DIGESTS, TEXT_FILE
 from localstore.core.model.payload import AtQuery
 from localstore.core.storage.pack import Pack
 from svc.http.client import Http

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 
 from localstore.core.encoding import digest as blake3_digest
-from localstore.core.limits import ASSET_FILE
 from localstore.core.model import release as releases
+from localstore.core.model.limits import ASSET_FILE
 from localstore.core.model.release import Asset, AssetUpload
 from svc.http.client import Http
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, get_args
 import msgspec
 
 from localstore.core.errors import ServerMisbehaved, TooLarge, from_problem
-from localstore.core.limits import SOCKET_MESSAGE
 from localstore.core.model import sync
+from localstore.core.model.limits import SOCKET_MESSAGE
 from localstore.core.model.live import UpdateBatch
 from localstore.core.model.sync import (
     Answers,

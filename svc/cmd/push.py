@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import ClientError, UsageError
-from localstore.core.limits import MIB
-from localstore.core.model.collaboration import protection as protections
-from localstore.core.model.collaboration.protection import matching, refusal
+from localstore.core.model import protection as protections
+from localstore.core.model.limits import MIB
+from localstore.core.model.protection import matching, refusal
 from localstore.core.paths import terminal_safe
 from localstore.errors import EditsConflict, UnpulledSeal
 from localstore.progress import silent

@@ -9,8 +9,8 @@ import msgspec
 import typer
 
 from localstore.core.errors import ServerMisbehaved
-from localstore.core.limits import CHUNKED_FILE
 from localstore.core.model.history import ChangedFile, Seal
+from localstore.core.model.limits import CHUNKED_FILE
 from svc.cmd.frame import changes
 from svc.cmd.frame.context import Ctx
 from svc.cmd.log import author

@@ -7,10 +7,10 @@ from typing import Literal
 
 import msgspec
 
-from localstore.core import limits
 from localstore.core.encoding import unhex
 from localstore.core.errors import SvcError
-from localstore.core.model.collaboration.protection import BranchProtected
+from localstore.core.model import limits
+from localstore.core.model.protection import BranchProtected
 from localstore.core.model.ref import NoBranch, Ref
 from localstore.core.names import MANIFEST
 from localstore.core.paths import terminal_safe

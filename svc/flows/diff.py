@@ -9,8 +9,8 @@ from localstore.core.diff import line_diff as diffs
 from localstore.core.diff import renames
 from localstore.core.diff.renames import File, Rename
 from localstore.core.errors import NotFound
-from localstore.core.limits import DIFF_BYTES
 from localstore.core.model.history import ChangedFile
+from localstore.core.model.limits import DIFF_BYTES
 from localstore.core.pathspec import matching, without_match
 from localstore.folder.scan_result import Scan
 from localstore.folder.stat_cache import Stat

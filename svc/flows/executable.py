@@ -19,7 +19,7 @@ import msgspec
 from localstore.core.errors import Invalid, TooLarge
 from localstore.core.ignore.rules import Rule
 from localstore.core.ignore.wildmatch import SPECIAL, octets
-from localstore.core.limits import EXECUTABLE_LIST, MANIFEST_BYTES
+from localstore.core.model.limits import EXECUTABLE_LIST, MANIFEST_BYTES
 from localstore.core.names import MANIFEST
 from localstore.sync.working_copy import WorkingCopy
 

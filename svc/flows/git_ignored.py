@@ -9,7 +9,7 @@ import os
 import msgspec
 
 from localstore.core.errors import Invalid, TooLarge
-from localstore.core.limits import IGNORE_FILE_BYTES, in_words
+from localstore.core.model.limits import IGNORE_FILE_BYTES, in_words
 from localstore.sync.held_back import HeldBack, new_git_ignored
 from localstore.sync.working_copy import WorkingCopy
 

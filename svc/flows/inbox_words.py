@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from localstore.core.model.collaboration.inbox import InboxItem
+from localstore.core.model.inbox import InboxItem
 
 _SAID: Final[dict[str, str]] = {
     "invite.create": "{who} invites you",

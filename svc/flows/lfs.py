@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from localstore.core.limits import IGNORE_FILE_BYTES
+from localstore.core.model.limits import IGNORE_FILE_BYTES
 from localstore.core.paths import parents, terminal_safe
 from localstore.sync.working_copy import WorkingCopy
 from svc.console.table import size

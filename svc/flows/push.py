@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 import msgspec
 
 from localstore.core.errors import Conflict
-from localstore.core.model.collaboration.protection import BranchProtected
+from localstore.core.model.protection import BranchProtected
 from localstore.core.model.ref import StaleHead
 from localstore.core.paths import terminal_safe
 from localstore.core.removals import removes_most

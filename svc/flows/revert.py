@@ -10,7 +10,7 @@ import msgspec
 from localstore.core.diff.text_merge import merge
 from localstore.core.encoding import digest
 from localstore.core.errors import Conflict, UsageError
-from localstore.core.limits import TEXT_FILE
+from localstore.core.model.limits import TEXT_FILE
 from localstore.folder.files import Content
 from localstore.folder.stat_cache import Stat
 from localstore.record.database import SealedFile

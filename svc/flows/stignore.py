@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from localstore.core.ignore.rules import Rule, Rules
 from localstore.core.ignore.wildmatch import SPECIAL, octets
-from localstore.core.limits import IGNORE_FILE_BYTES
+from localstore.core.model.limits import IGNORE_FILE_BYTES
 from localstore.core.paths import terminal_safe
 from localstore.sync.working_copy import WorkingCopy
 

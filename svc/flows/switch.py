@@ -9,8 +9,8 @@ import msgspec
 
 from localstore.core.encoding import digest, unhex
 from localstore.core.identity.keys import DeviceKey
-from localstore.core.model.collaboration.protection import BranchProtected
 from localstore.core.model.live import BootstrapRequest
+from localstore.core.model.protection import BranchProtected
 from localstore.core.model.ref import NoBranch
 from localstore.core.names import ref_name
 from localstore.core.paths import parents

@@ -15,9 +15,9 @@ import msgspec
 
 from localstore.core import plain_yaml
 from localstore.core.errors import Invalid, SvcError
-from localstore.core.limits import ISSUE_BODY_BYTES
 from localstore.core.model import history
 from localstore.core.model.history import TreeQuery
+from localstore.core.model.limits import ISSUE_BODY_BYTES
 from localstore.core.model.repo import Repo
 from localstore.core.paths import terminal_safe
 from svc.api import Api

@@ -17,7 +17,7 @@ from localstore.core.errors import (
     Unauthorized,
     from_problem,
 )
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from localstore.core.numbers import whole_number
 from svc.http.bounds import Stopped
 from svc.http.connection_limits import ConnectionLimitExceeded

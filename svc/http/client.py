@@ -25,8 +25,8 @@ from localstore.core.errors import ServerMisbehaved, ServerUnreachable
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, authority_of, sign
 from localstore.core.identity.ssh import TALKS
-from localstore.core.limits import PAGE_MAX
 from localstore.core.model.base import Page
+from localstore.core.model.limits import PAGE_MAX
 from localstore.core.names import TURN_HEADER, turn
 from localstore.core.numbers import whole_number
 from localstore.core.paths import terminal_safe

@@ -25,7 +25,7 @@ from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
 from localstore.core.errors import Cancelled, ServerMisbehaved, ServerUnreachable
-from localstore.core.limits import KIB, MIB
+from localstore.core.model.limits import KIB, MIB
 from localstore.core.paths import terminal_safe
 from svc.http import bounds
 from svc.http.client import Http

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from localstore.core.errors import ClientError
-from localstore.core.limits import GIB, MIB
+from localstore.core.model.limits import GIB, MIB
 from svc.remote import calls, files
 
 PACKAGES = ("svc", "tui", "localstore")

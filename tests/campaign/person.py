@@ -9,7 +9,7 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
-from localstore.core.limits import IGNORE_FILE_BYTES
+from localstore.core.model.limits import IGNORE_FILE_BYTES
 from localstore.core.paths import TEMPORARY
 from tests.campaign.world import Machine
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import httpx
 from blake3 import blake3
 
-from localstore.core import limits
+from localstore.core.model import limits
 from localstore.core.storage import chunks
 from localstore.core.storage.chunks import ChunkManifest
 from localstore.core.storage.pack import write_packs

@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from localstore.core.identity.bearer import authorization
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from relay.http import websocket
 from scripts.fuzz import api as fuzz_api
 from tests.patience import PATIENCE

@@ -14,7 +14,7 @@ from biscuit_auth import Biscuit, PublicKey
 from localstore.core.errors import Unauthorized
 from localstore.core.identity.bearer import from_text, parse_script_token
 from localstore.core.identity.capability import Guard
-from localstore.core.limits import TOKEN_MINTED_MAX, TOKEN_MINTED_MIN
+from localstore.core.model.limits import TOKEN_MINTED_MAX, TOKEN_MINTED_MIN
 from relay import domain
 from relay.http.routing import TABLE, Route
 from tests.endpoints import endpoints

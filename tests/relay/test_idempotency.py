@@ -13,7 +13,7 @@ import httpx
 import pytest
 from sqlalchemy import func, insert, select, update
 
-from localstore.core import limits
+from localstore.core.model import limits
 from relay.base.clock import now_ms
 from relay.db.schema import tables
 from relay.domain.catalog.dependents import JOB as DEPENDENTS

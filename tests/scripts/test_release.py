@@ -12,7 +12,7 @@ import pytest
 
 from localstore.core.encoding import b64u
 from localstore.core.identity.keys import DeviceKey
-from localstore.core.model.catalog.distribution import Build, ClientRelease, signed_bytes
+from localstore.core.model.distribution import Build, ClientRelease, signed_bytes
 from scripts import release, release_key
 from scripts.release import LIST, NotBuilt
 from svc import __version__

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable
 
-from localstore.core.rights import OPERATIONS
+from localstore.core.model.rights import OPERATIONS
 from svc.cmd.frame.catalogue import NOT_INSIDE, fields
 from svc.cmd.frame.table import COMMANDS
 from tui.actions import Action

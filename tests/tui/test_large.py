@@ -14,10 +14,10 @@ from textual.geometry import Region
 from textual.message import Message
 
 from localstore.core.model.base import Actor
-from localstore.core.model.collaboration.check import Rollup
-from localstore.core.model.collaboration.issue import Reactions
-from localstore.core.model.collaboration.proposal import HeadRepo, Proposal, Reviewer, ThreadCounts
+from localstore.core.model.check import Rollup
 from localstore.core.model.history import ChangedFile
+from localstore.core.model.issue import Reactions
+from localstore.core.model.proposal import HeadRepo, Proposal, Reviewer, ThreadCounts
 from tests.depth import rounds
 from tui.highlight import coloured, plain
 from tui.lexing import lexer_of, role_of

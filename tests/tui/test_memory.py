@@ -49,8 +49,8 @@ def test_the_first_paint_imports_what_the_first_screen_shows_only() -> None:
     assert models <= {
         "localstore.core.model.base",
         "localstore.core.model.repo",
-        "localstore.core.model.collaboration",
-        "localstore.core.model.collaboration.inbox",
+        "localstore.core.model.limits",
+        "localstore.core.model.inbox",
     }
-    later = {"tui.contents", "tui.screens.repo", "localstore.agent.talk", "localstore.core.rights"}
+    later = {"tui.contents", "tui.screens.repo", "localstore.agent.talk", "localstore.core.model.rights"}
     assert later.isdisjoint(told.stdout.split())

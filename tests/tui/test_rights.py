@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from localstore.core.endpoint import Endpoint
-from localstore.core.rights import OPERATIONS
+from localstore.core.model.rights import OPERATIONS
 from relay import domain
 from relay.http.routing import TABLE
 from svc.api import Api

@@ -9,9 +9,9 @@ import sys
 import msgspec
 
 from localstore.core.errors import Invalid, TooLarge
-from localstore.core.limits import MIB, in_words
 from localstore.core.model import history
 from localstore.core.model.history import Blob
+from localstore.core.model.limits import MIB, in_words
 from svc.agent.invoke.picture import Refused
 from svc.api import Api
 from tui.images.decode import Drawn

@@ -15,8 +15,8 @@ from packaging.utils import canonicalize_name
 
 from localstore.core import manifest
 from localstore.core.errors import Invalid
-from localstore.core.limits import DEPENDENCIES, MANIFEST_FILE, in_words
-from localstore.core.model.catalog.dependency import Ecosystem
+from localstore.core.model.dependency import Ecosystem
+from localstore.core.model.limits import DEPENDENCIES, MANIFEST_FILE, in_words
 from localstore.core.names import MANIFEST
 
 _CHARS = 200  # of a name; of what is asked of its version

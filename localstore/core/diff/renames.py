@@ -16,7 +16,7 @@ from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from localstore.core.diff.line_diff import is_binary, lines
-from localstore.core.limits import DIFF_BYTES, RENAME_BYTES, RENAME_LINES, RENAME_PAIRS, RENAME_WORK
+from localstore.core.model.limits import DIFF_BYTES, RENAME_BYTES, RENAME_LINES, RENAME_PAIRS, RENAME_WORK
 
 PIECE = 64
 FEW = 8  # files on one side that have a line which tells them from others

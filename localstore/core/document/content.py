@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from localstore.core.errors import Invalid, TooLarge
-from localstore.core.limits import (
+from localstore.core.model.limits import (
     DOCUMENT_BYTES,
     DOCUMENT_DEPTH,
     DOCUMENT_KEY_BYTES,

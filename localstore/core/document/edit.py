@@ -10,8 +10,8 @@ import msgspec
 from localstore.core.document.content import encode, spelled
 from localstore.core.document.document import Document
 from localstore.core.errors import Invalid
-from localstore.core.limits import DOCUMENT_UPDATES
 from localstore.core.model.document import DocumentBaseGone
+from localstore.core.model.limits import DOCUMENT_UPDATES
 
 HEAD_WRITER = 1  # the client that wrote all edits of a newest version
 

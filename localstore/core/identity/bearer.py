@@ -9,7 +9,7 @@ from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import Invalid, Unauthorized
 from localstore.core.identity.keys import KEY_BYTES, DeviceKey
 from localstore.core.identity.request_signature import authority_of
-from localstore.core.limits import TOKEN_RAW_MAX
+from localstore.core.model.limits import TOKEN_RAW_MAX
 
 SCRIPT_TOKEN_PREFIX = "svct2_"  # noqa: S105 - a prefix, not a secret
 _FIRST_PREFIX = "svct_"  # of tokens that name no server

@@ -28,7 +28,7 @@ from biscuit_auth import (
 
 from localstore.core.errors import Forbidden, Invalid, Unauthorized, Unavailable
 from localstore.core.identity.keys import KEY_BYTES, check_ed25519
-from localstore.core.limits import (
+from localstore.core.model.limits import (
     REF_NAME_BYTES,
     TOKEN_BLOCKS_MAX,
     TOKEN_MINTED_MAX,

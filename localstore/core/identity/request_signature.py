@@ -32,7 +32,7 @@ from localstore.core.encoding import DIGEST_SIZE, b64u, digest
 from localstore.core.errors import Invalid, NotBound
 from localstore.core.identity.keys import DeviceKey, key_id
 from localstore.core.identity.keys import verify as verify_ed25519
-from localstore.core.limits import SIGNATURE_MAX_AGE, SIGNATURE_MAX_SKEW
+from localstore.core.model.limits import SIGNATURE_MAX_AGE, SIGNATURE_MAX_SKEW
 
 TAG = "svc-req-v1"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})

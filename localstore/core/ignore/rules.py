@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from localstore.core.errors import TooLarge
 from localstore.core.ignore.wildmatch import SPECIAL, expression, literal_length, octets
-from localstore.core.limits import IGNORE_FILE_BYTES, in_words
+from localstore.core.model.limits import IGNORE_FILE_BYTES, in_words
 
 Matcher = Callable[[str], object]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from enum import Enum
 
-from localstore.core.limits import PATH_BYTES
+from localstore.core.model.limits import PATH_BYTES
 
 SPECIAL = frozenset("*?[\\")
 NEVER = r"(?!)"  # a malformed pattern matches nothing, as in git

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from localstore.core import limits
 from localstore.core.diff import text_edits
 from localstore.core.lane import update_format
 from localstore.core.lane.genesis import Genesis, genesis
 from localstore.core.lane.reader import varints
 from localstore.core.lane.update_format import INFO_ORIGIN, INFO_RIGHT_ORIGIN, KIND_STRING
+from localstore.core.model import limits
 
 MOST_EDITS, MOST_BYTES = 64, 256 * limits.KIB
 _NO_DELETIONS = b"\0"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from localstore.core import limits
 from localstore.core.diff import text_edits
 from localstore.core.encoding import digest, length_prefixed
 from localstore.core.lane import update_format
@@ -16,6 +15,7 @@ from localstore.core.lane.update_format import (
     PARENT_IS_ROOT,
     ROOT,
 )
+from localstore.core.model import limits
 
 GENESIS_CONTEXT = b"svc-lane-genesis-v1"
 _FIRST = bytes([KIND_STRING, PARENT_IS_ROOT, len(ROOT)]) + ROOT.encode()

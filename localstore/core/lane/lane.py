@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from localstore.core import limits
 from localstore.core.diff import text_edits
 from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, TooLarge
@@ -21,6 +20,7 @@ from localstore.core.lane.crdt import Delta, Document
 from localstore.core.lane.genesis import genesis, pieces
 from localstore.core.lane.load_cost import PARTS, Load, exact_cost, load_of, woven
 from localstore.core.lane.update_format import GENESIS_BIT
+from localstore.core.model import limits
 from localstore.core.model.live import UpdateInvalid
 
 READER = 1  # client id of a document that nobody writes through

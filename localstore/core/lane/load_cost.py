@@ -16,8 +16,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from localstore.core import limits
 from localstore.core.lane.update_format import Point, Struct, Update
+from localstore.core.model import limits
 from localstore.core.model.live import UpdateInvalid
 
 NOWHERE = -1

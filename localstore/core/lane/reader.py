@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import lru_cache
 
-from localstore.core import limits
+from localstore.core.model import limits
 from localstore.core.model.live import UpdateInvalid
 
 CLOCK_END = 1 << 31

@@ -20,9 +20,9 @@ from typing import Literal
 
 import msgspec
 
-from localstore.core import limits
 from localstore.core.encoding import hex_digest, is_hex_digest, length_prefixed, unb64u
 from localstore.core.errors import Invalid, TooLarge
+from localstore.core.model import limits
 
 UpdateKind = Literal["create_text", "edit_text", "set_blob", "delete"]
 

@@ -28,8 +28,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from localstore.core import limits
 from localstore.core.lane.reader import CLOCK_END, VARINT, Reader, numbers_of, varints
+from localstore.core.model import limits
 from localstore.core.model.live import UpdateInvalid
 
 ROOT = "t"

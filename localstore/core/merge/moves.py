@@ -15,7 +15,7 @@ from typing import cast
 import msgspec
 
 from localstore.core.diff.renames import File, pieces
-from localstore.core.limits import DIFF_BYTES, RENAME_BYTES, RENAME_PAIRS
+from localstore.core.model.limits import DIFF_BYTES, RENAME_BYTES, RENAME_PAIRS
 from localstore.core.tree.read import Change
 
 WHOLE = 60_000  # similarity of equal texts: git's unit, since its rounding decides between near ones

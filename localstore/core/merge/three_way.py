@@ -18,8 +18,8 @@ import msgspec
 from localstore.core.diff.line_merge import merge_lines
 from localstore.core.encoding import digest
 from localstore.core.errors import TooLarge
-from localstore.core.limits import TEXT_FILE
 from localstore.core.merge.moves import NONE, Moves
+from localstore.core.model.limits import TEXT_FILE
 from localstore.core.paths import parents
 from localstore.core.tree.directory import TreeEntry
 from localstore.core.tree.read import Change

@@ -13,9 +13,9 @@ import msgspec
 
 from localstore.core.endpoint import Endpoint
 from localstore.core.errors import Conflict
-from localstore.core.limits import API_KEY_OVERLAP, LABEL_CHARS
 from localstore.core.model.base import Model, Page, PageQuery, Sent, visible
-from localstore.core.rights.operation import Capability
+from localstore.core.model.limits import API_KEY_OVERLAP, LABEL_CHARS
+from localstore.core.model.rights import Capability
 
 PREFIX = "svck_"
 

@@ -8,8 +8,8 @@ import msgspec
 
 from localstore.core.endpoint import Endpoint
 from localstore.core.errors import BadRequest, Conflict, Forbidden
-from localstore.core.limits import SCRIPT_TOKEN_DAYS
 from localstore.core.model.base import Line, Model, Page, PageQuery, RepoName, Sent
+from localstore.core.model.limits import SCRIPT_TOKEN_DAYS
 
 
 class GrantError(BadRequest):

@@ -6,7 +6,7 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 import msgspec
 
-from localstore.core.limits import DESCRIPTION_CHARS, HANDLE_CHARS, LABEL_CHARS, PAGE_MAX
+from localstore.core.model.limits import DESCRIPTION_CHARS, HANDLE_CHARS, LABEL_CHARS, PAGE_MAX
 from localstore.core.names import NAME_PATTERN, NAME_RULE
 
 T = TypeVar("T")

@@ -12,8 +12,8 @@ import msgspec
 from localstore.core.endpoint import Endpoint
 from localstore.core.errors import Conflict, Gone
 from localstore.core.identity.pairing import CODE_CHARS
-from localstore.core.limits import LABEL_CHARS
 from localstore.core.model.base import Model, Page, PageQuery, Sent
+from localstore.core.model.limits import LABEL_CHARS
 
 PairingStatus = Literal["open", "scanned", "opened", "confirmed", "done"]
 Key = Annotated[str, msgspec.Meta(min_length=43, max_length=43)]

@@ -12,8 +12,8 @@ import msgspec
 
 from localstore.core.endpoint import Endpoint
 from localstore.core.errors import Conflict, Invalid, SvcError
-from localstore.core.limits import DOCUMENT_TITLE_CHARS
 from localstore.core.model.base import Model, Page, PageQuery, Sent, visible
+from localstore.core.model.limits import DOCUMENT_TITLE_CHARS
 
 STORED = 2  # the mode of documents on a server
 LOCAL = 1  # the mode of documents of one device

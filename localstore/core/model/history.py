@@ -8,8 +8,8 @@ import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.lane.update import LiveUpdate, UpdateKind
-from localstore.core.limits import COMPARE_FILES, HISTORY_PACK_MAX, LARGE_ANSWER
 from localstore.core.model.base import Actor, Count, Model, Page, PageQuery
+from localstore.core.model.limits import COMPARE_FILES, HISTORY_PACK_MAX, LARGE_ANSWER
 
 
 class SealKey(Model, frozen=True):

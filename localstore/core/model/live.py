@@ -9,8 +9,8 @@ import msgspec
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict, Forbidden, Invalid
 from localstore.core.lane.update import LiveUpdate, UpdateKind
-from localstore.core.limits import LARGE_ANSWER
 from localstore.core.model.base import Count, Model, Sent
+from localstore.core.model.limits import LARGE_ANSWER
 
 
 class ReplicaUnknown(Forbidden):

@@ -8,8 +8,8 @@ import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict, NotFound
-from localstore.core.limits import REF_NAME_BYTES
 from localstore.core.model.base import Model, Page, PageQuery, Sent
+from localstore.core.model.limits import REF_NAME_BYTES
 
 
 class NoBranch(NotFound):

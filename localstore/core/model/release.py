@@ -10,8 +10,8 @@ import msgspec
 from localstore.core import paths
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict, Invalid, PathInvalid
-from localstore.core.limits import ASSET_NAME_BYTES, ASSET_TYPE_CHARS, NOTES_BYTES, VERSION_CHARS
 from localstore.core.model.base import Actor, Count, Model, Page, PageQuery, Sent
+from localstore.core.model.limits import ASSET_NAME_BYTES, ASSET_TYPE_CHARS, NOTES_BYTES, VERSION_CHARS
 
 
 class ReleaseExists(Conflict):

@@ -8,8 +8,8 @@ import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict, Forbidden
-from localstore.core.limits import QUERY_CHARS
 from localstore.core.model.base import Description, Model, Page, PageQuery, RepoName, Sent
+from localstore.core.model.limits import QUERY_CHARS
 
 
 class NameTaken(Conflict):

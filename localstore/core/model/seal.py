@@ -8,9 +8,9 @@ import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Gone, Invalid, TooLarge, Unavailable
-from localstore.core.limits import LARGE_ANSWER, SEALS_PER_REQUEST
 from localstore.core.model.base import Count, Model, Page, Sent
 from localstore.core.model.history import Seal
+from localstore.core.model.limits import LARGE_ANSWER, SEALS_PER_REQUEST
 from localstore.core.seal import SOURCES_MAX
 
 SealId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}(?!\n)$", description="64 digits 0-9, a-f")]

@@ -18,8 +18,15 @@ import msgspec
 from localstore.core.endpoint import Endpoint
 from localstore.core.errors import Invalid
 from localstore.core.lane.update import LiveUpdate
-from localstore.core.limits import CHANNELS, LABEL_CHARS, PATH_BYTES, POLL_WAIT, SUBSCRIPTIONS, TURN_CHARS
 from localstore.core.model.base import Count, Model, Sent
+from localstore.core.model.limits import (
+    CHANNELS,
+    LABEL_CHARS,
+    PATH_BYTES,
+    POLL_WAIT,
+    SUBSCRIPTIONS,
+    TURN_CHARS,
+)
 from localstore.core.model.live import Row, UpdateAnswers, UpdateBatch
 
 EventId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1, description="the id of an event")]

@@ -17,9 +17,9 @@ from typing import Literal
 
 import msgspec
 
-from localstore.core import limits
 from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import Invalid, TooLarge
+from localstore.core.model import limits
 from localstore.core.names import MANIFEST
 
 VERSION = 1

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from blake3 import blake3
 
-from localstore.core.limits import TEXT_FILE
+from localstore.core.model.limits import TEXT_FILE
 
 Kind = Literal["text", "blob"]
 Bytes = bytes | bytearray | memoryview

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import zstandard
 
-from localstore.core import limits
 from localstore.core.errors import Invalid, TooLarge
+from localstore.core.model import limits
 
 RAW, ZSTD = 0, 1  # codecs
 UNPACKABLE = "a frame of the pack does not decompress"

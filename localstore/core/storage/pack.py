@@ -20,10 +20,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 import zstandard
 
-from localstore.core import limits
 from localstore.core.encoding import DIGEST_SIZE
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import DigestMismatch, Invalid, TooLarge
+from localstore.core.model import limits
 from localstore.core.storage.frame import RAW, ZSTD, Bytes, raw_bytes
 
 MAGIC = b"svcpack1"

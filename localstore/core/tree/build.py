@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import msgspec
 
-from localstore.core import limits
 from localstore.core.errors import PathInvalid, TooLarge
+from localstore.core.model import limits
 from localstore.core.tree.directory import (
     EMPTY_ROOT,
     FORMAT,

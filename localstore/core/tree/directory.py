@@ -11,9 +11,9 @@ from typing import Literal
 import msgspec
 from blake3 import blake3
 
-from localstore.core import limits
 from localstore.core.encoding import DIGEST_SIZE
 from localstore.core.errors import DigestMismatch, Invalid
+from localstore.core.model import limits
 
 FileKind = Literal["text", "blob", "chunked"]
 Kind = Literal["text", "blob", "chunked", "dir"]

@@ -32,7 +32,7 @@ _TAG = b"svc-tree-partial-v1\n"
 
 
 class Sight(Protocol):
-    """Decides which paths are visible; implemented by `localstore.core.rights.policy.Policy`."""
+    """Decides which paths are visible; implemented by `localstore.core.tree.policy.Policy`."""
 
     def sees(self, path: str) -> bool: ...
     def may_see_below(self, path: str) -> bool: ...

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from localstore.core import limits
 from localstore.core.errors import ServerMisbehaved, SvcError
+from localstore.core.model import limits
 from localstore.core.storage import chunks
 from localstore.core.storage.chunks import ChunkManifest
 from localstore.folder.chunking import ChunkList, ChunkPosition, cut_into_chunks

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from localstore.core import limits
+from localstore.core.model import limits
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage import chunks
 from localstore.folder.chunking import ChunkList, FileChanged, chunks_of, packed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from localstore.core.storage.pack import Frame, PackReader
 from localstore.record.objects import Objects
 from localstore.sync.transfer.transport import Transport

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from localstore.core.limits import KIB
+from localstore.core.model.limits import KIB
 from localstore.core.storage.pack import Pack
 from localstore.sync.working_copy import WorkingCopy
 

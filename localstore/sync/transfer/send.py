@@ -8,13 +8,13 @@ from contextlib import suppress
 
 import msgspec
 
-from localstore.core import limits
 from localstore.core.encoding import digest as blake3
 from localstore.core.encoding import unhex
 from localstore.core.errors import Invalid, NotFound, ServerMisbehaved
 from localstore.core.lane.first_edit import FirstEdit
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import LiveUpdate, decoded_ops
+from localstore.core.model import limits
 from localstore.core.model.live import (
     ClockReused,
     LaneMoved,

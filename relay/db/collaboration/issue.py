@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, Table, and_, bindparam, delete, func, insert, select, update
 
-from localstore.core.limits import SEARCH_WORDS
+from localstore.core.model.limits import SEARCH_WORDS
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
 from relay.db.schema.collaboration.issue import comment, numbering, part, subject, subject_label, subject_word

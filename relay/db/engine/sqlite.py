@@ -18,7 +18,7 @@ from sqlalchemy.dialects import sqlite as sqlite_dialect
 from sqlalchemy.sql import ClauseElement
 
 from localstore.core.errors import Unavailable
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from relay.base.logs import logger
 from relay.db.engine.database import (
     LIST_CHUNK,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from localstore.core import limits
 from localstore.core.errors import Conflict, Invalid, NotFound
-from localstore.core.model.collaboration.access import (
+from localstore.core.model import limits
+from localstore.core.model.access import (
     AlreadyCollaborator,
     AlreadyDecided,
     InviteExpired,

@@ -7,9 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 from localstore.core.errors import NotFound
+from localstore.core.model.access import Collaborator, RoleChange
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.collaboration.access import Collaborator, RoleChange
-from localstore.core.model.collaboration.organisation import ThroughOrganisation
+from localstore.core.model.organisation import ThroughOrganisation
 from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import View

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from localstore.core import limits
 from localstore.core.errors import NotFound, RateLimited
-from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.collaboration.access import (
+from localstore.core.model import limits
+from localstore.core.model.access import (
     AlreadyCollaborator,
     Invite,
     InviteCreate,
     InvitePending,
 )
+from localstore.core.model.base import Page, PageQuery
 from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id

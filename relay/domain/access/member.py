@@ -3,11 +3,11 @@ leave except the last admin."""
 
 from __future__ import annotations
 
-from localstore.core import limits
 from localstore.core.errors import Conflict, NotFound
+from localstore.core.model import limits
+from localstore.core.model.access import InvitePending
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.collaboration.access import InvitePending
-from localstore.core.model.collaboration.organisation import (
+from localstore.core.model.organisation import (
     AlreadyMember,
     LastAdmin,
     Member,

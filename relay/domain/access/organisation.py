@@ -4,10 +4,11 @@ to its members.
 
 from __future__ import annotations
 
-from localstore.core import limits, names
+from localstore.core import names
 from localstore.core.errors import Conflict, Forbidden, NotFound
+from localstore.core.model import limits
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.collaboration.organisation import (
+from localstore.core.model.organisation import (
     Organisation,
     OrganisationChange,
     OrganisationCreate,

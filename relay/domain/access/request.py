@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from localstore.core import limits
 from localstore.core.errors import NotFound
-from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.collaboration.access import (
+from localstore.core.model import limits
+from localstore.core.model.access import (
     AccessGrant,
     AccessRequest,
     AccessRequestCreate,
@@ -17,7 +16,8 @@ from localstore.core.model.collaboration.access import (
     AlreadyCollaborator,
     AlreadyDecided,
 )
-from localstore.core.rights import RANK
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.rights import RANK
 from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id

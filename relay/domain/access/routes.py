@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localstore.core.model.collaboration import access, organisation
+from localstore.core.model import access, organisation
 from relay.domain.access import collaborator
 from relay.domain.access import invite as invites
 from relay.domain.access import member as members

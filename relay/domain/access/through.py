@@ -10,8 +10,8 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
-from localstore.core import limits
 from localstore.core.errors import Conflict
+from localstore.core.model import limits
 from relay.base.clock import now_ms
 from relay.caller import Caller, account_name, repo_name
 from relay.db.engine.database import Tx

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localstore.core import limits
 from localstore.core.errors import Conflict, Invalid, NotFound
+from localstore.core.model import limits
+from localstore.core.model.access import Transfer, TransferCreate, TransferPending
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.collaboration.access import Transfer, TransferCreate, TransferPending
 from localstore.core.model.repo import NameTaken
 from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339

@@ -7,9 +7,9 @@ from hashlib import sha256
 
 import msgspec
 
-from localstore.core import limits
 from localstore.core.encoding import b64u
 from localstore.core.errors import Conflict, Invalid, NotFound
+from localstore.core.model import limits
 from localstore.core.model.api_key import (
     PREFIX,
     ApiKey,

@@ -8,11 +8,10 @@ from typing import Literal
 from sanic.request import Request
 
 from localstore.core.errors import Invalid, SvcError
-from localstore.core.limits import LABEL_CHARS
 from localstore.core.model.api_key import ApiKeyCreate, ApiKeyRotate, ApiKeySecret
 from localstore.core.model.base import PageQuery, Sent
-from localstore.core.rights import OPERATIONS
-from localstore.core.rights.operation import Capability
+from localstore.core.model.limits import LABEL_CHARS
+from localstore.core.model.rights import OPERATIONS, Capability
 from localstore.core.validation import checked
 from relay.caller import Caller
 from relay.domain.api_key import api_key as rules

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from localstore.core.limits import MENTIONS
+from localstore.core.model.limits import MENTIONS
 from relay.db.engine.database import Tx
 from relay.domain.attention.mentions import mentioned
 from relay.domain.attention.reasons import RULES, Rule

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from localstore.core.errors import NotFound
 from localstore.core.model.base import Page
-from localstore.core.model.collaboration.inbox import (
+from localstore.core.model.inbox import (
     InboxChanged,
     InboxItem,
     InboxMarks,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from localstore.core.limits import HANDLE_CHARS, MENTIONS
+from localstore.core.model.limits import HANDLE_CHARS, MENTIONS
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _NAMED = re.compile(rf"(?<![\w@/.`-])@([A-Za-z0-9](?:[A-Za-z0-9._-]{{0,{HANDLE_CHARS - 1}}}))")

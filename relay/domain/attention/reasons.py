@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple
 
-from localstore.core.model.collaboration.inbox import Reason
+from localstore.core.model.inbox import Reason
 
 
 class Rule(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localstore.core.model.collaboration import inbox, social
+from localstore.core.model import inbox, social
 from relay.caller import View
 from relay.domain.attention import inbox as inboxes
 from relay.domain.attention import social as socials

@@ -12,9 +12,7 @@ from msgspec.structs import replace
 from localstore.core.dependencies import key
 from localstore.core.dependencies.affected import is_affected
 from localstore.core.errors import Conflict, EditionLacks, NotFound
-from localstore.core.limits import ADVISORIES
-from localstore.core.model.base import Page
-from localstore.core.model.catalog.advisory import (
+from localstore.core.model.advisory import (
     SCHEMA,
     Advisory,
     AdvisoryDraft,
@@ -23,8 +21,10 @@ from localstore.core.model.catalog.advisory import (
     NodeFields,
     Package,
 )
-from localstore.core.model.catalog.dependency import Dependency, Matched
-from localstore.core.rights import OPERATIONS
+from localstore.core.model.base import Page
+from localstore.core.model.dependency import Dependency, Matched
+from localstore.core.model.limits import ADVISORIES
+from localstore.core.model.rights import OPERATIONS
 from relay.base import edition
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id

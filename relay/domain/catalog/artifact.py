@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from localstore.core.model.artifact import Artifact
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.catalog.artifact import Artifact
 from relay.caller import View
 from relay.db.paging import Cursor, page_size
 from relay.domain.history import sealed

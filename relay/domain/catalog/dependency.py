@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from localstore.core import dependencies
 from localstore.core.dependencies import Declared
 from localstore.core.errors import Invalid
-from localstore.core.limits import (
+from localstore.core.model.dependency import Dependencies, Dependency, Manifest
+from localstore.core.model.limits import (
     DEPENDENCIES,
     MANIFEST_FILE,
     MANIFEST_FOLDERS,
@@ -20,7 +21,6 @@ from localstore.core.limits import (
     MIB,
     in_words,
 )
-from localstore.core.model.catalog.dependency import Dependencies, Dependency, Manifest
 from localstore.core.model.repo import ParentRepo
 from localstore.core.tree import Child, TreeEntry
 from localstore.core.tree.directory import decode, join

@@ -10,9 +10,9 @@ from typing import Any
 
 from localstore.core import manifest, tree
 from localstore.core.errors import Invalid
-from localstore.core.limits import MANIFEST_BYTES
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.catalog.dependency import Dependent
+from localstore.core.model.dependency import Dependent
+from localstore.core.model.limits import MANIFEST_BYTES
 from localstore.core.names import MANIFEST
 from relay.base.clock import now_ms
 from relay.caller import View, repo_name

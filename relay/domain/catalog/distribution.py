@@ -14,8 +14,8 @@ import msgspec
 from msgspec.structs import replace
 
 from localstore.core.errors import NotFound, Unavailable
-from localstore.core.limits import MIB
-from localstore.core.model.catalog.distribution import Build, ClientRelease
+from localstore.core.model.distribution import Build, ClientRelease
+from localstore.core.model.limits import MIB
 from relay.caller import Caller
 from relay.http.routing import Reply
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localstore.core import paths
 from localstore.core.errors import Invalid, NotFound, PathInvalid
-from localstore.core.model.catalog.listing import (
+from localstore.core.model.listing import (
     IMAGE_ENDINGS,
     Listing,
     ListingSet,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from localstore.core.model.catalog import advisory, artifact, dependency, distribution, listing
-from localstore.core.model.catalog.dependency import Dependencies, DependencyQuery
+from localstore.core.model import advisory, artifact, dependency, distribution, listing
+from localstore.core.model.dependency import Dependencies, DependencyQuery
 from relay.caller import Caller, View
 from relay.domain.catalog import advisory as advisories
 from relay.domain.catalog import artifact as artifacts

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localstore.core import limits, validation
+from localstore.core import validation
 from localstore.core.errors import NotFound
+from localstore.core.model import limits
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.collaboration.check import Check, Rollup, SealCheck, SealChecks
-from localstore.core.model.collaboration.run import RunQuery, state_of
+from localstore.core.model.check import Check, Rollup, SealCheck, SealChecks
+from localstore.core.model.run import RunQuery, state_of
 from relay.base.clock import rfc3339_or_none
 from relay.caller import View
 from relay.db import paging

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localstore.core.model.collaboration import check, run
+from localstore.core.model import check, run
 from relay.domain.checks import check as checks
 from relay.domain.checks import run as runs
 from relay.http.routing import serves

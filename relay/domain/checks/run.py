@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from localstore.core import limits
 from localstore.core.errors import Conflict, Invalid, NotFound, RateLimited
+from localstore.core.model import limits
 from localstore.core.model.base import Page
-from localstore.core.model.collaboration.run import (
+from localstore.core.model.run import (
     Conclusion,
     Run,
     RunCompleted,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localstore.core.model.collaboration.run import Run
+from localstore.core.model.run import Run
 from relay.base.actors import actor
 from relay.base.clock import rfc3339, rfc3339_or_none
 from relay.domain.checks.rows.run import RunRow

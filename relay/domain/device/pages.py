@@ -15,7 +15,7 @@ from localstore.core.model.device import (
     PairingProcess,
     PairingStep,
 )
-from localstore.core.rights import OPERATIONS
+from localstore.core.model.rights import OPERATIONS
 from localstore.core.validation import checked
 from relay.caller import Caller
 from relay.domain.device import device as devices

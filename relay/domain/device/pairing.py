@@ -11,7 +11,6 @@ from __future__ import annotations
 import secrets
 from typing import NoReturn
 
-from localstore.core import limits
 from localstore.core.encoding import b64u
 from localstore.core.errors import Conflict, Forbidden, Invalid, NotFound, Unauthorized
 from localstore.core.identity import pairing as protocol
@@ -25,6 +24,7 @@ from localstore.core.identity.keys import (
     verify_registration,
 )
 from localstore.core.identity.pairing import PairingText, Transcript
+from localstore.core.model import limits
 from localstore.core.model.auth import DeviceKeyExists
 from localstore.core.model.device import (
     Device,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from localstore.core.errors import Forbidden
 from localstore.core.model import device as endpoints
 from localstore.core.model.device import Device, PairingComplete, PairingProcess, PairingStep
-from localstore.core.rights import OPERATIONS
+from localstore.core.model.rights import OPERATIONS
 from relay.caller import Caller
 from relay.domain.device import device, pairing
 from relay.gate.gate import admit

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from localstore.core import limits
 from localstore.core.errors import Conflict, NotFound
+from localstore.core.model import limits
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.collaboration.issue import Comment, CommentBody
+from localstore.core.model.issue import Comment, CommentBody
 from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id

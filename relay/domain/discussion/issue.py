@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from localstore.core.errors import Invalid, NotFound
 from localstore.core.model.base import Page
-from localstore.core.model.collaboration.issue import Issue, IssueCreate, IssuePatch, IssueQuery
+from localstore.core.model.issue import Issue, IssueCreate, IssuePatch, IssueQuery
 from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.caller import View, account_name

@@ -5,9 +5,8 @@ from __future__ import annotations
 from msgspec.structs import asdict
 
 from localstore.core.errors import Invalid, NotFound
-from localstore.core.limits import LABELS
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.collaboration.label import (
+from localstore.core.model.label import (
     Label,
     LabelClone,
     LabelCreate,
@@ -15,6 +14,7 @@ from localstore.core.model.collaboration.label import (
     LabelPatch,
     LabelsCloned,
 )
+from localstore.core.model.limits import LABELS
 from relay.caller import View
 from relay.db import paging
 from relay.db import repo as repos

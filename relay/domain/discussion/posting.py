@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from localstore.core import limits
 from localstore.core.errors import Invalid, RateLimited
+from localstore.core.model import limits
 from relay.base.clock import now_ms
 from relay.caller import View
 from relay.db.collaboration import issue as rows

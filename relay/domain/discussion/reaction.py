@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from localstore.core.errors import NotFound
-from localstore.core.model.collaboration.issue import REACTIONS, Reacted
+from localstore.core.model.issue import REACTIONS, Reacted
 from relay.caller import View
 from relay.domain.discussion import comment as comments
 from relay.domain.discussion import reaction_counts as counts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from localstore.core.model.collaboration.issue import REACTIONS, Reaction, Reactions
+from localstore.core.model.issue import REACTIONS, Reaction, Reactions
 from relay.caller import View
 from relay.db.engine.database import Row, Tx
 from relay.domain.discussion.rows import comment as rows

@@ -4,11 +4,11 @@ Reporters can read their reports and are notified of the decision.
 
 from __future__ import annotations
 
-from localstore.core import limits
 from localstore.core.errors import Conflict, EditionLacks, Invalid, NotFound
+from localstore.core.model import limits
+from localstore.core.model.advisory import AdvisoryDraft
 from localstore.core.model.base import Page
-from localstore.core.model.catalog.advisory import AdvisoryDraft
-from localstore.core.model.collaboration.report import (
+from localstore.core.model.report import (
     Report,
     ReportCreate,
     ReportDecided,

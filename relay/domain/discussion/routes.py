@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from localstore.core.model.collaboration import issue, label, report
-from localstore.core.model.collaboration.issue import (
+from localstore.core.model import issue, label, report
+from localstore.core.model.issue import (
     Issue,
     LabelAddQuery,
     Reacted,

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from localstore.core.errors import NotFound
-from localstore.core.model.collaboration.proposal import ThreadCounts
-from localstore.core.rights.policy import Policy
+from localstore.core.model.proposal import ThreadCounts
+from localstore.core.tree.policy import Policy
 from relay.caller import View
 from relay.db import repo as repos
 from relay.db.engine.database import Tx

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from localstore.core import limits, validation
+from localstore.core import validation
 from localstore.core.errors import Conflict, Invalid, NotFound
+from localstore.core.model import limits
 from localstore.core.model.base import Actor
-from localstore.core.model.collaboration.label import Label, LabelCreate
+from localstore.core.model.label import Label, LabelCreate
+from localstore.core.model.rights import OPERATIONS
 from localstore.core.numbers import whole_number
-from localstore.core.rights import OPERATIONS
 from relay.base.actors import actor
 from relay.base.clock import now_ms
 from relay.base.words import words

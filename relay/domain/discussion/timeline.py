@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.collaboration.proposal import TimelineItem
+from localstore.core.model.proposal import TimelineItem
 from relay.base.actors import actor as actor_of
 from relay.base.clock import rfc3339
 from relay.caller import View

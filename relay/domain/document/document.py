@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from localstore.core import limits
 from localstore.core.document.content import spelled
 from localstore.core.document.document import EMPTY
 from localstore.core.document.edit import Edit, Edited, Kept, plan, work_out
 from localstore.core.errors import Conflict, NotFound, QuotaExceeded
+from localstore.core.model import limits
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.document import (
     STORED,

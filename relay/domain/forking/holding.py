@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from localstore.core import tree
-from localstore.core.rights.policy import Policy
 from localstore.core.storage import chunks as kernel
+from localstore.core.tree.policy import Policy
 from relay.base.batches import batches
 from relay.base.clock import now_ms
 from relay.capacity import quota

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from localstore.core import limits, tree
 from localstore.core import seal as seals
+from localstore.core import tree
 from localstore.core.errors import TooLarge
-from localstore.core.rights.policy import Policy
+from localstore.core.model import limits
+from localstore.core.tree.policy import Policy
 from relay.base.batches import batches
 from relay.db import repo as repos
 from relay.db.collaboration import fork as rows

@@ -22,7 +22,7 @@ from localstore.core.git import objects
 from localstore.core.git.objects import EMPTY_TREE
 from localstore.core.git.pack import PackWriter
 from localstore.core.git.trees import Trees
-from localstore.core.limits import MIB, in_words
+from localstore.core.model.limits import MIB, in_words
 from localstore.core.tree import TreeEntry
 from relay.base.batches import batches
 from relay.base.logs import logger

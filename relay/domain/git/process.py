@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from localstore.core.limits import GIB
+from localstore.core.model.limits import GIB
 from relay.base import git
 from relay.base.logs import logger
 from relay.base.threads import to_end

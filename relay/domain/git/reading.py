@@ -14,7 +14,7 @@ import time
 from typing import Any
 
 from localstore.core.errors import Unavailable
-from localstore.core.limits import KIB
+from localstore.core.model.limits import KIB
 from relay.domain.git import process
 from relay.domain.git.cache import Cache
 from relay.memory.readers import Readers

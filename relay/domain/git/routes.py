@@ -11,7 +11,7 @@ import msgspec
 from sanic.request import Request
 
 from localstore.core.errors import TooLarge, Unavailable
-from localstore.core.limits import GIT_REQUEST
+from localstore.core.model.limits import GIT_REQUEST
 from relay.caller import Caller
 from relay.domain.git import serving
 from relay.http.routing import REPOSITORIES, Reply, Upload, route

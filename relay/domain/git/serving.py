@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from localstore.core.errors import NotFound, TooLarge, Unauthorized, Unavailable
-from localstore.core.limits import MIB
-from localstore.core.rights import OPERATIONS
+from localstore.core.model.limits import MIB
+from localstore.core.model.rights import OPERATIONS
 from relay.base import git
 from relay.base.logs import logger
 from relay.caller import Caller, View

@@ -8,7 +8,7 @@ import contextlib
 import tarfile
 from collections.abc import AsyncGenerator, AsyncIterator
 
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from localstore.core.tree import TreeEntry
 from relay.caller import View
 from relay.db.seal import SealRow

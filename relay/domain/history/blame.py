@@ -16,8 +16,8 @@ import msgspec
 
 from localstore.core.diff import blame as kernel
 from localstore.core.errors import NotFound, NotText, TooLarge
-from localstore.core.limits import BLAME_LINES, BLAME_VERSIONS, DIFF_BYTES, MIB
 from localstore.core.model.history import Blame, BlameRange
+from localstore.core.model.limits import BLAME_LINES, BLAME_VERSIONS, DIFF_BYTES, MIB
 from localstore.core.seal import LISTED
 from localstore.core.storage.file_kind import kind_of
 from localstore.core.tree import TreeEntry

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from localstore.core.errors import Invalid
-from localstore.core.limits import (
+from localstore.core.model.history import ChangedFile, Compare, CompareQuery
+from localstore.core.model.limits import (
     COMPARE_FILES,
     COMPARE_PATCH_BYTES,
     COMPARE_TEXT_BYTES,
@@ -13,7 +14,6 @@ from localstore.core.limits import (
     MIB,
     PATCH_BYTES,
 )
-from localstore.core.model.history import ChangedFile, Compare, CompareQuery
 from localstore.core.tree.read import Change
 from relay.caller import View
 from relay.db import seal as seals

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Collection, Container, Iterable, Mapping
 
 from localstore.core.errors import Invalid, NotFound, Unavailable
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage.file_kind import kind_of
 from relay.base.batches import batches

@@ -13,7 +13,6 @@ from localstore.core import seal as kernel
 from localstore.core.encoding import b64u, is_hex_digest
 from localstore.core.errors import Invalid, NotFound, SvcError
 from localstore.core.identity import keys
-from localstore.core.limits import BLOB_INLINE
 from localstore.core.model.base import Page
 from localstore.core.model.history import (
     Blob,
@@ -25,6 +24,7 @@ from localstore.core.model.history import (
     Tree,
     TreeFile,
 )
+from localstore.core.model.limits import BLOB_INLINE
 from localstore.core.tree import TreeEntry, check_path
 from localstore.core.tree.directory import join
 from relay.caller import View

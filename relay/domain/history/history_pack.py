@@ -27,7 +27,7 @@ import msgspec
 from localstore.core import seal as kernel
 from localstore.core.encoding import b64u, is_hex_digest
 from localstore.core.errors import NotFound
-from localstore.core.limits import HISTORY_PACK_DEFAULT, HISTORY_PACK_LINES, MIB
+from localstore.core.model.limits import HISTORY_PACK_DEFAULT, HISTORY_PACK_LINES, MIB
 from localstore.core.model.seal import SealChange
 from localstore.core.tree import TreeEntry
 from relay.base.threads import apart

@@ -11,9 +11,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from localstore.core.limits import MIB
 from localstore.core.model.base import Actor, Page
 from localstore.core.model.history import PathUpdates, SealUpdate
+from localstore.core.model.limits import MIB
 from localstore.core.model.live import UpdateAnswer
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import View, repo_name

@@ -6,7 +6,6 @@ from functools import partial
 
 from localstore.core.encoding import DIGEST_SIZE
 from localstore.core.errors import Invalid
-from localstore.core.limits import BLOB_FILE, CHUNK_MANIFEST, HAVE_DIGESTS, PACK_BYTES
 from localstore.core.model import history, payload
 from localstore.core.model.base import Page
 from localstore.core.model.history import (
@@ -24,6 +23,7 @@ from localstore.core.model.history import (
     TreeQuery,
     UpdatesQuery,
 )
+from localstore.core.model.limits import BLOB_FILE, CHUNK_MANIFEST, HAVE_DIGESTS, PACK_BYTES
 from localstore.core.model.payload import AtQuery, HaveAnswer
 from relay.caller import View
 from relay.domain.history import archive as archives

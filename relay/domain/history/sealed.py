@@ -17,10 +17,10 @@ from localstore.core import seal as kernel
 from localstore.core import tree
 from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import NotFound
-from localstore.core.limits import MIB
-from localstore.core.rights.policy import Policy
+from localstore.core.model.limits import MIB
 from localstore.core.tree import Child, TreeEntry
 from localstore.core.tree.directory import decode, join
+from localstore.core.tree.policy import Policy
 from localstore.core.tree.read import Change
 from relay.base.batches import batches
 from relay.caller import View

@@ -5,8 +5,9 @@ from __future__ import annotations
 import unicodedata
 from typing import Literal
 
-from localstore.core import limits, names
+from localstore.core import names
 from localstore.core.errors import Invalid, Unauthorized
+from localstore.core.model import limits
 from localstore.core.model.auth import Handle, SignUpClosed
 from localstore.core.model.repo import NameTaken
 from relay.base.clock import now_ms

@@ -6,11 +6,11 @@ import hashlib
 import hmac
 import secrets
 
-from localstore.core import limits
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import Forbidden, Gone, Invalid, NotFound
 from localstore.core.identity import device_grant
 from localstore.core.identity.device_grant import DEVICE_CODE_BYTES, GRANT_TYPE, Grant
+from localstore.core.model import limits
 from localstore.core.model.auth import (
     AccessDenied,
     Approval,

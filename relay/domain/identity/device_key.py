@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterable
 from functools import partial
 
-from localstore.core import limits, names
+from localstore.core import names
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import Forbidden, Gone, Invalid, NotFound, Unauthorized
 from localstore.core.identity import device_grant
@@ -25,6 +25,7 @@ from localstore.core.identity.keys import (
     key_id,
     verify_registration,
 )
+from localstore.core.model import limits
 from localstore.core.model.auth import (
     Challenge,
     DeviceKey,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
-from localstore.core import limits
 from localstore.core.errors import Forbidden
 from localstore.core.identity import device_grant
+from localstore.core.model import limits
 from localstore.core.model.auth import PairingCode
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import Caller

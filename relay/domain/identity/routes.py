@@ -7,9 +7,8 @@ import contextlib
 import msgspec
 from sanic.request import Request
 
-from localstore.core import limits
 from localstore.core.errors import BadRequest, Conflict, Unauthorized
-from localstore.core.model import auth
+from localstore.core.model import auth, limits
 from localstore.core.model.auth import (
     DeviceKey,
     DeviceKeyPatch,

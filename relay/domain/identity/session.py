@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from localstore.core import limits
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import Conflict, Forbidden, Invalid, NotFound, SvcError, Unauthorized
 from localstore.core.identity import bearer
 from localstore.core.identity.keys import key_id
+from localstore.core.model import limits
 from localstore.core.model.auth import GuestNoRefresh, Session, SessionGrant, UserInfo
 from localstore.core.model.base import Page, PageQuery
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none

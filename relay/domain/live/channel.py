@@ -13,7 +13,7 @@ import msgspec
 
 from localstore.core import names, paths
 from localstore.core.errors import Invalid, NotFound, SvcError, Unauthorized
-from localstore.core.limits import CHANNELS
+from localstore.core.model.limits import CHANNELS
 from localstore.core.model.live import UpdateAnswers, UpdateBatch
 from localstore.core.model.sync import (
     Answers,

@@ -9,7 +9,7 @@ from functools import partial
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
-from localstore.core.limits import EPOCHS_RETAINED, MIB
+from localstore.core.model.limits import EPOCHS_RETAINED, MIB
 from localstore.core.model.live import UpdateInvalid
 from relay.base.batches import batches
 from relay.caller import View

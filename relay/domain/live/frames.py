@@ -11,8 +11,8 @@ from functools import partial
 
 import msgspec
 
-from localstore.core import limits
 from localstore.core.encoding import b64u
+from localstore.core.model import limits
 from localstore.core.model.live import Row, UpdateAnswer, UpdateBatch
 from localstore.core.model.sync import Signed
 from relay.base.clock import now_ms

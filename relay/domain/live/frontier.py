@@ -9,9 +9,10 @@ from typing import TypeVar
 
 import msgspec
 
-from localstore.core import limits, paths
+from localstore.core import paths
 from localstore.core.errors import NotFound, TooLarge
 from localstore.core.identity.keys import KEY_ID_CHARS
+from localstore.core.model import limits
 from localstore.core.tree import TreeEntry
 from relay.base.clock import now_ms
 from relay.db import ref as refs

@@ -18,10 +18,11 @@ from typing import TypeVar
 
 import msgspec
 
-from localstore.core import limits, paths, tree
+from localstore.core import paths, tree
 from localstore.core.diff.text_merge import merge
 from localstore.core.encoding import digest
 from localstore.core.errors import NotFound, TooLarge, Unavailable
+from localstore.core.model import limits
 from localstore.core.tree import TreeEntry
 from relay.base.clock import now_ms
 from relay.caller import View

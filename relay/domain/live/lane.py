@@ -6,11 +6,11 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from localstore.core import limits
 from localstore.core.encoding import b64u
 from localstore.core.errors import TooLarge
 from localstore.core.lane.lane import Lane
-from localstore.core.limits import EPOCHS_RETAINED, MIB
+from localstore.core.model import limits
+from localstore.core.model.limits import EPOCHS_RETAINED, MIB
 from localstore.core.model.live import FinalState, LanesRequest, LaneState, LaneStates, UpdateInvalid
 from localstore.core.model.live import Lane as LaneAsked
 from relay.caller import View

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from localstore.core import limits
 from localstore.core.encoding import b64u, digest
 from localstore.core.errors import SvcError, TooLarge
 from localstore.core.lane.lane import Lane
+from localstore.core.model import limits
 from localstore.core.model.live import UpdateInvalid
 from localstore.core.names import MANIFEST
 from relay.db.live.lane import LaneRow

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from localstore.core import limits
 from localstore.core.encoding import b64u, hex_digest
 from localstore.core.errors import Forbidden, Invalid, SignatureInvalid, TooLarge, Unavailable
 from localstore.core.identity.keys import verify
 from localstore.core.lane import update as updates
+from localstore.core.model import limits
 from localstore.core.model.live import (
     Bootstrap,
     BootstrapRequest,

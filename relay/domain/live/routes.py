@@ -8,8 +8,8 @@ from functools import partial
 
 from sanic.request import Request
 
-from localstore.core.limits import KIB, UPDATE_BATCH_BYTES
 from localstore.core.model import live, sync
+from localstore.core.model.limits import KIB, UPDATE_BATCH_BYTES
 from localstore.core.model.live import (
     UpdateAnswers,
     UpdatesRequest,

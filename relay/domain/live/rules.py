@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from localstore.core import limits, paths
+from localstore.core import paths
 from localstore.core.errors import SvcError
 from localstore.core.lane.update import LiveUpdate
 from localstore.core.manifest import RepoManifest, parse
+from localstore.core.model import limits
 from localstore.core.model.live import LaneMoved, UpdateAnswer
 from localstore.core.names import MANIFEST
 from localstore.core.storage.chunks import RAISED, kind_of_bytes

@@ -24,7 +24,7 @@ from localstore.core.errors import (
     TooLarge,
     Unauthorized,
 )
-from localstore.core.limits import SUBSCRIPTIONS
+from localstore.core.model.limits import SUBSCRIPTIONS
 from localstore.core.model.sync import (
     Asked,
     Close,

@@ -19,12 +19,12 @@ from typing import Any
 
 import msgspec
 
-from localstore.core import limits
 from localstore.core.errors import NotFound, RateLimited, SvcError, Unauthorized, Unavailable
-from localstore.core.model.collaboration.merge import MergeFinalizeRequest, NotMergeable
-from localstore.core.model.collaboration.proposal import Draft, Proposal
+from localstore.core.model import limits
+from localstore.core.model.merge import MergeFinalizeRequest, NotMergeable
+from localstore.core.model.proposal import Draft, Proposal
+from localstore.core.model.rights import OPERATIONS
 from localstore.core.model.seal import PrepareExpired
-from localstore.core.rights import OPERATIONS
 from relay.base.clock import now_ms
 from relay.caller import Principal, View, repo_name
 from relay.db import repo as repos

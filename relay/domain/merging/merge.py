@@ -13,13 +13,13 @@ from localstore.core import seal as seals
 from localstore.core.encoding import unb64u
 from localstore.core.errors import Invalid, NotFound
 from localstore.core.model import history as shapes
-from localstore.core.model.collaboration.merge import (
+from localstore.core.model.merge import (
     BaseMoved,
     MergeFinalizeRequest,
     MergeRequest,
     UpdateFinalizeRequest,
 )
-from localstore.core.model.collaboration.proposal import Proposal
+from localstore.core.model.proposal import Proposal
 from localstore.core.model.ref import StaleHead
 from relay.caller import View
 from relay.db import ref as refs

@@ -10,7 +10,7 @@ import msgspec
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u
 from localstore.core.errors import Invalid
-from localstore.core.model.collaboration.merge import (
+from localstore.core.model.merge import (
     BaseMoved,
     MergePrepareRequest,
     MergeSeal,

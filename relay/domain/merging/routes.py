@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from localstore.core.limits import MIB
-from localstore.core.model.collaboration import merge, proposal
+from localstore.core.model import merge, proposal
+from localstore.core.model.limits import MIB
 from relay.domain.merging import auto, prepare, trial
 from relay.domain.merging import merge as finalize
 from relay.http.routing import REPOSITORIES, behind

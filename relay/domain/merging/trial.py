@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from localstore.core import limits
 from localstore.core.errors import NotFound, RateLimited, TooLarge
 from localstore.core.merge.three_way import require_bases
-from localstore.core.model.collaboration.proposal import Proposal
+from localstore.core.model import limits
+from localstore.core.model.proposal import Proposal
 from localstore.core.model.seal import PayloadMissing
 from relay.caller import View, repo_name
 from relay.domain.history.merge_base import merge_bases

@@ -13,7 +13,7 @@ from typing import ParamSpec, TypeVar
 import msgspec
 from blake3 import blake3
 
-from localstore.core import limits, tree
+from localstore.core import tree
 from localstore.core.errors import NotFound, TooLarge, Unavailable
 from localstore.core.merge.moves import NONE, Moves, Ways, searches
 from localstore.core.merge.three_way import (
@@ -25,7 +25,8 @@ from localstore.core.merge.three_way import (
     plan,
     require_bases,
 )
-from localstore.core.model.collaboration.merge import MergeConflict
+from localstore.core.model import limits
+from localstore.core.model.merge import MergeConflict
 from localstore.core.tree import TreeEntry
 from localstore.core.tree.read import Change
 from relay.base.batches import batches

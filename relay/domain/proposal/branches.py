@@ -13,7 +13,7 @@ different one.
 
 from __future__ import annotations
 
-from localstore.core.model.collaboration.proposal import ProposalBranchGone
+from localstore.core.model.proposal import ProposalBranchGone
 from relay.caller import View
 from relay.db import ref as refs
 from relay.db.collaboration import proposal as rows

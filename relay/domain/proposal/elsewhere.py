@@ -12,7 +12,7 @@ from typing import Any
 
 from localstore.core.errors import Forbidden, Invalid, Unavailable
 from localstore.core.model.repo import FilteredView
-from localstore.core.rights import RANK
+from localstore.core.model.rights import RANK
 from relay.base.clock import now_ms
 from relay.caller import View, repo_name
 from relay.db import ref as refs

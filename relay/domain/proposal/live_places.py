@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from localstore.core.diff import anchors
 from localstore.core.diff.anchors import Span
 from localstore.core.encoding import digest
-from localstore.core.limits import DIFF_BYTES
-from localstore.core.model.collaboration.thread import How, LivePlace
+from localstore.core.model.limits import DIFF_BYTES
+from localstore.core.model.thread import How, LivePlace
 from relay.caller import View
 from relay.db import ref as refs
 from relay.db.collaboration.proposal import ProposalRow

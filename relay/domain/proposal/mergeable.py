@@ -3,10 +3,10 @@ lands it."""
 
 from __future__ import annotations
 
-from localstore.core.model.collaboration.merge import BaseMoved, NotMergeable
-from localstore.core.model.collaboration.proposal import Draft, ProposalBranchGone, ProposalMerged
-from localstore.core.model.collaboration.protection import matching
-from localstore.core.model.collaboration.review import HeadMoved
+from localstore.core.model.merge import BaseMoved, NotMergeable
+from localstore.core.model.proposal import Draft, ProposalBranchGone, ProposalMerged
+from localstore.core.model.protection import matching
+from localstore.core.model.review import HeadMoved
 from localstore.core.words import reasons_to_wait
 from relay.caller import View
 from relay.db import ref as refs

@@ -20,7 +20,7 @@ from localstore.core.diff.anchors import Span
 from localstore.core.diff.renames import File
 from localstore.core.encoding import digest
 from localstore.core.errors import NotFound, TooLarge
-from localstore.core.limits import DIFF_BYTES, MIB
+from localstore.core.model.limits import DIFF_BYTES, MIB
 from localstore.core.tree import TreeEntry
 from localstore.core.tree.read import Change
 from relay.caller import repo_name

@@ -7,10 +7,10 @@ from contextlib import suppress
 from operator import itemgetter
 from typing import Any
 
-from localstore.core import limits
 from localstore.core.errors import Conflict, Invalid, Unavailable
+from localstore.core.model import limits
 from localstore.core.model.base import Page
-from localstore.core.model.collaboration.proposal import (
+from localstore.core.model.proposal import (
     NothingProposed,
     Proposal,
     ProposalCreate,

@@ -4,11 +4,11 @@ verdicts that are valid.
 
 from __future__ import annotations
 
-from localstore.core import limits
 from localstore.core.errors import Conflict, Invalid, NotFound
+from localstore.core.model import limits
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.collaboration.proposal import Draft
-from localstore.core.model.collaboration.review import HeadMoved, OwnProposal, Review, ReviewCreate
+from localstore.core.model.proposal import Draft
+from localstore.core.model.review import HeadMoved, OwnProposal, Review, ReviewCreate
 from relay.base.clock import now_ms
 from relay.base.ids import new_id
 from relay.caller import View, account_name

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from localstore.core.model.collaboration import proposal, review, thread
-from localstore.core.model.collaboration.issue import LabelAddQuery
-from localstore.core.model.collaboration.proposal import (
+from localstore.core.model import proposal, review, thread
+from localstore.core.model.issue import LabelAddQuery
+from localstore.core.model.proposal import (
     Proposal,
 )
-from localstore.core.model.collaboration.review import Review, ReviewPatch
+from localstore.core.model.review import Review, ReviewPatch
 from relay.caller import View
 from relay.domain.discussion import timeline
 from relay.domain.proposal import proposal as proposals

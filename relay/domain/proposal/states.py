@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from localstore.core.errors import NotFound
-from localstore.core.model.collaboration.proposal import State
+from localstore.core.model.proposal import State
 from relay.base.clock import now_ms
 from relay.caller import View
 from relay.db.collaboration import proposal as rows

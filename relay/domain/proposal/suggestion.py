@@ -9,11 +9,11 @@ from localstore.core import tree
 from localstore.core.diff.suggestions import Suggested, applied, message
 from localstore.core.encoding import b64u, digest
 from localstore.core.errors import Conflict, NotFound, TooLarge
-from localstore.core.limits import TEXT_FILE, in_words
-from localstore.core.model.collaboration.merge import NotMergeable
-from localstore.core.model.collaboration.review import HeadMoved
-from localstore.core.model.collaboration.thread import SuggestionMoved, SuggestionsPrepareRequest
+from localstore.core.model.limits import TEXT_FILE, in_words
+from localstore.core.model.merge import NotMergeable
+from localstore.core.model.review import HeadMoved
 from localstore.core.model.seal import PreparedSeal, PreparedSeals
+from localstore.core.model.thread import SuggestionMoved, SuggestionsPrepareRequest
 from localstore.core.tree import TreeEntry
 from relay.base.clock import rfc3339
 from relay.caller import View

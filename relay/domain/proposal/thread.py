@@ -12,14 +12,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from localstore.core import limits
 from localstore.core.diff import anchors
 from localstore.core.encoding import digest
 from localstore.core.errors import Conflict, Invalid, NotFound
-from localstore.core.limits import DIFF_BYTES
+from localstore.core.model import limits
 from localstore.core.model.base import Page
-from localstore.core.model.collaboration.issue import Comment
-from localstore.core.model.collaboration.thread import (
+from localstore.core.model.issue import Comment
+from localstore.core.model.limits import DIFF_BYTES
+from localstore.core.model.thread import (
     Place,
     Suggestion,
     Thread,

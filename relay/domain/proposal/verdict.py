@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from localstore.core.model.collaboration.proposal import MergeState
-from localstore.core.model.collaboration.protection import Protection
-from localstore.core.model.collaboration.review import Review
+from localstore.core.model.proposal import MergeState
+from localstore.core.model.protection import Protection
+from localstore.core.model.review import Review
 from relay.domain.protection.protection import Standing, blockers
 
 

@@ -10,9 +10,9 @@ from localstore.core import tree
 from localstore.core.diff.change_id import FileChange, change_id, file_id
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import NotFound, TooLarge
-from localstore.core.limits import DIFF_BYTES, VERSION_TEXT_BYTES
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.collaboration.proposal import Version
+from localstore.core.model.limits import DIFF_BYTES, VERSION_TEXT_BYTES
+from localstore.core.model.proposal import Version
 from localstore.core.tree import TreeEntry
 from localstore.core.tree.read import Change
 from relay.base.actors import actor

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from localstore.core import limits
-from localstore.core.model.collaboration.proposal import AutoMerge, HeadRepo, Proposal, Reviewer
-from localstore.core.model.collaboration.protection import matching
-from localstore.core.model.collaboration.review import Review
+from localstore.core.model import limits
+from localstore.core.model.proposal import AutoMerge, HeadRepo, Proposal, Reviewer
+from localstore.core.model.protection import matching
+from localstore.core.model.review import Review
 from relay.base.actors import actor
 from relay.base.clock import rfc3339, rfc3339_or_none
 from relay.caller import View

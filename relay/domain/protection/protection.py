@@ -9,10 +9,10 @@ from msgspec.structs import asdict
 
 from localstore.core import branch_pattern
 from localstore.core.errors import NotFound
-from localstore.core.limits import PROTECTIONS
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.collaboration.merge import NotMergeable
-from localstore.core.model.collaboration.protection import (
+from localstore.core.model.limits import PROTECTIONS
+from localstore.core.model.merge import NotMergeable
+from localstore.core.model.protection import (
     BranchProtected,
     Protection,
     ProtectionSet,

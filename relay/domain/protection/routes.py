@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localstore.core.model.collaboration import protection
+from localstore.core.model import protection
 from relay.domain.protection import protection as rules
 from relay.http.routing import serves
 

@@ -7,7 +7,7 @@ from localstore.core import publication
 from localstore.core.encoding import unb64u
 from localstore.core.errors import SignatureInvalid
 from localstore.core.identity import keys
-from localstore.core.model.catalog.publication import NothingPublished, PublicationCreate
+from localstore.core.model.publication import NothingPublished, PublicationCreate
 from localstore.core.model.release import Release
 from relay.base.clock import now_ms
 from relay.caller import View

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from localstore.core.encoding import b64u
 from localstore.core.errors import Conflict, Invalid, NotFound, TooLarge
-from localstore.core.limits import ASSETS, NOTES_BYTES, RELEASES, in_words
 from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.limits import ASSETS, NOTES_BYTES, RELEASES, in_words
 from localstore.core.model.release import (
     UNSIGNED,
     Asset,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from sanic.request import Request
 
-from localstore.core.limits import ASSET_FILE
-from localstore.core.model import release
-from localstore.core.model.catalog import publication
+from localstore.core.model import publication, release
+from localstore.core.model.limits import ASSET_FILE
 from localstore.core.model.release import Asset, AssetUpload, Release, ReleaseEdit, media_type
 from relay.caller import View
 from relay.domain.release import publication as publications

@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 from localstore.core.errors import Invalid
-from localstore.core.model.collaboration.access import AccessRequestCreate
-from localstore.core.model.collaboration.issue import CommentBody, IssueCreate, IssuePatch, Reason
-from localstore.core.model.collaboration.proposal import ProposalCreate, ProposalPatch
-from localstore.core.model.collaboration.review import ReviewCreate
-from localstore.core.model.collaboration.thread import ThreadComment, ThreadCreate, ThreadPatch
+from localstore.core.model.access import AccessRequestCreate
+from localstore.core.model.issue import CommentBody, IssueCreate, IssuePatch, Reason
+from localstore.core.model.proposal import ProposalCreate, ProposalPatch
 from localstore.core.model.repo import ForkCreate
+from localstore.core.model.review import ReviewCreate
+from localstore.core.model.thread import ThreadComment, ThreadCreate, ThreadPatch
 from localstore.core.numbers import whole_number
 from localstore.core.validation import checked
 from relay.caller import Caller, View

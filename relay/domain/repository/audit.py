@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from localstore.core.model.audit import AuditEntry
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.collaboration.audit import AuditEntry
 from relay.base.actors import actor as actor_of
 from relay.base.clock import rfc3339
 from relay.caller import View

@@ -9,10 +9,10 @@ from html import escape
 from typing import Literal
 
 from localstore.core.errors import Invalid, NotFound, NotText, PathInvalid, TooLarge
-from localstore.core.model.collaboration.issue import Comment
-from localstore.core.model.collaboration.proposal import Proposal
-from localstore.core.model.collaboration.thread import Side, Thread, ThreadQuery
 from localstore.core.model.history import BlameRange, ChangedFile, Compare, CompareQuery
+from localstore.core.model.issue import Comment
+from localstore.core.model.proposal import Proposal
+from localstore.core.model.thread import Side, Thread, ThreadQuery
 from relay.domain.history import blame as blames
 from relay.domain.history import compare, history, sealed
 from relay.domain.proposal import thread as threads

@@ -9,8 +9,8 @@ from typing import Literal
 from urllib.parse import quote
 
 from localstore.core.errors import NotFound, PathInvalid
-from localstore.core.limits import BLOB_INLINE
 from localstore.core.model.history import SealSummary, TreeFile
+from localstore.core.model.limits import BLOB_INLINE
 from localstore.core.model.ref import Ref
 from relay.domain.history import history, sealed
 from relay.domain.repository import ref as refs

@@ -6,8 +6,9 @@ import secrets
 
 from msgspec.structs import replace
 
-from localstore.core import limits, names, tree
+from localstore.core import names, tree
 from localstore.core.errors import Conflict, Forbidden, NotFound, Unavailable
+from localstore.core.model import limits
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.repo import ForkCreate, ForkPrivate, ParentRepo, Repo, Viewer
 from relay.base.clock import now_ms

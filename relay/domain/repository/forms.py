@@ -15,8 +15,7 @@ from dataclasses import replace
 from sanic.request import Request
 
 from localstore.core.errors import Forbidden, NotFound, SvcError
-from localstore.core.rights import OPERATIONS
-from localstore.core.rights.operation import Operation, required
+from localstore.core.model.rights import OPERATIONS, Operation, required
 from relay.caller import Caller
 from relay.domain.repository.act_form import ActForm, Attempt
 from relay.domain.repository.acts import ACTS, Act

@@ -14,16 +14,16 @@ import msgspec
 from sanic.request import Request
 
 from localstore.core.errors import NotFound
-from localstore.core.limits import ISSUE_TITLE_CHARS
+from localstore.core.model.advisory import AdvisoryQuery
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.catalog.advisory import AdvisoryQuery
-from localstore.core.model.collaboration.issue import IssueQuery
-from localstore.core.model.collaboration.label import Label
-from localstore.core.model.collaboration.proposal import Proposal, ProposalQuery
-from localstore.core.model.collaboration.run import RunQuery
-from localstore.core.model.collaboration.thread import LAST_LINE
 from localstore.core.model.history import CompareQuery
+from localstore.core.model.issue import IssueQuery
+from localstore.core.model.label import Label
+from localstore.core.model.limits import ISSUE_TITLE_CHARS
+from localstore.core.model.proposal import Proposal, ProposalQuery
 from localstore.core.model.repo import RepoQuery
+from localstore.core.model.run import RunQuery
+from localstore.core.model.thread import LAST_LINE
 from localstore.core.numbers import whole_number
 from localstore.core.validation import checked
 from relay.caller import Caller

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import secrets
 
-from localstore.core import limits, paths
+from localstore.core import paths
 from localstore.core.errors import Conflict, EditionLacks, Invalid, NotFound, PathInvalid
+from localstore.core.model import limits
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.collaboration.path import PathChange, PathRule, PathRuleSet
-from localstore.core.rights.policy import Visibility
+from localstore.core.model.path import PathChange, PathRule, PathRuleSet
+from localstore.core.tree.policy import Visibility
 from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id

@@ -11,8 +11,8 @@ from urllib.parse import quote, urlencode
 from localstore.core.errors import Forbidden, Unauthorized
 from localstore.core.model.base import Actor
 from localstore.core.model.repo import Kind, Repo
+from localstore.core.model.rights import OPERATIONS
 from localstore.core.names import page_path
-from localstore.core.rights import OPERATIONS
 from relay.base.edition import EDITION
 from relay.caller import Caller, View
 from relay.domain.repository import repo as repos

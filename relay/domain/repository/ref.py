@@ -8,7 +8,7 @@ from functools import partial
 from localstore.core import names, tree
 from localstore.core.errors import Conflict, Invalid, NotFound
 from localstore.core.model.base import Page
-from localstore.core.model.collaboration.protection import Protection, matching
+from localstore.core.model.protection import Protection, matching
 from localstore.core.model.ref import Ref, RefCreate, RefExists, RefUpdate, StaleHead, TagExists
 from relay.base.clock import now_ms
 from relay.base.ids import new_branch_id

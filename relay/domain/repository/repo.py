@@ -7,8 +7,9 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from localstore.core import limits, names
+from localstore.core import names
 from localstore.core.errors import Conflict, Forbidden, Invalid, NotFound
+from localstore.core.model import limits
 from localstore.core.model.base import Page
 from localstore.core.model.repo import (
     Class,
@@ -23,8 +24,8 @@ from localstore.core.model.repo import (
     RepoQuery,
     Viewer,
 )
+from localstore.core.model.rights import RANK
 from localstore.core.model.seal import E2eeUnavailable
-from localstore.core.rights import RANK
 from relay.base import git
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_branch_id, new_id, new_repo_id

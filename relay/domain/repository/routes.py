@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from localstore.core.model import ref, repo
+from localstore.core.model import audit, path, ref, repo
 from localstore.core.model.base import Page
-from localstore.core.model.collaboration import audit, path
-from localstore.core.model.collaboration.path import PathRuleRemove
+from localstore.core.model.path import PathRuleRemove
 from localstore.core.model.ref import Ref, RefDelete, RefQuery
 from localstore.core.model.repo import (
     Coordinates,

@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from localstore.core.errors import Invalid, NotFound
-from localstore.core.model.base import PageQuery
-from localstore.core.model.catalog.listing import Listing, ListingSet
-from localstore.core.model.collaboration.access import (
+from localstore.core.model.access import (
     AccessGrant,
     AccessRequest,
     Collaborator,
@@ -17,10 +15,12 @@ from localstore.core.model.collaboration.access import (
     RoleChange,
     TransferCreate,
 )
-from localstore.core.model.collaboration.check import Check
-from localstore.core.model.collaboration.protection import Protection, ProtectionSet
-from localstore.core.model.collaboration.webhook import Webhook, WebhookCreate, WebhookEdit
+from localstore.core.model.base import PageQuery
+from localstore.core.model.check import Check
+from localstore.core.model.listing import Listing, ListingSet
+from localstore.core.model.protection import Protection, ProtectionSet
 from localstore.core.model.repo import RepoPatch
+from localstore.core.model.webhook import Webhook, WebhookCreate, WebhookEdit
 from localstore.core.numbers import whole_number
 from localstore.core.validation import checked
 from relay.caller import Caller, View

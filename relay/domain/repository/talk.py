@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from localstore.core.errors import NotFound
 from localstore.core.model.base import PageQuery
-from localstore.core.model.collaboration.check import SealChecks
-from localstore.core.model.collaboration.issue import Comment, Issue
-from localstore.core.model.collaboration.proposal import Proposal
-from localstore.core.model.collaboration.review import Review
-from localstore.core.model.collaboration.thread import Thread, ThreadQuery
+from localstore.core.model.check import SealChecks
+from localstore.core.model.issue import Comment, Issue
+from localstore.core.model.proposal import Proposal
+from localstore.core.model.review import Review
+from localstore.core.model.thread import Thread, ThreadQuery
 from localstore.core.numbers import whole_number
 from localstore.core.words import reasons_to_wait
 from relay.domain.checks import check

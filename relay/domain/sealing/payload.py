@@ -13,7 +13,7 @@ from localstore.core import seal as seals
 from localstore.core import tree
 from localstore.core.encoding import b64u
 from localstore.core.errors import Invalid, TooLarge
-from localstore.core.limits import MESSAGE_BYTES, in_words
+from localstore.core.model.limits import MESSAGE_BYTES, in_words
 from localstore.core.model.seal import PrepareExpired
 from localstore.core.seal import GitOrigin, MergeOrigin, Provenance, SealPayload
 from localstore.core.tree import Built, TreeEntry

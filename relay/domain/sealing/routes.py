@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from localstore.core.limits import MIB
 from localstore.core.model import seal
+from localstore.core.model.limits import MIB
 from relay.domain.sealing import seal as seals
 from relay.domain.sealing import trees
 from relay.http.routing import behind

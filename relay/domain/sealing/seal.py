@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import msgspec
 
-from localstore.core import limits, tree
 from localstore.core import seal as seals
+from localstore.core import tree
 from localstore.core.encoding import b64u, is_hex_digest, unb64u
 from localstore.core.errors import Forbidden, NotFound, Unavailable
 from localstore.core.model import history as shapes
+from localstore.core.model import limits
 from localstore.core.model.ref import StaleHead
 from localstore.core.model.seal import (
     FinalizeRequest,

@@ -11,10 +11,11 @@ from types import MappingProxyType
 
 import msgspec
 
-from localstore.core import limits, paths, tree
+from localstore.core import paths, tree
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, is_hex_digest, unb64u
 from localstore.core.errors import Invalid, NotFound, NotText, TooLarge
+from localstore.core.model import limits
 from localstore.core.model.base import Page
 from localstore.core.model.history import Seal
 from localstore.core.model.ref import StaleHead

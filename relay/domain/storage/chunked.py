@@ -17,10 +17,10 @@ from types import MappingProxyType
 
 from blake3 import blake3
 
-from localstore.core import limits
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.encoding import unhex
 from localstore.core.errors import DigestMismatch, Invalid, NotFound, TooLarge, Unavailable
+from localstore.core.model import limits
 from localstore.core.model.payload import ChunkedStored
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage import chunks as kernel

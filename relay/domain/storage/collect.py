@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 
-from localstore.core.limits import GC_GRACE
+from localstore.core.model.limits import GC_GRACE
 from relay.base.clock import now_ms
 from relay.caller import repo_name
 from relay.capacity import quota

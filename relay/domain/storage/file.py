@@ -17,7 +17,7 @@ from blake3 import blake3
 
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import BadRequest, NotFound, TooLarge
-from localstore.core.limits import ASSET_FILE, BLOB_FILE, CHUNK_MANIFEST, in_words
+from localstore.core.model.limits import ASSET_FILE, BLOB_FILE, CHUNK_MANIFEST, in_words
 from localstore.core.storage import chunks as kernel
 from localstore.core.storage.chunks import Chunker
 from relay.base.clock import now_ms

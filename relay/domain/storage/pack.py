@@ -10,7 +10,7 @@ import msgspec
 
 from localstore.core.encoding import DIGEST_SIZE
 from localstore.core.errors import BadRequest, Invalid, NotFound, TooLarge
-from localstore.core.limits import FRAME_SHARED_MAX, HAVE_DIGESTS, MIB
+from localstore.core.model.limits import FRAME_SHARED_MAX, HAVE_DIGESTS, MIB
 from localstore.core.model.payload import HaveAnswer, PackStored
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage.file_kind import kind_of

@@ -18,7 +18,7 @@ import msgspec
 
 from localstore.core import tree
 from localstore.core.errors import Unavailable
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from relay.base.batches import batches
 from relay.db.engine.database import Database, Tx
 from relay.db.seal import SealDraft

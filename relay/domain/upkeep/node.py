@@ -19,7 +19,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from localstore.core.errors import NotFound, Unavailable
-from localstore.core.limits import KIB
+from localstore.core.model.limits import KIB
 from localstore.core.model.node import ClientConfig, E2ee, Health, NodeInfo, Version
 from relay.base import edition, flags, git
 from relay.base.clock import now_ms

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from localstore.core import limits
+from localstore.core.model import limits
 from relay.base.clock import now_ms
 from relay.base.logs import logger
 from relay.caller import repo_name

@@ -21,7 +21,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from localstore.core.limits import OUTBOUND_SECONDS, WEBHOOK_EXCERPT, WEBHOOK_WAITING
+from localstore.core.model.limits import OUTBOUND_SECONDS, WEBHOOK_EXCERPT, WEBHOOK_WAITING
 from relay.base.clock import now_ms
 from relay.base.ids import new_id
 from relay.caller import repo_name

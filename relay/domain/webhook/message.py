@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import msgspec
 
-from localstore.core.limits import WEBHOOK_SEALS
 from localstore.core.model.base import Actor
-from localstore.core.model.collaboration.webhook import EventKind, Message
-from localstore.core.rights.policy import Policy
+from localstore.core.model.limits import WEBHOOK_SEALS
+from localstore.core.model.webhook import EventKind, Message
+from localstore.core.tree.policy import Policy
 from relay.base.actors import actor as actor_of
 from relay.base.clock import rfc3339
 from relay.db import repo as repos

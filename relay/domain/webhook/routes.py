@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localstore.core.model.collaboration import webhook
+from localstore.core.model import webhook
 from relay.domain.webhook import webhook as webhooks
 from relay.http.routing import serves
 

@@ -8,10 +8,10 @@ import secrets
 
 import msgspec
 
-from localstore.core import limits
 from localstore.core.errors import Conflict, Invalid, NotFound, RateLimited
+from localstore.core.model import limits
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.collaboration.webhook import (
+from localstore.core.model.webhook import (
     KINDS,
     SECRET_PREFIX,
     Delivery,

@@ -23,9 +23,9 @@ from pathlib import Path
 
 import msgspec
 
+from localstore.core.model import issue as issues
 from localstore.core.model import repo as repos
-from localstore.core.model.collaboration import issue as issues
-from localstore.core.model.collaboration.issue import CommentBody
+from localstore.core.model.issue import CommentBody
 from localstore.core.model.repo import RepoCreate
 from relay.base.words import words
 from relay.db.collaboration import issue as rows

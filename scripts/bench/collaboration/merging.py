@@ -20,11 +20,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from localstore.core.model import merge as merges
+from localstore.core.model import proposal as proposals
 from localstore.core.model import repo as repos
-from localstore.core.model.collaboration import merge as merges
-from localstore.core.model.collaboration import proposal as proposals
-from localstore.core.model.collaboration.merge import MergePrepareRequest
-from localstore.core.model.collaboration.proposal import ProposalCreate, ProposalQuery
+from localstore.core.model.merge import MergePrepareRequest
+from localstore.core.model.proposal import ProposalCreate, ProposalQuery
 from localstore.core.model.repo import RepoCreate
 from scripts.bench.collaboration.folders import branch, seal, write
 from scripts.bench.ingest import signed_in

@@ -19,9 +19,9 @@ from typing import Any
 
 import msgspec
 
+from localstore.core.model import issue as issues
+from localstore.core.model import proposal as proposals
 from localstore.core.model import repo as repos
-from localstore.core.model.collaboration import issue as issues
-from localstore.core.model.collaboration import proposal as proposals
 from localstore.core.model.repo import RepoCreate
 from relay.base.words import words
 from relay.db.collaboration import proposal as rows

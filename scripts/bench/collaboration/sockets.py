@@ -19,9 +19,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from localstore.core.model import issue as issues
 from localstore.core.model import repo as repos
-from localstore.core.model.collaboration import issue as issues
-from localstore.core.model.collaboration.issue import CommentBody, IssueCreate
+from localstore.core.model.issue import CommentBody, IssueCreate
 from localstore.core.model.repo import RepoPatch
 from scripts.bench.collaboration.folders import environment, linked, svc
 from scripts.bench.ingest import signed_in

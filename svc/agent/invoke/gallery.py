@@ -20,9 +20,9 @@ from localstore.core import paths
 from localstore.core.errors import ClientError, Invalid, NotFound, TooLarge, UsageError
 from localstore.core.ignore import matcher
 from localstore.core.ignore.matcher import SOURCES
-from localstore.core.limits import MIB, in_words
 from localstore.core.model import history, ref
 from localstore.core.model.history import TreeQuery
+from localstore.core.model.limits import MIB, in_words
 from localstore.core.model.repo import Repo
 from localstore.core.names import parse_repo
 from localstore.folder.files import Files

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import NotFound
-from localstore.core.model.collaboration import access
-from localstore.core.model.collaboration.access import Collaborator, Invite, InviteCreate, RoleChange
+from localstore.core.model import access
+from localstore.core.model.access import Collaborator, Invite, InviteCreate, RoleChange
 from localstore.core.model.repo import Repo
 from svc.cmd.access.shared import RoleName, handle_of
 from svc.cmd.frame.context import Ctx

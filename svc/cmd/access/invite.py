@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.model.collaboration import access
-from localstore.core.model.collaboration.access import Invite
+from localstore.core.model import access
+from localstore.core.model.access import Invite
 from svc.cmd.access.shared import handle_of, named
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit

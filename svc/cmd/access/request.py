@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model.collaboration import access
-from localstore.core.model.collaboration.access import AccessGrant, AccessRequest, AccessRequestCreate
+from localstore.core.model import access
+from localstore.core.model.access import AccessGrant, AccessRequest, AccessRequestCreate
 from svc.cmd.access.shared import RoleName, handle_of, named
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit

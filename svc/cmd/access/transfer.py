@@ -9,8 +9,8 @@ import typer
 
 from localstore.core.endpoint import Endpoint
 from localstore.core.errors import Forbidden, UsageError
-from localstore.core.model.collaboration import access
-from localstore.core.model.collaboration.access import Transfer, TransferCreate
+from localstore.core.model import access
+from localstore.core.model.access import Transfer, TransferCreate
 from svc.cmd.access.shared import handle_of, named
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit

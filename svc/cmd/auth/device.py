@@ -8,9 +8,9 @@ import typer
 
 from localstore.core.errors import NotFound
 from localstore.core.identity.keys import TransportKey
-from localstore.core.limits import LABEL_CHARS
 from localstore.core.model import auth
 from localstore.core.model.auth import DeviceKey, DeviceKeyExists, DeviceKeyPatch, PairingCode
+from localstore.core.model.limits import LABEL_CHARS
 from svc.cmd.auth.login import device_name
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import SvcError, Unauthorized, UsageError
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from svc.cmd.frame.context import Ctx
 from svc.console import Column, answers, answers_text
 from svc.http.remote import link

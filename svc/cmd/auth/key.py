@@ -10,10 +10,10 @@ from typing import Annotated, Any, get_args
 import typer
 
 from localstore.core.errors import NotFound
-from localstore.core.limits import API_KEY_OVERLAP
 from localstore.core.model import api_key, auth
 from localstore.core.model.api_key import ApiKey, ApiKeyCreate, ApiKeyRotate, ApiKeySecret
-from localstore.core.rights.operation import Capability
+from localstore.core.model.limits import API_KEY_OVERLAP
+from localstore.core.model.rights import Capability
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers

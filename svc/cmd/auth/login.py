@@ -10,9 +10,9 @@ import typer
 from localstore import known, seen_documents
 from localstore.core.errors import NotFound, ServerUnreachable, Unauthorized, UsageError
 from localstore.core.identity.pairing import PairingText
-from localstore.core.limits import LABEL_CHARS
 from localstore.core.model import auth
 from localstore.core.model.auth import HandleTaken
+from localstore.core.model.limits import LABEL_CHARS
 from localstore.core.paths import terminal_safe
 from svc.cmd.auth import git
 from svc.cmd.frame.context import Ctx

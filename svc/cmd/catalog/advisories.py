@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from localstore.core.errors import NotFound, UsageError
-from localstore.core.model.catalog import advisory as endpoints
-from localstore.core.model.catalog.advisory import Advisory, AdvisoryQuery
+from localstore.core.model import advisory as endpoints
+from localstore.core.model.advisory import Advisory, AdvisoryQuery
 from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from localstore.core.encoding import is_hex_digest
-from localstore.core.model.catalog import artifact as endpoints
-from localstore.core.model.catalog.artifact import Artifact
+from localstore.core.model import artifact as endpoints
+from localstore.core.model.artifact import Artifact
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers

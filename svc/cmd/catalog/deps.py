@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from localstore.core.model.catalog import dependency as endpoints
-from localstore.core.model.catalog.dependency import Dependency, DependencyQuery, Dependent
+from localstore.core.model import dependency as endpoints
+from localstore.core.model.dependency import Dependency, DependencyQuery, Dependent
 from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit, Repository

@@ -8,8 +8,8 @@ import typer
 from msgspec.structs import asdict
 
 from localstore.core.errors import NotFound, UsageError
-from localstore.core.model.catalog import listing as endpoints
-from localstore.core.model.catalog.listing import Images, Listing, ListingSet
+from localstore.core.model import listing as endpoints
+from localstore.core.model.listing import Images, Listing, ListingSet
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Repository
 from svc.console import Column, answers

@@ -11,8 +11,8 @@ import typer
 from localstore.core.document.content import checked as checked_content
 from localstore.core.document.content import encode
 from localstore.core.errors import SvcError, UsageError
-from localstore.core.limits import JSON_BODY
 from localstore.core.model.document import Document, DocumentArchived
+from localstore.core.model.limits import JSON_BODY
 from svc.cmd.doc.words import COLUMNS, AsJson, File, Id, content_of, documents_of
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.editor import draft

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from localstore.core.errors import Unauthorized, UsageError
-from localstore.core.limits import JSON_BODY
+from localstore.core.model.limits import JSON_BODY
 from localstore.documents import is_local
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.text_options import text_of

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.limits import ISSUE_BODY_BYTES
+from localstore.core.model.limits import ISSUE_BODY_BYTES
 from localstore.core.paths import terminal_safe
 
 Body = Annotated[str | None, typer.Option("-b", "--body", metavar="TEXT", help="The text")]

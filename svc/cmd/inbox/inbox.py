@@ -9,8 +9,8 @@ import msgspec
 import typer
 
 from localstore.core.errors import NotFound, UsageError
-from localstore.core.model.collaboration import inbox as endpoints
-from localstore.core.model.collaboration.inbox import (
+from localstore.core.model import inbox as endpoints
+from localstore.core.model.inbox import (
     InboxItem,
     InboxMarks,
     InboxQuery,

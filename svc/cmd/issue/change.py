@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from localstore.core.errors import NotFound, UsageError
-from localstore.core.model.collaboration import issue as issues
-from localstore.core.model.collaboration.issue import CommentBody, Issue, IssuePatch, LabelAddQuery, Reason
+from localstore.core.model import issue as issues
+from localstore.core.model.issue import CommentBody, Issue, IssuePatch, LabelAddQuery, Reason
 from localstore.core.model.repo import Repo
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.queueing import queueable

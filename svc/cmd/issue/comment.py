@@ -9,9 +9,9 @@ import typer
 
 from localstore.core.errors import NotFound, UsageError
 from localstore.core.model import auth
+from localstore.core.model import issue as issues
 from localstore.core.model.base import PageQuery
-from localstore.core.model.collaboration import issue as issues
-from localstore.core.model.collaboration.issue import REACTIONS, Comment, CommentBody, Reaction
+from localstore.core.model.issue import REACTIONS, Comment, CommentBody, Reaction
 from localstore.core.model.repo import Repo
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.queueing import queueable

@@ -8,12 +8,12 @@ import msgspec
 import typer
 
 from localstore.core.errors import Invalid, NotFound, UsageError
+from localstore.core.model import issue as issues
 from localstore.core.model.base import PageQuery
-from localstore.core.model.collaboration import issue as issues
-from localstore.core.model.collaboration.issue import Comment, Issue, IssueCreate, IssueQuery
+from localstore.core.model.issue import Comment, Issue, IssueCreate, IssueQuery
 from localstore.core.model.repo import Repo
+from localstore.core.model.rights import RANK
 from localstore.core.paths import terminal_safe
-from localstore.core.rights import RANK
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.markdown import markdown
 from svc.cmd.frame.options import Limit

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from localstore.core.errors import NotFound, SvcError, UsageError
-from localstore.core.model.collaboration import proposal as proposals
-from localstore.core.model.collaboration.issue import REACTIONS, Issue
+from localstore.core.model import proposal as proposals
+from localstore.core.model.issue import REACTIONS, Issue
 from localstore.core.model.repo import Repo
 from localstore.core.paths import PROSE, terminal_safe
 from svc.cmd.frame.context import Ctx

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model.collaboration import label as labels
-from localstore.core.model.collaboration.label import Label, LabelClone, LabelCreate, LabelPatch, LabelsCloned
+from localstore.core.model import label as labels
+from localstore.core.model.label import Label, LabelClone, LabelCreate, LabelPatch, LabelsCloned
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Color, Description, Limit
 from svc.cmd.frame.queueing import queueable

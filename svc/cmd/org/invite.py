@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.model.collaboration import organisation
-from localstore.core.model.collaboration.organisation import MemberInvite
+from localstore.core.model import organisation
+from localstore.core.model.organisation import MemberInvite
 from svc.cmd.access.shared import handle_of, named
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import NotFound
-from localstore.core.model.collaboration import organisation
-from localstore.core.model.collaboration.organisation import (
+from localstore.core.model import organisation
+from localstore.core.model.organisation import (
     Member,
     MemberChange,
     MemberInvite,

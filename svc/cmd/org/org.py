@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model.collaboration import organisation
-from localstore.core.model.collaboration.organisation import (
+from localstore.core.model import organisation
+from localstore.core.model.organisation import (
     BaseRole,
     Organisation,
     OrganisationChange,

@@ -8,9 +8,9 @@ import typer
 
 from localstore.core import paths
 from localstore.core.errors import UsageError
-from localstore.core.model.collaboration import path as endpoints
-from localstore.core.model.collaboration.path import PathChange, PathRule, PathRuleRemove, PathRuleSet
-from localstore.core.rights.policy import Visibility
+from localstore.core.model import path as endpoints
+from localstore.core.model.path import PathChange, PathRule, PathRuleRemove, PathRuleSet
+from localstore.core.tree.policy import Visibility
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from localstore.core.errors import NotFound, UsageError
-from localstore.core.model.collaboration import issue as issues
-from localstore.core.model.collaboration import proposal as proposals
-from localstore.core.model.collaboration.issue import CommentBody, LabelAddQuery
-from localstore.core.model.collaboration.proposal import Proposal, ProposalPatch
+from localstore.core.model import issue as issues
+from localstore.core.model import proposal as proposals
+from localstore.core.model.issue import CommentBody, LabelAddQuery
+from localstore.core.model.proposal import Proposal, ProposalPatch
 from localstore.core.model.repo import Repo
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.text_options import Body, BodyFile, body_of

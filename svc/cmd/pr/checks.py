@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from localstore.core.model.collaboration import check as checks
-from localstore.core.model.collaboration import proposal as proposals
-from localstore.core.model.collaboration.check import SealCheck
+from localstore.core.model import check as checks
+from localstore.core.model import proposal as proposals
+from localstore.core.model.check import SealCheck
 from localstore.core.model.repo import Repo
 from localstore.core.model.sync import Event
 from svc.cmd.frame.context import Ctx

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import Conflict, SvcError, UsageError
-from localstore.core.limits import ISSUE_TITLE_CHARS, PAGE_MAX
 from localstore.core.model import history
-from localstore.core.model.collaboration import proposal as proposals
-from localstore.core.model.collaboration.proposal import NothingProposed, Proposal, ProposalCreate
+from localstore.core.model import proposal as proposals
 from localstore.core.model.history import CommitsQuery, CompareQuery
+from localstore.core.model.limits import ISSUE_TITLE_CHARS, PAGE_MAX
+from localstore.core.model.proposal import NothingProposed, Proposal, ProposalCreate
 from localstore.core.model.repo import Repo
 from svc.cmd.frame import changes
 from svc.cmd.frame.context import Ctx

@@ -9,12 +9,12 @@ import typer
 
 from localstore.core.errors import Conflict, NotFound, UsageError
 from localstore.core.model import auth
+from localstore.core.model import proposal as proposals
 from localstore.core.model import ref as refs
+from localstore.core.model import review as reviews
 from localstore.core.model.base import PageQuery
-from localstore.core.model.collaboration import proposal as proposals
-from localstore.core.model.collaboration import review as reviews
-from localstore.core.model.collaboration.proposal import Proposal, Version
 from localstore.core.model.history import ChangedFile, CompareQuery
+from localstore.core.model.proposal import Proposal, Version
 from localstore.core.model.repo import Repo
 from svc.cmd.diff import COLUMNS as FILES
 from svc.cmd.frame import changes

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import NotFound, UsageError
+from localstore.core.model import merge as merges
 from localstore.core.model import ref as refs
-from localstore.core.model.collaboration import merge as merges
-from localstore.core.model.collaboration.merge import (
+from localstore.core.model.merge import (
     MergeFinalizeRequest,
     MergePrepareRequest,
     PreparedMerge,
@@ -18,9 +18,9 @@ from localstore.core.model.collaboration.merge import (
     UpdateFinalizeRequest,
     UpdatePrepareRequest,
 )
-from localstore.core.model.collaboration.proposal import Proposal
-from localstore.core.model.collaboration.review import HeadMoved
+from localstore.core.model.proposal import Proposal
 from localstore.core.model.repo import Repo
+from localstore.core.model.review import HeadMoved
 from localstore.core.words import reasons_to_wait
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.deleting import confirm_unheld

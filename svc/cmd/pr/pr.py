@@ -10,15 +10,15 @@ import msgspec
 import typer
 
 from localstore.core.model import auth
+from localstore.core.model import issue as issues
+from localstore.core.model import proposal as proposals
+from localstore.core.model import review as reviews
+from localstore.core.model import thread as threads
 from localstore.core.model.base import PageQuery
-from localstore.core.model.collaboration import issue as issues
-from localstore.core.model.collaboration import proposal as proposals
-from localstore.core.model.collaboration import review as reviews
-from localstore.core.model.collaboration import thread as threads
-from localstore.core.model.collaboration.issue import Comment
-from localstore.core.model.collaboration.proposal import Proposal, ProposalQuery
-from localstore.core.model.collaboration.review import Review
-from localstore.core.model.collaboration.thread import Thread, ThreadQuery
+from localstore.core.model.issue import Comment
+from localstore.core.model.proposal import Proposal, ProposalQuery
+from localstore.core.model.review import Review
+from localstore.core.model.thread import Thread, ThreadQuery
 from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.markdown import markdown

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import NotFound, UsageError
-from localstore.core.model.collaboration import review as reviews
-from localstore.core.model.collaboration.proposal import Proposal
-from localstore.core.model.collaboration.review import Review, ReviewCreate, ReviewPatch, Verdict
+from localstore.core.model import review as reviews
+from localstore.core.model.proposal import Proposal
 from localstore.core.model.repo import Repo
+from localstore.core.model.review import Review, ReviewCreate, ReviewPatch, Verdict
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.text_options import Body, BodyFile, body_of
 from svc.cmd.frame.working_copy import count

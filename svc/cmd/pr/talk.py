@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model.collaboration.issue import Comment
-from localstore.core.model.collaboration.thread import Side
+from localstore.core.model.issue import Comment
+from localstore.core.model.thread import Side
 from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.text_options import Body, BodyFile, body_of

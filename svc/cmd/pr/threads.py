@@ -12,14 +12,16 @@ import typer
 
 from localstore.core.diff import anchors
 from localstore.core.errors import NotFound, SvcError, UsageError
-from localstore.core.limits import ISSUE_BODY_BYTES
 from localstore.core.model import auth, history
+from localstore.core.model import issue as issues
 from localstore.core.model import seal as seals
-from localstore.core.model.collaboration import issue as issues
-from localstore.core.model.collaboration import thread as threads
-from localstore.core.model.collaboration.issue import Comment
-from localstore.core.model.collaboration.proposal import Proposal
-from localstore.core.model.collaboration.thread import (
+from localstore.core.model import thread as threads
+from localstore.core.model.issue import Comment
+from localstore.core.model.limits import ISSUE_BODY_BYTES
+from localstore.core.model.proposal import Proposal
+from localstore.core.model.repo import Repo
+from localstore.core.model.seal import FinalizeSealsRequest
+from localstore.core.model.thread import (
     Side,
     SuggestionsPrepareRequest,
     Thread,
@@ -28,8 +30,6 @@ from localstore.core.model.collaboration.thread import (
     ThreadPatch,
     ThreadQuery,
 )
-from localstore.core.model.repo import Repo
-from localstore.core.model.seal import FinalizeSealsRequest
 from localstore.core.paths import terminal_safe
 from svc.api import Api
 from svc.cmd.frame.context import Ctx

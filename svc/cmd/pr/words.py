@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from localstore.core.model.collaboration.proposal import Proposal
+from localstore.core.model.proposal import Proposal
 from localstore.core.model.repo import Repo
 from localstore.core.paths import terminal_safe
 from localstore.core.words import state_of_proposal

@@ -8,8 +8,8 @@ import typer
 
 from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import NotFound, SvcError, UsageError
-from localstore.core.limits import NOTES_BYTES
 from localstore.core.model import release as releases
+from localstore.core.model.limits import NOTES_BYTES
 from localstore.core.model.release import Release, ReleaseCreate, ReleaseEdit
 from localstore.core.model.repo import Repo
 from localstore.core.paths import terminal_safe

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from localstore.core.model import audit as endpoints
+from localstore.core.model.audit import AuditEntry
 from localstore.core.model.base import PageQuery
-from localstore.core.model.collaboration import audit as endpoints
-from localstore.core.model.collaboration.audit import AuditEntry
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit, Repository
 from svc.console import Column, answers

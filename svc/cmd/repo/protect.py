@@ -8,8 +8,8 @@ import msgspec
 import typer
 
 from localstore.core import branch_pattern
-from localstore.core.model.collaboration import protection as protections
-from localstore.core.model.collaboration.protection import Protection, ProtectionSet
+from localstore.core.model import protection as protections
+from localstore.core.model.protection import Protection, ProtectionSet
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.cmd.frame.working_copy import count

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localstore.core.endpoint import Endpoint
-from localstore.core.model.collaboration import social
+from localstore.core.model import social
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Repository
 from svc.console import Column, answers

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.limits import REPORTS
-from localstore.core.model.catalog.advisory import Affected, Event, Package, Range
-from localstore.core.model.collaboration import report as reports
-from localstore.core.model.collaboration.report import (
+from localstore.core.model import report as reports
+from localstore.core.model.advisory import Affected, Event, Package, Range
+from localstore.core.model.limits import REPORTS
+from localstore.core.model.repo import Repo
+from localstore.core.model.report import (
     Decision,
     Report,
     ReportCreate,
@@ -21,7 +22,6 @@ from localstore.core.model.collaboration.report import (
     ReportState,
     Severity,
 )
-from localstore.core.model.repo import Repo
 from localstore.core.paths import terminal_safe
 from svc.cmd.access.shared import named
 from svc.cmd.frame.context import Ctx

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from localstore.core.errors import NotFound, UsageError
+from localstore.core.model import check as checks
 from localstore.core.model import ref as refs
-from localstore.core.model.collaboration import check as checks
-from localstore.core.model.collaboration.check import Check, SealCheck
-from localstore.core.model.collaboration.run import RunQuery, state_of
+from localstore.core.model.check import Check, SealCheck
 from localstore.core.model.repo import Repo
+from localstore.core.model.run import RunQuery, state_of
 from localstore.core.model.sync import Event
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit

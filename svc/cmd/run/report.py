@@ -7,9 +7,9 @@ from typing import Annotated, get_args
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model.collaboration import run as runs
-from localstore.core.model.collaboration.run import Conclusion, Run, RunCreate, RunPatch, Status
+from localstore.core.model import run as runs
 from localstore.core.model.repo import Repo
+from localstore.core.model.run import Conclusion, Run, RunCreate, RunPatch, Status
 from svc.cmd.frame.context import Ctx
 from svc.cmd.run.run import COLUMNS, Id, find, stands
 from svc.console import answers

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal, cast, get_args
 import typer
 
 from localstore.core.errors import EXIT_FAILED, EXIT_PENDING, NotFound, UsageError
-from localstore.core.model.collaboration import run as runs
-from localstore.core.model.collaboration.run import Conclusion, Run, RunQuery, Status, state_of
+from localstore.core.model import run as runs
 from localstore.core.model.repo import Repo
+from localstore.core.model.run import Conclusion, Run, RunQuery, Status, state_of
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers

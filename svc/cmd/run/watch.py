@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from localstore.core.errors import EXIT_FAILED, EXIT_PENDING
-from localstore.core.model.collaboration.check import SealCheck, SealChecks
-from localstore.core.model.collaboration.run import state_of
+from localstore.core.model.check import SealCheck, SealChecks
 from localstore.core.model.repo import Repo
+from localstore.core.model.run import state_of
 from svc.cmd.frame.context import Ctx
 from svc.cmd.run.run import Id, find
 from svc.console import Column, answers

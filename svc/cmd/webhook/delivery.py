@@ -9,15 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from localstore.core.model.collaboration import webhook as webhooks
-from localstore.core.model.collaboration.webhook import (
+from localstore.core.model import webhook as webhooks
+from localstore.core.model.repo import Repo
+from localstore.core.model.webhook import (
     Delivery,
     DeliveryQuery,
     DeliveryState,
     DeliveryWhole,
     Webhook,
 )
-from localstore.core.model.repo import Repo
 from localstore.core.paths import terminal_safe
 from svc.cmd.access.shared import named
 from svc.cmd.frame.context import Ctx

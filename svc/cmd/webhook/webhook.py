@@ -9,9 +9,10 @@ from typing import Annotated, Any, cast
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.limits import WEBHOOK_SECRET_MAX
-from localstore.core.model.collaboration import webhook as webhooks
-from localstore.core.model.collaboration.webhook import (
+from localstore.core.model import webhook as webhooks
+from localstore.core.model.limits import WEBHOOK_SECRET_MAX
+from localstore.core.model.repo import Repo
+from localstore.core.model.webhook import (
     KINDS,
     EventKind,
     Webhook,
@@ -20,7 +21,6 @@ from localstore.core.model.collaboration.webhook import (
     check_url,
     signing_key,
 )
-from localstore.core.model.repo import Repo
 from svc.cmd.access.shared import named
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit

@@ -21,8 +21,8 @@ import msgspec
 from localstore.core import manifest as manifests
 from localstore.core.errors import UsageError
 from localstore.core.launch import Launch
-from localstore.core.limits import MANIFEST_BYTES
 from localstore.core.manifest import RepoManifest
+from localstore.core.model.limits import MANIFEST_BYTES
 from localstore.core.names import MANIFEST
 from localstore.core.paths import terminal_safe
 from localstore.disk_errors import translated_disk_errors

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from localstore.core.errors import ClientError
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from localstore.core.model.release import Asset
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.paths import terminal_safe

@@ -12,7 +12,7 @@ import msgspec
 from blake3 import blake3
 
 from localstore.core.errors import Invalid, UsageError
-from localstore.core.limits import ASSET_FILE, MIB, in_words
+from localstore.core.model.limits import ASSET_FILE, MIB, in_words
 from localstore.core.model.release import BYTES, check_asset_name
 from localstore.core.paths import case_key, terminal_safe
 

@@ -8,8 +8,8 @@ from functools import partial
 import msgspec
 
 from localstore.core.errors import ClientError
-from localstore.core.limits import BLOB_FILE
 from localstore.core.model import release as releases
+from localstore.core.model.limits import BLOB_FILE
 from localstore.core.model.release import Asset, AssetExists
 from localstore.core.paths import case_key, terminal_safe
 from localstore.progress import Progress

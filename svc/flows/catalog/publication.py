@@ -9,8 +9,8 @@ from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import Conflict, Invalid, ServerMisbehaved
 from localstore.core.identity import keys
 from localstore.core.identity.keys import DeviceKey
-from localstore.core.model.catalog import publication as endpoints
-from localstore.core.model.catalog.publication import PublicationCreate
+from localstore.core.model import publication as endpoints
+from localstore.core.model.publication import PublicationCreate
 from localstore.core.model.release import Release
 from localstore.core.paths import terminal_safe
 from svc.api import Api

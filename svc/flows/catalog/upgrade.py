@@ -19,8 +19,8 @@ from packaging.version import InvalidVersion, Version
 from localstore.core.encoding import unb64u
 from localstore.core.errors import Conflict, Invalid, NotFound, ServerMisbehaved
 from localstore.core.identity import keys
-from localstore.core.model.catalog import distribution
-from localstore.core.model.catalog.distribution import Build, signed_bytes
+from localstore.core.model import distribution
+from localstore.core.model.distribution import Build, signed_bytes
 from localstore.disk_errors import translated_disk_errors
 from localstore.progress import Progress
 from svc import release_keys

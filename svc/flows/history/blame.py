@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import msgspec
 
 from localstore.core.errors import NotFound, ServerMisbehaved, UsageError
-from localstore.core.limits import TEXT_FILE
 from localstore.core.model import history
 from localstore.core.model.history import Blame, BlameQuery
+from localstore.core.model.limits import TEXT_FILE
 from svc.flows.place.refs import default_ref, seal_of
 from svc.flows.place.where import Where
 

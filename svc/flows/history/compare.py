@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from localstore.core.diff import line_diff
 from localstore.core.errors import UsageError
-from localstore.core.limits import TEXT_FILE
 from localstore.core.model.history import ChangedFile, CompareQuery
+from localstore.core.model.limits import TEXT_FILE
 from localstore.core.model.repo import Repo
 from localstore.core.pathspec import matching, without_match
 from svc.flows.diff import diff

@@ -10,9 +10,9 @@ from localstore.core.encoding import hex_digest
 from localstore.core.errors import Forbidden, Invalid, NotFound
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import decoded_ops
-from localstore.core.limits import TEXT_FILE
 from localstore.core.model import history
 from localstore.core.model.history import SealSummary, SealUpdate, UpdatesQuery
+from localstore.core.model.limits import TEXT_FILE
 from svc.api import Api
 
 UPDATES = 2_000  # of one seal, of all its files, that are read for the steps between

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from localstore.models.gguf import Header
 from localstore.models.store import Installed
 

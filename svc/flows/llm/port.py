@@ -8,7 +8,7 @@ from pathlib import Path
 
 from localstore.core import manifest
 from localstore.core.errors import UsageError
-from localstore.core.limits import MANIFEST_BYTES
+from localstore.core.model.limits import MANIFEST_BYTES
 from localstore.core.names import MANIFEST
 from localstore.core.numbers import whole_number
 from localstore.models.place import DEFAULT_PORT, PORT_VARIABLE

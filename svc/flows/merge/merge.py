@@ -16,10 +16,10 @@ import msgspec
 from localstore.core.diff.text_merge import Conflict, merge
 from localstore.core.encoding import digest
 from localstore.core.errors import NotFound
-from localstore.core.limits import TEXT_FILE
 from localstore.core.merge import moves, three_way
 from localstore.core.merge.moves import Moves
 from localstore.core.merge.three_way import Plan, Texts
+from localstore.core.model.limits import TEXT_FILE
 from localstore.core.paths import parents
 from localstore.core.tree import TreeEntry
 from localstore.core.tree.read import Change

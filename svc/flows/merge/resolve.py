@@ -11,9 +11,9 @@ from typing import Literal
 
 import msgspec
 
-from localstore.core import limits
 from localstore.core.encoding import digest
 from localstore.core.errors import ClientError, NotFound, UsageError
+from localstore.core.model import limits
 from localstore.core.paths import is_inside, parents, terminal_safe
 from localstore.core.storage.file_kind import kind_of
 from localstore.errors import ConflictsUnresolved

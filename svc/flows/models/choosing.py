@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from localstore.core.limits import GGUF_SHARDS
 from localstore.core.manifest import RepoManifest
+from localstore.core.model.limits import GGUF_SHARDS
 from localstore.core.paths import terminal_safe
 from localstore.models.errors import NoSuchModel
 from localstore.models.names import LATEST

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from blake3 import blake3
 
 from localstore.core.errors import ServerMisbehaved
-from localstore.core.limits import GGUF_CHUNK_LISTS
+from localstore.core.model.limits import GGUF_CHUNK_LISTS
 from localstore.core.paths import terminal_safe
 from localstore.disk_errors import FULL, translated_disk_errors
 from localstore.errors import DiskError

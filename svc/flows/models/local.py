@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from localstore.core.errors import UsageError
-from localstore.core.limits import GGUF_SHARDS
+from localstore.core.model.limits import GGUF_SHARDS
 from localstore.core.paths import terminal_safe
 from localstore.models.errors import BadModel, ModelMissing
 from localstore.models.intake import Taken, take_in

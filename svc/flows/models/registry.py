@@ -21,7 +21,7 @@ from urllib.parse import urljoin, urlsplit
 import msgspec
 
 from localstore.core.errors import UsageError
-from localstore.core.limits import GIB, LLM_LAYERS, LLM_REGISTRY_TEXT, in_words
+from localstore.core.model.limits import GIB, LLM_LAYERS, LLM_REGISTRY_TEXT, in_words
 from localstore.core.paths import terminal_safe
 from localstore.models.errors import NoSuchModel, RegistryFailed
 from localstore.models.names import ModelName

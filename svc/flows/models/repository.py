@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from localstore.core import manifest as manifests
 from localstore.core.errors import NotFound, ServerMisbehaved, SvcError
-from localstore.core.limits import BLOB_FILE, MANIFEST_BYTES
 from localstore.core.manifest import RepoManifest
+from localstore.core.model.limits import BLOB_FILE, MANIFEST_BYTES
 from localstore.core.model.repo import Repo
 from localstore.core.names import MANIFEST
 from localstore.core.storage import chunks

@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from localstore.core.endpoint import Endpoint
-from localstore.core.model import document, repo
-from localstore.core.model.catalog import listing
-from localstore.core.model.collaboration import (
+from localstore.core.model import (
     access,
     check,
+    document,
     inbox,
     issue,
     label,
+    listing,
     organisation,
     path,
     proposal,
     protection,
+    repo,
     review,
     run,
     thread,

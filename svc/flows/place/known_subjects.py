@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from localstore.core.model.collaboration.label import Label
+from localstore.core.model.label import Label
 from localstore.core.paths import terminal_safe
 from localstore.home import Home
 

@@ -11,11 +11,11 @@ import msgspec
 
 from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import Invalid, NotFound, UsageError
-from localstore.core.limits import PAGE_MAX
 from localstore.core.model import history
+from localstore.core.model import proposal as proposals
 from localstore.core.model import ref as refs
-from localstore.core.model.collaboration import proposal as proposals
 from localstore.core.model.history import CommitsQuery
+from localstore.core.model.limits import PAGE_MAX
 from localstore.core.model.ref import NoBranch, RefType
 from localstore.core.model.repo import Repo
 from localstore.core.names import ref_name

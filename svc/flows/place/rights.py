@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from localstore.core.model.repo import Repo
-from localstore.core.rights import OPERATIONS
-from localstore.core.rights.operation import RANK
+from localstore.core.model.rights import OPERATIONS, RANK
 
 
 def refusal(operation: str, repo: Repo, mine: bool = False) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from localstore.core.limits import PAGE_MAX
 from localstore.core.model import history
 from localstore.core.model import ref as refs
 from localstore.core.model.history import CommitsQuery
+from localstore.core.model.limits import PAGE_MAX
 from localstore.core.model.ref import RefQuery, RefType
 from localstore.core.model.repo import Repo
 from svc.flows.place.where import Where

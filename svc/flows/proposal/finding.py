@@ -13,9 +13,9 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from localstore.core.errors import NotFound, SvcError, UsageError
-from localstore.core.model.collaboration import issue as issues
-from localstore.core.model.collaboration import proposal as proposals
-from localstore.core.model.collaboration.proposal import Proposal, ProposalQuery
+from localstore.core.model import issue as issues
+from localstore.core.model import proposal as proposals
+from localstore.core.model.proposal import Proposal, ProposalQuery
 from localstore.core.model.repo import Repo
 from svc.api import Api
 from svc.flows.place.where import Where

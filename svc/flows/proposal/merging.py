@@ -16,9 +16,9 @@ from localstore.core.identity.keys import DeviceKey
 from localstore.core.merge.moves import Moves, searches
 from localstore.core.merge.three_way import Merged, Plan, agreed, finish, merged_texts, plan
 from localstore.core.model import history
-from localstore.core.model.collaboration.merge import MergeSeal, PreparedMerge
-from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.history import TreeQuery
+from localstore.core.model.merge import MergeSeal, PreparedMerge
+from localstore.core.model.proposal import Proposal
 from localstore.core.paths import terminal_safe
 from localstore.core.seal import MergeOrigin, SealPayload
 from localstore.core.storage.pack import PackReader

@@ -15,10 +15,10 @@ import msgspec
 
 from localstore.core.diff import line_diff
 from localstore.core.errors import UsageError
-from localstore.core.limits import MIB, PAGE_MAX
 from localstore.core.model import history
-from localstore.core.model.collaboration.proposal import Version
 from localstore.core.model.history import ChangedFile, CommitsQuery, CompareQuery
+from localstore.core.model.limits import MIB, PAGE_MAX
+from localstore.core.model.proposal import Version
 from localstore.core.model.repo import Repo
 from svc.flows.place.where import Where
 

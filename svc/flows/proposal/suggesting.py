@@ -14,9 +14,9 @@ from localstore.core.diff.suggestions import Suggested, applied, message
 from localstore.core.encoding import b64u, digest, unb64u
 from localstore.core.errors import ServerMisbehaved
 from localstore.core.identity.keys import DeviceKey
-from localstore.core.model.collaboration.proposal import Proposal
-from localstore.core.model.collaboration.thread import Thread
+from localstore.core.model.proposal import Proposal
 from localstore.core.model.seal import PreparedSeals
+from localstore.core.model.thread import Thread
 from localstore.core.paths import terminal_safe
 from localstore.record.database import SealedFile
 from localstore.sync import verify

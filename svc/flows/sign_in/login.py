@@ -23,7 +23,6 @@ from localstore.core.identity.device_grant import (
     open_grant,
 )
 from localstore.core.identity.keys import sign_registration
-from localstore.core.limits import LABEL_CHARS
 from localstore.core.model import auth
 from localstore.core.model.auth import (
     AuthorizationPending,
@@ -38,6 +37,7 @@ from localstore.core.model.auth import (
     TokenRequest,
 )
 from localstore.core.model.auth import Challenge as ChallengeBody
+from localstore.core.model.limits import LABEL_CHARS
 from localstore.core.names import handle as check_handle
 from svc.api import Api
 from svc.http.checked import argument

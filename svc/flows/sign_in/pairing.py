@@ -19,7 +19,6 @@ from localstore.core.errors import Invalid, ServerMisbehaved, SvcError
 from localstore.core.identity import pairing as protocol
 from localstore.core.identity.keys import KEY_BYTES, sign_registration
 from localstore.core.identity.pairing import PairingText, Transcript
-from localstore.core.limits import PAIRING_CODE
 from localstore.core.model import device as endpoints
 from localstore.core.model.auth import DeviceKeyExists
 from localstore.core.model.device import (
@@ -32,6 +31,7 @@ from localstore.core.model.device import (
     PairingStep,
     ScannedBy,
 )
+from localstore.core.model.limits import PAIRING_CODE
 from svc.api import Api
 from svc.flows.sign_in.login import by_device_key, machine_name
 from svc.http.checked import argument

@@ -24,9 +24,9 @@ from localstore.core.errors import (
     SvcError,
     Unauthorized,
 )
-from localstore.core.model.collaboration import check as checks
-from localstore.core.model.collaboration.check import SealCheck
-from localstore.core.model.collaboration.run import state_of
+from localstore.core.model import check as checks
+from localstore.core.model.check import SealCheck
+from localstore.core.model.run import state_of
 from localstore.core.model.sync import Event, Hidden
 from svc.api import Api
 from svc.api.sync import SyncSocket

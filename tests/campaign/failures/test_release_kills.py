@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from tests import buckets
 from tests.campaign.conftest import Place
 from tests.campaign.world import Node

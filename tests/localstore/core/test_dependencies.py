@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from localstore.core.dependencies import Declared, is_manifest, key, read
 from localstore.core.dependencies.affected import is_affected
 from localstore.core.errors import Invalid
-from localstore.core.limits import DEPENDENCIES, MANIFEST_FILE
-from localstore.core.model.catalog.advisory import Event, Range
+from localstore.core.model.advisory import Event, Range
+from localstore.core.model.limits import DEPENDENCIES, MANIFEST_FILE
 
 PYPROJECT = b"""
 [build-system]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from localstore.core.errors import Invalid
 from localstore.core.launch import Launch, Ready, fill
-from localstore.core.limits import APP_FILE_CLAMP, BLOB_FILE, CHUNKED_FILE, MANIFEST_BYTES, MIB
 from localstore.core.manifest import RepoManifest, parse
+from localstore.core.model.limits import APP_FILE_CLAMP, BLOB_FILE, CHUNKED_FILE, MANIFEST_BYTES, MIB
 
 FULL = b"""
 kind: app

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from localstore.core import limits
 from localstore.core.diff import alignment
 from localstore.core.diff.alignment import Hunk
 from localstore.core.diff.text_merge import Conflict, Merged, merge
+from localstore.core.model import limits
 from tests.depth import rounds
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from localstore.core import paths
 from localstore.core.errors import Invalid, PathInvalid
-from localstore.core.limits import PATH_BYTES, PATH_DEPTH, PATH_SEGMENT_BYTES
+from localstore.core.model.limits import PATH_BYTES, PATH_DEPTH, PATH_SEGMENT_BYTES
 
 WHEN = datetime(2026, 3, 4, 23, 5, 6, tzinfo=timezone(timedelta(hours=2)))
 KEY = "Ab-_123xyz"

@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
-from localstore.core.model.collaboration.review import Verdict
-from localstore.core.model.collaboration.run import State
+from localstore.core.model.review import Verdict
+from localstore.core.model.run import State
 from localstore.core.words import (
     SIGNS,
     VERDICTS,

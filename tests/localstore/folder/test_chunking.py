@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from localstore.core import limits
 from localstore.core.encoding import digest
+from localstore.core.model import limits
 from localstore.folder import chunking
 from localstore.folder.chunking import ChunkList, ChunkLists, cut_into_chunks
 

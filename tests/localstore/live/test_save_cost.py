@@ -8,7 +8,7 @@ from types import FrameType
 
 import pytest
 
-from localstore.core import limits
+from localstore.core.model import limits
 from localstore.live.rounds import Done, Rounds
 from localstore.sync.transfer.send import batch_of
 from localstore.sync.working_copy import WorkingCopy

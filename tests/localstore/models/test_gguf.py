@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from localstore.core import limits
+from localstore.core.model import limits
 from localstore.models import gguf
 from localstore.models.errors import BadModel
 from localstore.models.gguf import Header

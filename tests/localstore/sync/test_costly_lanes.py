@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from localstore.core import limits
 from localstore.core.encoding import b64u
 from localstore.core.errors import ServerMisbehaved
+from localstore.core.model import limits
 from localstore.core.model.live import LanesRequest, LaneState, LaneStates
 from localstore.sync.compose import compose
 from localstore.sync.remote import connect

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 import httpx
 import pytest
 
-from localstore.core.rights import OPERATIONS
+from localstore.core.model.rights import OPERATIONS
 from relay import config
 from relay.base.environment import StartRefused
 from relay.capacity import creation

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from localstore.core.limits import API_KEYS
+from localstore.core.model.limits import API_KEYS
 from relay.db.schema.account import api_key
 from relay.domain.api_key import api_key as rules
 from tests.relay.conftest import Account, Relay

@@ -10,8 +10,8 @@ import httpx
 import pytest
 from blake3 import blake3
 
-from localstore.core import limits
 from localstore.core.encoding import b64u, unb64u
+from localstore.core.model import limits
 from localstore.core.storage import chunks
 from tests.relay.chunked_files import ROOMY, large, send, send_chunks, send_manifest
 from tests.relay.conftest import Account, Relay

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from localstore.core.rights.operation import EDITIONS
+from localstore.core.model.rights import EDITIONS
 from relay.gate import gate
 from tests.relay.conftest import Account, Relay
 

@@ -12,13 +12,14 @@ import msgspec
 import pytest
 from sqlalchemy import func, select
 
-from localstore.core import limits, tree
+from localstore.core import tree
 from localstore.core.encoding import b64u
 from localstore.core.errors import NotFound, TooLarge
 from localstore.core.lane import update_format
 from localstore.core.lane.lane import SPLITS, Lane
 from localstore.core.lane.update import LiveUpdate
-from localstore.core.limits import MIB
+from localstore.core.model import limits
+from localstore.core.model.limits import MIB
 from localstore.core.model.seal import SealChange, TreeDelta
 from localstore.core.tree import change
 from relay.db.live.lane import LaneRow

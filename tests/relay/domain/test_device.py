@@ -18,8 +18,8 @@ from localstore.core.encoding import b64u, unb64u
 from localstore.core.identity import pairing as protocol
 from localstore.core.identity.keys import sign_registration, verify_registration
 from localstore.core.identity.pairing import PairingText, Transcript
-from localstore.core.limits import OPEN_PAIRINGS
 from localstore.core.model.device import PairingComplete, PairingEnded
+from localstore.core.model.limits import OPEN_PAIRINGS
 from relay.base.clock import now_ms
 from relay.caller import Caller
 from relay.config import Config

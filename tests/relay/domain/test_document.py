@@ -10,11 +10,11 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from localstore.core import limits
 from localstore.core.document import edit
 from localstore.core.document.content import encode
 from localstore.core.document.document import Document
-from localstore.core.limits import DOCUMENT_BYTES, DOCUMENT_PARTS
+from localstore.core.model import limits
+from localstore.core.model.limits import DOCUMENT_BYTES, DOCUMENT_PARTS
 from relay.db.schema.document import document, document_update
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import ok

@@ -9,7 +9,7 @@ import socket
 import pytest
 
 from localstore.core.errors import Unavailable
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from relay.http import app
 from relay.http.buffers import Buffers, Lease
 from relay.objects.room import Room

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from blake3 import blake3
 
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from relay.base import logs
 from relay.http import app
 from relay.http.context import LEFT

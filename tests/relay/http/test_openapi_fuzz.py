@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from relay import domain
 from relay.http import openapi
 from scripts.fuzz import api as fuzz_api

@@ -15,7 +15,7 @@ import zstandard
 from sqlalchemy import func, select
 
 from localstore.core.encoding import digest
-from localstore.core.limits import BLOB_FILE, FRAME_SHARED_MAX, HAVE_DIGESTS, PACK_BYTES
+from localstore.core.model.limits import BLOB_FILE, FRAME_SHARED_MAX, HAVE_DIGESTS, PACK_BYTES
 from localstore.core.storage.frame import ZSTD
 from localstore.core.storage.pack import Frame, FrameRow, ObjectRow, Pack, PackReader, write_packs
 from relay.db.schema import tables
@@ -275,7 +275,7 @@ def test_public_repositories_are_fetched_without_a_session_but_not_written(relay
 
 
 def test_a_fetch_that_does_not_fit_says_how_much_is_left(relay, monkeypatch):
-    from localstore.core import limits
+    from localstore.core.model import limits
 
     ann, mine, _, _ = two_repos(relay)
     datas = [os.urandom(30_000) for _ in range(10)]

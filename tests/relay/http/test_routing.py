@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from localstore.core.endpoint import REPO, Endpoint
-from localstore.core.model.collaboration.label import Label, LabelCreate
+from localstore.core.model.label import Label, LabelCreate
 from relay.caller import Caller, View
 from relay.http import routing
 from relay.http.routing import REPOSITORIES, TABLE, behind, serves

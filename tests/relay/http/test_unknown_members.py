@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from msgspec import inspect
 
+from localstore.core.model.advisory import Affected, Event, Package, Range
 from localstore.core.model.auth import TokenRequest
-from localstore.core.model.catalog.advisory import Affected, Event, Package, Range
 from localstore.core.model.seal import SealChange
 from relay import domain
 from relay.http.routing import TABLE

@@ -15,7 +15,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from localstore.core.identity.bearer import authorization
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from relay.http import websocket
 from relay.http.limiter import SOCKET
 from scripts.attack import attackers

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from sqlalchemy import update
 
-from localstore.core import limits
+from localstore.core.model import limits
 from localstore.core.model.sync import Answers, Person, Refused
 from relay.base.clock import now_ms
 from relay.db.schema import tables

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from localstore.core import limits
 from localstore.core.errors import SvcError, TooLarge
+from localstore.core.model import limits
 from localstore.core.model.sync import Live, Opened, Refused
 from tests.patience import PATIENCE
 from tests.relay.conftest import Account, Relay

@@ -13,7 +13,7 @@ import pytest
 
 from localstore.core.encoding import digest
 from localstore.core.errors import Unavailable
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from relay.base.environment import StartRefused
 from relay.config import S3
 from relay.objects.backend import PackGone

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from localstore.core.encoding import digest
 from localstore.core.errors import NotFound, Unavailable
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from localstore.core.storage.frame import ZSTD
 from localstore.core.storage.pack import Frame, FrameRow, ObjectRow, PackReader, write_packs
 from relay.http.buffers import Buffers, Lease

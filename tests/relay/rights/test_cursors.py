@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from localstore.core.encoding import b64u
-from localstore.core.rights import CALLERS
+from localstore.core.model.rights import CALLERS
 from relay.base.edition import EDITION
 from relay.http.routing import Route
 from tests.relay.conftest import Relay

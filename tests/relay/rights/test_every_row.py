@@ -9,7 +9,7 @@ import pytest
 from localstore.core.errors import Forbidden
 from localstore.core.model.auth import IdentityLevel
 from localstore.core.model.repo import RepositoryArchived
-from localstore.core.rights import CALLERS, Operation, Who, repositories
+from localstore.core.model.rights import CALLERS, IN_A_REPOSITORY, Operation, Who
 from relay.caller import Principal, View
 from relay.db.repo import RepoRow, Role
 
@@ -49,7 +49,7 @@ def seen(operation: Operation, who: Who, state: str = "active") -> View:
 
 
 @pytest.mark.parametrize("who", CALLERS)
-@pytest.mark.parametrize("one", repositories.OPERATIONS, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", IN_A_REPOSITORY, ids=lambda one: one.name)
 def test_a_row_lets_through_whom_it_names(one: Operation, who: Who) -> None:
     view = seen(one, who)
     if not one.allows(who) and not (one.author and who not in ("guest", "anonymous")):
@@ -66,7 +66,7 @@ def test_a_row_lets_through_whom_it_names(one: Operation, who: Who) -> None:
     view._require_proven()
 
 
-@pytest.mark.parametrize("one", repositories.OPERATIONS, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", IN_A_REPOSITORY, ids=lambda one: one.name)
 def test_a_row_says_whether_while_archived(one: Operation) -> None:
     view = seen(one, "owner", "archived")
     if one.archived:

@@ -11,9 +11,9 @@ from sqlalchemy import bindparam, delete, update
 
 from localstore.core.encoding import digest
 from localstore.core.errors import EditionLacks, Forbidden, NotFound, Unauthorized
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from localstore.core.model.repo import RepoCreate
-from localstore.core.rights import OPERATIONS
+from localstore.core.model.rights import OPERATIONS
 from localstore.core.storage import chunks
 from relay.base.clock import now_ms
 from relay.caller import Caller, View

@@ -14,8 +14,8 @@ import pytest
 from blake3 import blake3
 from sqlalchemy import insert
 
-from localstore.core import limits
-from localstore.core.rights import CALLERS, OPERATIONS, Who
+from localstore.core.model import limits
+from localstore.core.model.rights import CALLERS, OPERATIONS, Who
 from relay import domain
 from relay.base.clock import now_ms
 from relay.db.schema import tables

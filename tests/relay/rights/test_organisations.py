@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from localstore.core import limits
-from localstore.core.rights import Who
+from localstore.core.model import limits
+from localstore.core.model.rights import Who
 from relay.http.routing import Route
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import ok

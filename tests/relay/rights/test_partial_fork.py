@@ -12,7 +12,8 @@ import pytest
 from blake3 import blake3
 from sqlalchemy import insert, select, update
 
-from localstore.core import limits, tree
+from localstore.core import tree
+from localstore.core.model import limits
 from localstore.core.tree import TreeEntry
 from relay import domain
 from relay.base.clock import now_ms

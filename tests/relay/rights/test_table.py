@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localstore.core.rights import CALLERS, OPERATIONS, Operation, elsewhere, repositories
-from localstore.core.rights.operation import RANK
+from localstore.core.model.rights import CALLERS, ELSEWHERE, IN_A_REPOSITORY, OPERATIONS, RANK, Operation
 from relay import domain
 from relay.base import edition
 from relay.http.routing import TABLE, route
@@ -16,7 +15,7 @@ ALL = list(OPERATIONS.values())
 
 
 def test_each_stands_in_the_table_once() -> None:
-    assert len(OPERATIONS) == len(repositories.OPERATIONS) + len(elsewhere.OPERATIONS)
+    assert len(OPERATIONS) == len(IN_A_REPOSITORY) + len(ELSEWHERE)
 
 
 def test_no_route_goes_without() -> None:

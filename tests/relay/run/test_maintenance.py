@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from relay.backup import files, manifest
 from relay.objects.packs import PackFiles
 from relay.run import admin

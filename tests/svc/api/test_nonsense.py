@@ -13,8 +13,8 @@ import pytest
 
 from localstore.core.endpoint import Endpoint
 from localstore.core.errors import ServerMisbehaved, SvcError
+from localstore.core.model.access import AccessRequested
 from localstore.core.model.base import Page
-from localstore.core.model.collaboration.access import AccessRequested
 from localstore.core.model.history import CompareQuery
 from localstore.core.storage.pack import PackWriter
 from svc.api import Api

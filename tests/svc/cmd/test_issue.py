@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from localstore.core.limits import ISSUE_BODY_BYTES
+from localstore.core.model.limits import ISSUE_BODY_BYTES
 from svc.cmd.frame.complete import answer
 from svc.cmd.issue.words import number_of
 from svc.console import Out

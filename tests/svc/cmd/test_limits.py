@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from localstore.core.limits import BLOB_FILE, BLOB_TREE, TEXT_FILE
+from localstore.core.model.limits import BLOB_FILE, BLOB_TREE, TEXT_FILE
 from tests.svc.conftest import Svc
 
 HEAD = 64  # random bytes at the start: the rest of a binary compresses to nothing

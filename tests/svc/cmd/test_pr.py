@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from localstore.core.limits import ISSUE_BODY_BYTES
+from localstore.core.model.limits import ISSUE_BODY_BYTES
 from svc.flows.proposal import range_diff
 from tests.svc.conftest import Answer, Svc
 

@@ -12,8 +12,8 @@ import pytest
 
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, unb64u
-from localstore.core.model.collaboration import merge as merges
-from localstore.core.model.collaboration.merge import PreparedMerge
+from localstore.core.model import merge as merges
+from localstore.core.model.merge import PreparedMerge
 from svc.api import Api
 from tests.svc.cmd.test_merge import PAGE, Folder
 from tests.svc.conftest import Svc

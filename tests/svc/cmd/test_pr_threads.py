@@ -12,7 +12,7 @@ import pytest
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.model import seal as sealing
-from localstore.core.model.collaboration import thread as threads
+from localstore.core.model import thread as threads
 from localstore.core.model.seal import PreparedSeals
 from svc.api import Api
 from tests.svc.cmd.test_merge import PAGE, Folder

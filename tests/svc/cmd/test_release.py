@@ -14,7 +14,7 @@ import pytest
 from blake3 import blake3
 
 from localstore.core.errors import ServerUnreachable
-from localstore.core.limits import ASSET_FILE, MIB, NOTES_BYTES
+from localstore.core.model.limits import ASSET_FILE, MIB, NOTES_BYTES
 from svc.api.release import ReleaseCalls
 from svc.flows.assets import upload as assets_upload
 from svc.flows.assets.local import media_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localstore.core.errors import UsageError
-from localstore.core.model.catalog.advisory import Affected, Event, Package, Range
+from localstore.core.model.advisory import Affected, Event, Package, Range
 from svc.cmd.reports.reports import _package
 from tests.svc.conftest import Svc
 

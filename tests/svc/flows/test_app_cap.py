@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from localstore.core.limits import APP_FILE_CLAMP, BLOB_FILE, BLOB_TREE, MIB
+from localstore.core.model.limits import APP_FILE_CLAMP, BLOB_FILE, BLOB_TREE, MIB
 from localstore.sync.transfer import send
 from tests.svc.conftest import Svc
 from tests.svc.flows.test_large_files import made, noise, pushed, within

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localstore.core.model.collaboration.check import SealCheck
-from localstore.core.model.collaboration.run import state_of
+from localstore.core.model.check import SealCheck
+from localstore.core.model.run import state_of
 from localstore.core.model.sync import Event
 from svc.flows.waiting.checks import Options, counted, decided, taken
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from localstore.core.errors import ServerUnreachable
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from svc.api.payload import PayloadCalls
 from svc.flows.assets import chunked
 from tests.svc.conftest import Svc

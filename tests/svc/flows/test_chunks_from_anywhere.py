@@ -16,7 +16,7 @@ import pytest
 from blake3 import blake3
 
 from localstore.core.errors import ServerMisbehaved
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from localstore.core.storage.chunks import ChunkRow
 from localstore.folder.chunking import cut_into_chunks
 from localstore.sync.transfer.fill import Filled, KnownFile, OtherBytes, fill

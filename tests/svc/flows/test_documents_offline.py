@@ -19,8 +19,8 @@ from msgspec import structs
 
 from localstore import seen_documents
 from localstore.core.document.document import Document as Operations
-from localstore.core.limits import DOCUMENTS_BYTES
 from localstore.core.model.document import Document
+from localstore.core.model.limits import DOCUMENTS_BYTES
 from localstore.outbox import Outbox
 from localstore.seen_documents import SeenDocuments
 from scripts.live.devices import Relay

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from localstore.folder import chunking
 from localstore.sync.transfer import chunked_upload
 from tests.svc.conftest import ROOT, Svc, clean_environment

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from localstore.core.encoding import b64u
-from localstore.core.model.collaboration import path
+from localstore.core.model import path
 from localstore.home import Home
 from localstore.outbox import Outbox, QueuedAction
 from svc.flows.outbox import actions as flows

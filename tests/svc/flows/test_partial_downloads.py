@@ -10,7 +10,7 @@ from shutil import rmtree
 
 import pytest
 
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from localstore.sync.transfer import fill
 from svc.api.sync_transport import BranchTransport
 from tests.svc.conftest import Svc

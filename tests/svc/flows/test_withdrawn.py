@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from localstore.core.errors import ServerUnreachable
-from localstore.core.model.collaboration.protection import BranchProtected
 from localstore.core.model.live import UpdateAnswers, UpdateBatch
+from localstore.core.model.protection import BranchProtected
 from localstore.errors import LocalEdits
 from svc.flows.common import begin
 from svc.flows.push import push

@@ -14,8 +14,8 @@ import pytest
 
 from localstore.core.endpoint import Endpoint
 from localstore.core.errors import Cancelled, ServerUnreachable, SvcError
-from localstore.core.limits import MIB
 from localstore.core.model import node
+from localstore.core.model.limits import MIB
 from svc.flows.background import BackgroundCall
 from svc.http.answer import remedy_of
 from svc.http.bounds import Bound, Cancel, Deadline, current, within

@@ -21,10 +21,10 @@ from localstore.core.errors import (
 )
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.identity.request_signature import parse, verify
-from localstore.core.limits import MIB
 from localstore.core.model import node, payload
 from localstore.core.model import ref as refs
 from localstore.core.model.auth import HandleTaken
+from localstore.core.model.limits import MIB
 from localstore.core.model.node import Version
 from localstore.core.model.ref import StaleHead
 from localstore.core.model.repo import SearchQuery

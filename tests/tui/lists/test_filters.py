@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from localstore.core.errors import UsageError
-from localstore.core.model.collaboration.issue import IssueQuery
-from localstore.core.model.collaboration.proposal import ProposalQuery
+from localstore.core.model.issue import IssueQuery
+from localstore.core.model.proposal import ProposalQuery
 from tests.svc.conftest import Svc
 from tests.tui.proposal.test_proposals import proposal
 from tests.tui.test_app import press, project, settle

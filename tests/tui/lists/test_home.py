@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from localstore.core.model import repo as repos_
-from localstore.core.model.collaboration.inbox import InboxItem
+from localstore.core.model.inbox import InboxItem
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, sees, settle
 from tests.tui.test_app import project as project

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from localstore.agent.talk import Folder
-from localstore.core.limits import SHEET_TEXT
 from localstore.core.model.history import Blob
+from localstore.core.model.limits import SHEET_TEXT
 from tui.actions import Action
 from tui.screens.base import READING_SECONDS
 from tui.screens.code.file_view import FileView

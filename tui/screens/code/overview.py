@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 
-from localstore.core.model.catalog.listing import Listing
-from localstore.core.model.collaboration.check import SealChecks
+from localstore.core.model.check import SealChecks
 from localstore.core.model.history import Blob, SealSummary, Tree
+from localstore.core.model.listing import Listing
 from localstore.core.model.repo import Repo
 from svc.flows.git.address import git_address
 from tui import contents, reads

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localstore.core.model.catalog.listing import Listing
+from localstore.core.model.listing import Listing
 from localstore.core.model.repo import Repo
 from tui.text import safe
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from localstore.core.model.collaboration.check import SealChecks
+from localstore.core.model.check import SealChecks
 from localstore.core.model.history import Blob, SealSummary, Tree
 from localstore.core.model.repo import Repo
 from tui import contents, reads

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from localstore.core.limits import INBOX_MARKED
-from localstore.core.model.collaboration import inbox as inboxes
-from localstore.core.model.collaboration.inbox import InboxItem, InboxMarks, InboxState
+from localstore.core.model import inbox as inboxes
+from localstore.core.model.inbox import InboxItem, InboxMarks, InboxState
+from localstore.core.model.limits import INBOX_MARKED
 from localstore.core.model.repo import Repo
 from svc.flows.inbox_words import describe, happened
 from tui import reads

@@ -8,9 +8,9 @@ from collections.abc import Hashable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from localstore.core.model.catalog.dependency import Dependencies, Dependency, Dependent
-from localstore.core.model.collaboration.run import Run, state_of
+from localstore.core.model.dependency import Dependencies, Dependency, Dependent
 from localstore.core.model.history import SealSummary
+from localstore.core.model.run import Run, state_of
 from tui import contents
 from tui.actions import Action
 from tui.charts import WEEK, bar, by_week, columns_of, sparkline

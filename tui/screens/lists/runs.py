@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from localstore.core.model.collaboration import run as runs
-from localstore.core.model.collaboration.check import SealChecks
-from localstore.core.model.collaboration.run import Run
-from localstore.core.model.collaboration.run import state_of as run_state
+from localstore.core.model import run as runs
+from localstore.core.model.check import SealChecks
 from localstore.core.model.repo import Repo
+from localstore.core.model.run import Run
+from localstore.core.model.run import state_of as run_state
 from tui import contents
 from tui.actions import Action
 from tui.charts import sparkline

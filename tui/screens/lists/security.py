@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from localstore.core.model.catalog.advisory import Advisory, Affected
-from localstore.core.model.catalog.dependency import Dependencies, Dependency
-from localstore.core.model.collaboration.protection import Protection, matching
+from localstore.core.model.advisory import Advisory, Affected
+from localstore.core.model.dependency import Dependencies, Dependency
+from localstore.core.model.protection import Protection, matching
 from tui import contents
 from tui.actions import Action
 from tui.charts import bar

@@ -12,10 +12,10 @@ from textual.containers import Horizontal, Vertical
 from textual.timer import Timer
 
 from localstore.core.errors import SvcError
-from localstore.core.model.collaboration.proposal import Proposal
-from localstore.core.model.collaboration.thread import Thread
 from localstore.core.model.history import ChangedFile, Compare
+from localstore.core.model.proposal import Proposal
 from localstore.core.model.repo import Repo
+from localstore.core.model.thread import Thread
 from tui import contents
 from tui.actions import Action
 from tui.screens.base import TWO_PANES

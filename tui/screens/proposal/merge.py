@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from textual.app import ComposeResult
 
-from localstore.core.model.collaboration.check import SealChecks
-from localstore.core.model.collaboration.proposal import Proposal
+from localstore.core.model.check import SealChecks
+from localstore.core.model.proposal import Proposal
 from localstore.core.model.repo import Repo
 from tui import contents
 from tui.actions import Action

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 
-from localstore.core.model.collaboration.thread import Thread
+from localstore.core.model.thread import Thread
 from tui.text import Part, ago, fit, safe
 from tui.texts import first_words
 from tui.widgets.diff import Room, Rooms

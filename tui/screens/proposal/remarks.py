@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from localstore.core.endpoint import Endpoint
-from localstore.core.model.collaboration import thread as threads
-from localstore.core.model.collaboration.proposal import Proposal
-from localstore.core.model.collaboration.thread import State, Thread, ThreadComment, ThreadCreate, ThreadPatch
+from localstore.core.model import thread as threads
+from localstore.core.model.proposal import Proposal
+from localstore.core.model.thread import State, Thread, ThreadComment, ThreadCreate, ThreadPatch
 from localstore.core.paths import terminal_safe
 from tui.actions import Action
 from tui.drafts import named

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localstore.core.model.collaboration import review as reviews
-from localstore.core.model.collaboration.proposal import Proposal
-from localstore.core.model.collaboration.review import ReviewCreate, Verdict
-from localstore.core.model.collaboration.thread import Thread
+from localstore.core.model import review as reviews
+from localstore.core.model.proposal import Proposal
 from localstore.core.model.repo import Repo
+from localstore.core.model.review import ReviewCreate, Verdict
+from localstore.core.model.thread import Thread
 from tui.actions import Action
 from tui.drafts import named
 from tui.screens.base import Base

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 
-from localstore.core.model.collaboration import proposal as proposals
-from localstore.core.model.collaboration.check import Rollup, SealChecks
-from localstore.core.model.collaboration.issue import Comment
-from localstore.core.model.collaboration.proposal import Proposal, ProposalPatch, Reviewer, Version
-from localstore.core.model.collaboration.review import Review
-from localstore.core.model.collaboration.thread import Thread
+from localstore.core.model import proposal as proposals
+from localstore.core.model.check import Rollup, SealChecks
 from localstore.core.model.history import ChangedFile, Compare
+from localstore.core.model.issue import Comment
+from localstore.core.model.proposal import Proposal, ProposalPatch, Reviewer, Version
 from localstore.core.model.repo import Repo
+from localstore.core.model.review import Review
+from localstore.core.model.thread import Thread
 from localstore.core.words import reasons_to_wait
 from tui import contents
 from tui.actions import Action

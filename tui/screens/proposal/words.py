@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localstore.core.model.collaboration.check import Rollup, SealCheck
-from localstore.core.model.collaboration.proposal import Proposal
-from localstore.core.model.collaboration.run import Run
-from localstore.core.model.collaboration.run import state_of as run_state
+from localstore.core.model.check import Rollup, SealCheck
+from localstore.core.model.proposal import Proposal
+from localstore.core.model.run import Run
+from localstore.core.model.run import state_of as run_state
 from localstore.core.words import SIGNS, reasons_to_wait, state_of_check, state_of_proposal
 from tui.listed import Counts, ListedProposal
 from tui.text import Part, safe

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar, get_args
 
 from localstore.core.endpoint import Endpoint
-from localstore.core.model.collaboration import access, organisation
-from localstore.core.model.collaboration import path as paths
-from localstore.core.model.collaboration.access import (
+from localstore.core.model import access, organisation
+from localstore.core.model import path as paths
+from localstore.core.model.access import (
     AccessGrant,
     AccessRequest,
     Collaborator,
@@ -16,7 +16,7 @@ from localstore.core.model.collaboration.access import (
     InviteCreate,
     RoleChange,
 )
-from localstore.core.model.collaboration.organisation import (
+from localstore.core.model.organisation import (
     Member,
     MemberChange,
     MemberInvite,
@@ -24,8 +24,8 @@ from localstore.core.model.collaboration.organisation import (
     MemberRole,
     Organisation,
 )
-from localstore.core.model.collaboration.path import PathRule, PathRuleSet
-from localstore.core.rights.policy import Visibility
+from localstore.core.model.path import PathRule, PathRuleSet
+from localstore.core.tree.policy import Visibility
 from tui import contents
 from tui.screens.settings import reads
 from tui.screens.settings.panel import Panel

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from localstore.core.model.collaboration import webhook
-from localstore.core.model.collaboration.webhook import KINDS, Webhook, WebhookEdit
+from localstore.core.model import webhook
+from localstore.core.model.webhook import KINDS, Webhook, WebhookEdit
 from tui.screens.settings import reads
 from tui.screens.settings.panel import Panel
 from tui.widgets.lines import Item

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from localstore.core.model.collaboration import check
-from localstore.core.model.collaboration.check import Check
-from localstore.core.model.collaboration.protection import Protection, ProtectionSet
+from localstore.core.model import check
+from localstore.core.model.check import Check
+from localstore.core.model.protection import Protection, ProtectionSet
 from tui import contents
 from tui.screens.settings.panel import Panel
 from tui.screens.settings.rule import RuleScreen, in_words

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import ClassVar
 
+from localstore.core.model import access
 from localstore.core.model import repo as repos
-from localstore.core.model.collaboration import access
-from localstore.core.model.collaboration.access import Transfer
+from localstore.core.model.access import Transfer
 from localstore.core.model.repo import RepoPatch
 from tui.screens.settings import reads
 from tui.screens.settings.panel import Panel

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
-from localstore.core.model.catalog import listing as listings
-from localstore.core.model.catalog.listing import IMAGE_ENDINGS, Images, Listing, ListingSet
+from localstore.core.model import listing as listings
+from localstore.core.model.listing import IMAGE_ENDINGS, Images, Listing, ListingSet
 from tui import contents
 from tui.screens.settings.form import Field, Form, fault_of
 from tui.screens.settings.panel import FormPanel

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from localstore.core.model import auth
+from localstore.core.model import access, auth, organisation, path, webhook
+from localstore.core.model.access import Transfer
 from localstore.core.model.auth import DeviceKey, Session
-from localstore.core.model.collaboration import access, organisation, path, webhook
-from localstore.core.model.collaboration.access import Transfer
-from localstore.core.model.collaboration.organisation import Member, MemberInvite, Organisation
-from localstore.core.model.collaboration.path import PathRule
-from localstore.core.model.collaboration.webhook import Webhook
+from localstore.core.model.organisation import Member, MemberInvite, Organisation
+from localstore.core.model.path import PathRule
+from localstore.core.model.webhook import Webhook
 from tui.reads import Read
 
 PEOPLE, RULES, HOOKS, SESSIONS, KEYS = 500, 500, 100, 500, 200

@@ -7,8 +7,8 @@ from typing import Any
 
 from textual.app import ComposeResult
 
-from localstore.core.model.collaboration import protection
-from localstore.core.model.collaboration.protection import Protection, ProtectionSet
+from localstore.core.model import protection
+from localstore.core.model.protection import Protection, ProtectionSet
 from localstore.core.model.repo import Repo
 from localstore.core.numbers import whole_number
 from tui import contents

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from localstore.core.endpoint import Endpoint
-from localstore.core.model.collaboration.label import Label
+from localstore.core.model.label import Label
 from localstore.core.model.repo import Repo
 from svc.flows.place.rights import refusal
 from tui import contents

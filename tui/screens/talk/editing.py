@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from localstore.core.model.collaboration import issue as issues
-from localstore.core.model.collaboration import proposal as proposals
-from localstore.core.model.collaboration.issue import Issue, IssuePatch
-from localstore.core.model.collaboration.proposal import Proposal, ProposalPatch
+from localstore.core.model import issue as issues
+from localstore.core.model import proposal as proposals
+from localstore.core.model.issue import Issue, IssuePatch
+from localstore.core.model.proposal import Proposal, ProposalPatch
 from localstore.core.model.repo import Repo
 from tui.actions import Action
 from tui.screens.split import SPLIT_ACTIONS

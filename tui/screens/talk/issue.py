@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 
-from localstore.core.model.collaboration import issue as issues
-from localstore.core.model.collaboration.issue import Comment, Issue, IssuePatch
+from localstore.core.model import issue as issues
+from localstore.core.model.issue import Comment, Issue, IssuePatch
 from tui import contents
 from tui.actions import Action
 from tui.screens.facts import beside_facts

@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from localstore.core.errors import UsageError
-from localstore.core.model.collaboration.issue import IssueQuery
-from localstore.core.model.collaboration.label import Label
+from localstore.core.model.issue import IssueQuery
+from localstore.core.model.label import Label
 from tui import contents
 from tui.actions import Action
 from tui.filters import STATES, Kind, complete, parse

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from localstore.core.model.collaboration import issue as issues
-from localstore.core.model.collaboration.issue import IssueCreate
+from localstore.core.model import issue as issues
+from localstore.core.model.issue import IssueCreate
 from localstore.core.model.repo import Repo
 from svc.flows.templates import Template
 from tui import contents

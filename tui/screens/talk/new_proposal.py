@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from localstore.core.model.collaboration import proposal as proposals
-from localstore.core.model.collaboration.proposal import ProposalCreate
+from localstore.core.model import proposal as proposals
+from localstore.core.model.proposal import ProposalCreate
 from localstore.core.model.repo import Repo
 from tui.actions import Action
 from tui.screens.split import SPLIT_ACTIONS

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from localstore.core.model.collaboration.check import SealChecks
-from localstore.core.model.collaboration.issue import Comment, Issue
-from localstore.core.model.collaboration.label import Label
-from localstore.core.model.collaboration.proposal import Proposal, Reviewer
+from localstore.core.model.check import SealChecks
+from localstore.core.model.issue import Comment, Issue
+from localstore.core.model.label import Label
+from localstore.core.model.proposal import Proposal, Reviewer
 from localstore.core.words import SIGNS_OF_ISSUES, reasons_to_wait
 from tui import contents
 from tui.screens.facts import fact_rows

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from localstore.core.endpoint import Endpoint
-from localstore.core.model.collaboration import issue as issues
-from localstore.core.model.collaboration.issue import (
+from localstore.core.model import issue as issues
+from localstore.core.model.issue import (
     REACTIONS,
     Comment,
     CommentBody,
@@ -15,8 +15,8 @@ from localstore.core.model.collaboration.issue import (
     IssuePatch,
     Reactions,
 )
-from localstore.core.model.collaboration.label import Label
-from localstore.core.model.collaboration.proposal import Proposal, ProposalPatch
+from localstore.core.model.label import Label
+from localstore.core.model.proposal import Proposal, ProposalPatch
 from localstore.core.model.repo import Repo
 from svc.flows.place.rights import refusal
 from tui import contents

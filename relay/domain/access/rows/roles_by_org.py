@@ -23,7 +23,7 @@ from sqlalchemy import (
     update,
 )
 
-from localstore.core.rights import RANK
+from localstore.core.model.rights import RANK
 from relay.db.schema.collaboration.access import access_request, invite
 from relay.db.schema.collaboration.organisation import base_role, member, through
 from relay.db.schema.repo import collaborator, repo

@@ -7,9 +7,9 @@ from typing import Literal
 from sanic.request import Request
 
 from localstore.core.errors import NotFound, SvcError, Unavailable
-from localstore.core.limits import LABEL_CHARS
 from localstore.core.model.auth import LastWayIn, ScriptToken, ScriptTokenRequest
 from localstore.core.model.base import PageQuery, Sent
+from localstore.core.model.limits import LABEL_CHARS
 from localstore.core.validation import checked
 from relay.caller import Caller
 from relay.domain.identity import login as logins

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Container, Sequence
 
 from localstore.core import paths, tree
 from localstore.core.errors import SvcError
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from relay.db import ref as refs
 from relay.db.engine.database import Database, Row, Tx
 from relay.db.live import lane as lanes

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import SvcError, Unavailable
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from localstore.core.storage.frame import read_object
 from relay.db.engine.database import Database, Row
 from relay.domain.upkeep.rows import verification as rows

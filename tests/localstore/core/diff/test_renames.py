@@ -10,7 +10,7 @@ import pytest
 
 from localstore.core.diff.renames import Candidates, File, Rename, candidates, exact, similar
 from localstore.core.encoding import digest
-from localstore.core.limits import MIB, RENAME_PAIRS
+from localstore.core.model.limits import MIB, RENAME_PAIRS
 
 WORDS = tuple(f"word{number} of the line" for number in range(60))
 

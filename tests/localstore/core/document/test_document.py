@@ -15,8 +15,8 @@ from localstore.core.document.content import checked, encode
 from localstore.core.document.document import EMPTY, Document
 from localstore.core.document.pairs import pairs
 from localstore.core.errors import Invalid, TooLarge
-from localstore.core.limits import DOCUMENT_BYTES, DOCUMENT_DEPTH, DOCUMENT_KEY_BYTES, DOCUMENT_PARTS
 from localstore.core.model.document import DocumentDamaged
+from localstore.core.model.limits import DOCUMENT_BYTES, DOCUMENT_DEPTH, DOCUMENT_KEY_BYTES, DOCUMENT_PARTS
 
 TEXT = st.text(st.sampled_from("ab é𝄞\n\x00"), max_size=12)
 SCALAR = (

@@ -5,7 +5,7 @@ import pytest
 from localstore.core.errors import TooLarge
 from localstore.core.ignore.matcher import ALWAYS, BUILT_IN, DEFAULTS, Reason, explain, root, scope_of
 from localstore.core.ignore.rules import Rules
-from localstore.core.limits import IGNORE_FILE_BYTES
+from localstore.core.model.limits import IGNORE_FILE_BYTES
 from localstore.core.paths import TEMPORARY
 from localstore.folder.writer import temp_name
 from scripts.fuzz.ignore import campaign

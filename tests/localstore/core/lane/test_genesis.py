@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localstore.core import limits
 from localstore.core.encoding import digest
 from localstore.core.errors import NotText, TooLarge
 from localstore.core.lane.crdt import Document
 from localstore.core.lane.genesis import genesis, genesis_id, pieces
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update_format import GENESIS_BIT, decode_state_vector, validate_state
+from localstore.core.model import limits
 
 GOLDEN_ID = 7254830201128106
 GOLDEN_STATE = "0101aa89adc8acc7f10c00040101741368656c6c6f2c2077c3b6726c6420f09f98800a00"

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localstore.core import limits
 from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, NotText, SvcError, TooLarge
 from localstore.core.lane.carry import carry
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update_format import GENESIS_BIT, decode_state_vector, parse
+from localstore.core.model import limits
 from localstore.core.model.live import UpdateInvalid
 from tests.localstore.core.conftest import Git
 from tests.localstore.core.updates import scattered

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localstore.core import limits
 from localstore.core.lane import lane as lanes
 from localstore.core.lane.crdt import Document
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.load_cost import NOWHERE, Weave, load_of, woven
 from localstore.core.lane.update_format import STATE_CAPS, Deletion, Struct, Update, parse, validate_state
+from localstore.core.model import limits
 from localstore.core.model.live import UpdateInvalid
 from tests.depth import DEEP
 from tests.localstore.core.updates import encode, inserted

@@ -11,10 +11,10 @@ import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localstore.core import limits
 from localstore.core.encoding import b64u, hex_digest, length_prefixed
 from localstore.core.errors import Invalid, TooLarge
 from localstore.core.lane.update import LiveUpdate, check, decoded_ops, ops_digest, signing_bytes
+from localstore.core.model import limits
 
 COMMON: dict[str, Any] = {"n": 8, "settled": 6, "path": "src/é.py", "signature": b64u(bytes(64))}
 CREATE = LiveUpdate(kind="create_text", gen=0, base=0, blake3="ab" * 32, size=3, **COMMON)

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localstore.core import limits
 from localstore.core.lane import update_format
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.reader import numbers_of, varints
@@ -31,6 +30,7 @@ from localstore.core.lane.update_format import (
     validate_state,
     work,
 )
+from localstore.core.model import limits
 from localstore.core.model.live import UpdateInvalid
 from tests.localstore.core.updates import encode, group, inserted, raw_struct, scattered, varint
 

@@ -11,9 +11,9 @@ from blake3 import blake3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localstore.core import limits
 from localstore.core.encoding import jcs
 from localstore.core.errors import Invalid, TooLarge
+from localstore.core.model import limits
 from localstore.core.storage import chunks
 from localstore.core.storage.chunks import WINDOW, Chunker, ChunkManifest
 

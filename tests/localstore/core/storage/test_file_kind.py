@@ -7,7 +7,7 @@ from blake3 import blake3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localstore.core.limits import MIB, TEXT_FILE
+from localstore.core.model.limits import MIB, TEXT_FILE
 from localstore.core.storage.file_kind import Classifier, kind_of
 
 

@@ -7,9 +7,9 @@ import random
 import pytest
 import zstandard
 
-from localstore.core import limits
 from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, TooLarge
+from localstore.core.model import limits
 from localstore.core.storage.frame import RAW, ZSTD, Fetched, read_object
 from localstore.core.storage.pack import write_packs
 

@@ -14,9 +14,9 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localstore.core import limits
 from localstore.core.encoding import digest
 from localstore.core.errors import DigestMismatch, Invalid, TooLarge
+from localstore.core.model import limits
 from localstore.core.storage import pack
 from localstore.core.storage.frame import RAW, ZSTD, read_object
 from localstore.core.storage.pack import Pack, PackReader, PackWriter, read_toc, write_packs

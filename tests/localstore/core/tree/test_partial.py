@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from localstore.core import tree
 from localstore.core.encoding import digest
-from localstore.core.rights.policy import Policy
 from localstore.core.tree import TreeEntry
 from localstore.core.tree.partial import name_of
+from localstore.core.tree.policy import Policy
 
 KEY, OTHER = b"k" * 32, b"o" * 32
 NAMES = ["ash", "birch", "cedar", "dogwood", "elm"]

@@ -9,9 +9,10 @@ from blake3 import blake3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localstore.core import limits, tree
+from localstore.core import tree
 from localstore.core.encoding import digest
 from localstore.core.errors import DigestMismatch, NotFound, PathInvalid
+from localstore.core.model import limits
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.tree import TreeEntry, Verification
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from localstore.core import limits
 from localstore.core.lane.lane import Lane
+from localstore.core.model import limits
 from localstore.core.model.live import (
     Bootstrap,
     BootstrapRequest,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select
 
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from relay import migrations
 from relay.db.engine.database import ForeignKeyViolation, NotNullViolation, UniqueViolation
 from relay.db.engine.sqlite import WAITING_BYTES, LateViolation, SqliteDatabase

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from localstore.core import limits
+from localstore.core.model import limits
 from relay.domain.access import access as shared
 from tests.patience import until
 from tests.relay.conftest import Account, Relay

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select
 
-from localstore.core import limits
+from localstore.core.model import limits
 from relay.db.schema import tables
 from tests.relay.domain.access.test_organisation import INVITES, TRANSFERS, Person, World, code, name, world
 from tests.relay.histories import Repository, ok

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from sqlalchemy import bindparam, delete, insert, select
 
-from localstore.core import limits
+from localstore.core.model import limits
 from relay.db.schema import tables
 from relay.domain.access.rows import roles_by_org as rows
 from relay.domain.upkeep.verification import memberships

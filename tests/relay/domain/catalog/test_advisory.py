@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from localstore.core.errors import EditionLacks
-from localstore.core.model.catalog.advisory import AdvisoryDraft
-from localstore.core.rights import OPERATIONS
+from localstore.core.model.advisory import AdvisoryDraft
+from localstore.core.model.rights import OPERATIONS
 from relay.base import edition
 from relay.caller import View, repo_name
 from relay.db import repo as repos

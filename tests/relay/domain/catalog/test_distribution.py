@@ -20,7 +20,7 @@ import pytest
 from localstore.core.encoding import b64u
 from localstore.core.errors import Conflict, NotFound, ServerMisbehaved
 from localstore.core.identity.keys import DeviceKey
-from localstore.core.model.catalog.distribution import Build, signed_bytes
+from localstore.core.model.distribution import Build, signed_bytes
 from svc import release_keys
 from svc.api import Api
 from svc.flows.catalog import upgrade

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from localstore.core import limits
+from localstore.core.model import limits
 from relay.domain.checks import check as rules
 from tests.relay.conftest import Account, Relay
 from tests.relay.domain.checks.runs import checks, refused, run, sealed

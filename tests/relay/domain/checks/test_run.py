@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from localstore.core import limits
-from localstore.core.model.collaboration.run import RunCreate
+from localstore.core.model import limits
+from localstore.core.model.run import RunCreate
 from localstore.core.validation import checked
 from relay.db.schema import tables
 from tests.relay.conftest import Account, Relay

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import func, select, update
 
-from localstore.core import limits
+from localstore.core.model import limits
 from relay.base.clock import now_ms
 from relay.db.schema import tables
 from relay.domain.upkeep import upkeep

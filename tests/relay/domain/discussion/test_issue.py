@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from localstore.core import limits
+from localstore.core.model import limits
 from tests.depth import rounds
 from tests.relay.histories import create, ok
 from tests.relay.tracker import Tracker, code, world

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from localstore.core import limits
+from localstore.core.model import limits
 from tests.patience import PATIENCE
 from tests.relay.conftest import Account
 from tests.relay.histories import Repository, create, ok

@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import update
 
 from localstore.core.errors import TooLarge
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from relay.db.schema import tables
 from relay.domain.git import build as building
 from relay.domain.git import process, serving

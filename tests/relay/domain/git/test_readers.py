@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from localstore.core.errors import Unavailable
-from localstore.core.limits import MIB
+from localstore.core.model.limits import MIB
 from relay.base import git as machine
 from relay.domain.git import process
 from relay.memory.readers import Readers

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from sqlalchemy import update
 
-from localstore.core.limits import GIT_REQUEST
+from localstore.core.model.limits import GIT_REQUEST
 from relay.db.schema.repo import repo as repositories
 from tests.relay.conftest import Account, Relay
 from tests.relay.domain.git.conftest import Git

@@ -15,7 +15,7 @@ from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import TooLarge
 from localstore.core.model.ref import RefCreate
 from localstore.core.model.seal import FinalizeSealsRequest, PrepareSealsRequest, TreeDelta
-from localstore.core.rights.policy import Policy
+from localstore.core.tree.policy import Policy
 from relay.domain.history import blame
 from relay.domain.repository import ref
 from relay.domain.sealing import trees

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from localstore.core.limits import COMPARE_FILES, COMPARE_TEXT_BYTES, DIFF_BYTES
+from localstore.core.model.limits import COMPARE_FILES, COMPARE_TEXT_BYTES, DIFF_BYTES
 from relay.db.paging import Cursor
 from relay.memory.compared import Files, weigh_pairs
 from tests.relay.conftest import Account, Relay

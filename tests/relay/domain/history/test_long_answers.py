@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from localstore.core.errors import NotFound, RateLimited
-from localstore.core.limits import COMPARE_FILES
+from localstore.core.model.artifact import Artifact
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.catalog.artifact import Artifact
 from localstore.core.model.history import CompareQuery, Tree
-from localstore.core.rights.policy import Policy
+from localstore.core.model.limits import COMPARE_FILES
+from localstore.core.tree.policy import Policy
 from relay.caller import View
 from relay.domain.catalog import artifact
 from relay.domain.history import sealed

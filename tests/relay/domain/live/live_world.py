@@ -30,8 +30,8 @@ from localstore.core.model.live import (
     UpdateBatch,
 )
 from localstore.core.model.live import Lane as LaneAsked
+from localstore.core.model.rights import OPERATIONS
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest
-from localstore.core.rights import OPERATIONS
 from localstore.core.storage import chunks
 from relay import config
 from relay.base.clock import now_ms

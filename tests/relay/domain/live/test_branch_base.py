@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import LargeBinary, String, func, select
 
-from localstore.core import limits
 from localstore.core.lane.lane import Lane
+from localstore.core.model import limits
 from localstore.core.model.live import Lane as LaneAsked
 from localstore.core.model.live import LanesRequest
 from localstore.core.model.ref import RefCreate, RefUpdate

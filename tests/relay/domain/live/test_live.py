@@ -9,11 +9,11 @@ import msgspec
 import pytest
 from sqlalchemy import bindparam, func, select, update
 
-from localstore.core import limits
 from localstore.core.encoding import b64u, digest, unb64u
 from localstore.core.errors import Forbidden, Invalid, NotFound, SignatureInvalid, TooLarge
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import signing_bytes
+from localstore.core.model import limits
 from localstore.core.model.live import (
     BootstrapRequest,
     ClockReused,

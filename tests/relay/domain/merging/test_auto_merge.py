@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from sqlalchemy import delete, update
 
-from localstore.core import limits
+from localstore.core.model import limits
 from localstore.core.model.base import Page
-from localstore.core.model.collaboration.inbox import InboxItem
+from localstore.core.model.inbox import InboxItem
 from relay.base.clock import now_ms
 from relay.db.schema import tables
 from relay.db.seal import PREPARED

@@ -14,8 +14,8 @@ import msgspec
 
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.identity.keys import DeviceKey
-from localstore.core.model.collaboration.merge import MergeFinalizeRequest, MergePrepareRequest
-from localstore.core.model.collaboration.proposal import ProposalCreate, ProposalPatch
+from localstore.core.model.merge import MergeFinalizeRequest, MergePrepareRequest
+from localstore.core.model.proposal import ProposalCreate, ProposalPatch
 from localstore.core.model.ref import RefCreate
 from localstore.core.model.seal import FinalizeSealsRequest, PrepareSealsRequest, SealChange, TreeDelta
 from relay.domain.merging import auto, prepare

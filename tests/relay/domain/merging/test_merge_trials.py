@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from localstore.core import limits
 from localstore.core.errors import Unavailable
 from localstore.core.merge.three_way import Merged
+from localstore.core.model import limits
 from relay.caller import View
 from relay.db.schema import tables
 from relay.domain.merging import trial, work

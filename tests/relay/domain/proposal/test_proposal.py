@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from sqlalchemy import update
 
-from localstore.core import limits
-from localstore.core.model.collaboration.proposal import Proposal
+from localstore.core.model import limits
+from localstore.core.model.proposal import Proposal
 from relay.db.schema import tables
 from tests.depth import rounds
 from tests.relay.conftest import Account, Relay

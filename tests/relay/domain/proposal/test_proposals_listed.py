@@ -8,7 +8,7 @@ import httpx
 import pytest
 from sqlalchemy import update
 
-from localstore.core import limits
+from localstore.core.model import limits
 from relay.db.schema import tables
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import compared, ok

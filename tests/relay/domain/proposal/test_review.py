@@ -178,7 +178,7 @@ def test_a_verdict_is_dismissed_by_a_moderator(world: Proposing) -> None:
 
 
 def test_reviewers_and_reviews_have_a_cap(world: Proposing, monkeypatch: pytest.MonkeyPatch) -> None:
-    from localstore.core import limits
+    from localstore.core.model import limits
 
     monkeypatch.setattr(limits, "REVIEWERS", 1)
     one, _ = world.member("read")

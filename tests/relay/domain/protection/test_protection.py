@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localstore.core import branch_pattern
-from localstore.core.model.collaboration.protection import Protection
+from localstore.core.model.protection import Protection
 from relay.domain.protection.protection import Standing, blockers
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import create, ok

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 from blake3 import blake3
 
-from localstore.core.limits import ASSET_FILE, CHUNK_MANIFEST, CHUNK_MAX
+from localstore.core.model.limits import ASSET_FILE, CHUNK_MANIFEST, CHUNK_MAX
 from localstore.core.storage import chunks
 from tests.relay.chunked_files import Large, large, send_chunks
 from tests.relay.conftest import Relay

@@ -13,7 +13,7 @@ import pytest
 from blake3 import blake3
 from sqlalchemy import func, select
 
-from localstore.core.limits import ASSET_FILE, BLOB_FILE, MIB, NOTES_BYTES
+from localstore.core.model.limits import ASSET_FILE, BLOB_FILE, MIB, NOTES_BYTES
 from relay.db.schema import tables
 from relay.domain.release import release as rules
 from relay.domain.storage.collect import collect

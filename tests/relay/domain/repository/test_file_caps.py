@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import bindparam, update
 
-from localstore.core import limits
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import LiveUpdate
+from localstore.core.model import limits
 from localstore.core.model.seal import PrepareSealsRequest, SealBudgetExceeded, SealChange, TreeDelta
 from relay.db.schema import tables
 from relay.domain.live import rules

@@ -10,9 +10,9 @@ import pytest
 from blake3 import blake3
 from sqlalchemy import func, select, update
 
-from localstore.core import limits
 from localstore.core import seal as seals
 from localstore.core.encoding import unb64u
+from localstore.core.model import limits
 from relay.base.clock import now_ms
 from relay.db.schema import tables
 from relay.domain.storage.collect import collect

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from sqlalchemy import insert
 
-from localstore.core.rights import OPERATIONS, Who
+from localstore.core.model.rights import OPERATIONS, Who
 from relay.base.clock import now_ms
 from relay.db.schema import tables
 from relay.domain.repository.acts import ACTS

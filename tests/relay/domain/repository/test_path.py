@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import insert
 
-from localstore.core import limits
-from localstore.core.rights.policy import Policy
+from localstore.core.model import limits
+from localstore.core.tree.policy import Policy
 from relay.base.clock import now_ms
 from relay.db.schema import tables
 from tests.relay.conftest import Relay

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from localstore.core.rights import OPERATIONS
+from localstore.core.model.rights import OPERATIONS
 from relay.domain.repository.acts import ACTS
 from relay.domain.repository.settings import PANELS
 from tests.patience import until

@@ -10,12 +10,13 @@ import msgspec
 import pytest
 from sqlalchemy import Table, bindparam, delete, func, select, update
 
-from localstore.core import limits, tree
 from localstore.core import seal as seals
+from localstore.core import tree
 from localstore.core.encoding import b64u, digest, unb64u
 from localstore.core.errors import Forbidden, Invalid, NotFound, SignatureInvalid, TooLarge
 from localstore.core.identity.keys import verify_registration
 from localstore.core.lane.lane import Lane
+from localstore.core.model import limits
 from localstore.core.model.ref import RefCreate, StaleHead
 from localstore.core.model.seal import (
     FinalizeRequest,

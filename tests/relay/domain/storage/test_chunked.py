@@ -12,8 +12,8 @@ import msgspec
 import pytest
 from blake3 import blake3
 
-from localstore.core import limits
 from localstore.core.encoding import b64u, unb64u
+from localstore.core.model import limits
 from localstore.core.storage import chunks
 from relay.domain.storage import chunked
 from tests.relay.chunked_files import Large, large, send, send_chunks, send_manifest

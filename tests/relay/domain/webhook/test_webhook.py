@@ -13,7 +13,7 @@ import httpx
 import pytest
 from sqlalchemy import update
 
-from localstore.core import limits
+from localstore.core.model import limits
 from relay.db.schema import tables
 from relay.domain.upkeep import upkeep
 from relay.domain.webhook import delivery as deliveries

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from localstore.core.limits import GIB, KIB, MIB, in_words
+from localstore.core.model.limits import GIB, KIB, MIB, in_words
 from svc.agent.invoke.picture import opened, reason
 from tests.patience import PATIENCE
 from tests.svc.conftest import ROOT, Svc

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from localstore.core.errors import ServerMisbehaved, UsageError
-from localstore.core.limits import LLM_REGISTRY_TEXT
+from localstore.core.model.limits import LLM_REGISTRY_TEXT
 from localstore.models.errors import BadModel, NoSuchModel, RegistryFailed
 from localstore.models.names import parse
 from localstore.models.store import Models

@@ -7,9 +7,9 @@ from typing import Annotated
 import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
-from localstore.core.limits import PATH_BYTES
 from localstore.core.model.base import Actor, Count, Model, Page, PageQuery, Sent
-from localstore.core.rights.policy import Visibility
+from localstore.core.model.limits import PATH_BYTES
+from localstore.core.tree.policy import Visibility
 
 Path = Annotated[str, msgspec.Meta(max_length=PATH_BYTES)]
 

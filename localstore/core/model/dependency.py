@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
-from localstore.core.limits import REF_NAME_BYTES
 from localstore.core.model.base import Model, Page, PageQuery
+from localstore.core.model.limits import REF_NAME_BYTES
 from localstore.core.model.repo import ParentRepo
 
 Ecosystem = Literal["svc", "PyPI", "npm", "crates.io", "Go"]

@@ -8,10 +8,9 @@ import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
-from localstore.core.limits import QUERY_CHARS, REF_NAME_BYTES, REVIEWERS
 from localstore.core.model.base import Actor, Model, Page, PageQuery, Sent
-from localstore.core.model.collaboration.check import Rollup
-from localstore.core.model.collaboration.issue import (
+from localstore.core.model.check import Rollup
+from localstore.core.model.issue import (
     Body,
     Handle,
     Handles,
@@ -20,8 +19,9 @@ from localstore.core.model.collaboration.issue import (
     Reactions,
     Title,
 )
-from localstore.core.model.collaboration.label import Label, Name
-from localstore.core.model.collaboration.review import Review
+from localstore.core.model.label import Label, Name
+from localstore.core.model.limits import QUERY_CHARS, REF_NAME_BYTES, REVIEWERS
+from localstore.core.model.review import Review
 
 
 class ProposalExists(Conflict):

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from localstore.core.endpoint import Endpoint
-from localstore.core.limits import INBOX_MARKED
 from localstore.core.model.base import Actor, Model, Page, PageQuery, Sent
+from localstore.core.model.limits import INBOX_MARKED
 
 Reason = Literal[
     "review_requested",

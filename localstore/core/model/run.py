@@ -10,8 +10,13 @@ import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
-from localstore.core.limits import CHECK_NAME_CHARS, DETAILS_URL_CHARS, REF_NAME_BYTES, RUN_SUMMARY_CHARS
 from localstore.core.model.base import Actor, Count, Model, Page, PageQuery, Sent, visible
+from localstore.core.model.limits import (
+    CHECK_NAME_CHARS,
+    DETAILS_URL_CHARS,
+    REF_NAME_BYTES,
+    RUN_SUMMARY_CHARS,
+)
 from localstore.core.model.release import SealId
 
 

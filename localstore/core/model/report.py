@@ -8,10 +8,10 @@ import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
-from localstore.core.limits import REPORT_TITLE_CHARS
+from localstore.core.model.advisory import AffectedPackages
 from localstore.core.model.base import Actor, Model, Page, PageQuery, Sent, visible
-from localstore.core.model.catalog.advisory import AffectedPackages
-from localstore.core.model.collaboration.issue import Text
+from localstore.core.model.issue import Text
+from localstore.core.model.limits import REPORT_TITLE_CHARS
 
 
 class ReportDecided(Conflict):

@@ -7,7 +7,7 @@ from typing import Literal
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict, Forbidden
 from localstore.core.model.base import Actor, Model, Page, PageQuery, Sent
-from localstore.core.model.collaboration.issue import Body
+from localstore.core.model.issue import Body
 
 
 class OwnProposal(Forbidden):

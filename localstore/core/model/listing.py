@@ -8,8 +8,8 @@ import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
-from localstore.core.limits import CATEGORY_CHARS, LISTING_NAME_CHARS, PATH_BYTES, SCREENSHOTS
 from localstore.core.model.base import Model, visible
+from localstore.core.model.limits import CATEGORY_CHARS, LISTING_NAME_CHARS, PATH_BYTES, SCREENSHOTS
 from localstore.core.model.repo import ParentRepo
 
 

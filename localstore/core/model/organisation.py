@@ -8,9 +8,9 @@ from typing import Literal
 
 from localstore.core.endpoint import Endpoint
 from localstore.core.errors import Conflict
+from localstore.core.model.access import Handle, OfferState
 from localstore.core.model.base import Actor, Count, Model, Page, PageQuery, Sent
 from localstore.core.model.base import RepoName as Name
-from localstore.core.model.collaboration.access import Handle, OfferState
 
 
 class AlreadyMember(Conflict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.model.base import Count, Model, Page, PageQuery
-from localstore.core.model.collaboration.run import Run, State
+from localstore.core.model.run import Run, State
 
 
 class Check(Model, frozen=True):

@@ -8,8 +8,8 @@ import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
-from localstore.core.limits import HANDLE_CHARS, LABEL_NAME_CHARS
 from localstore.core.model.base import Description, Model, Page, PageQuery, Sent, visible
+from localstore.core.model.limits import HANDLE_CHARS, LABEL_NAME_CHARS
 
 
 class LabelExists(Conflict):

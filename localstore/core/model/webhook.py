@@ -13,8 +13,8 @@ import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict, Invalid
-from localstore.core.limits import WEBHOOK_SECRET_MAX, WEBHOOK_SECRET_MIN, WEBHOOK_URL_CHARS
 from localstore.core.model.base import Count, Model, Page, PageQuery, Sent
+from localstore.core.model.limits import WEBHOOK_SECRET_MAX, WEBHOOK_SECRET_MIN, WEBHOOK_URL_CHARS
 
 
 class WebhookInactive(Conflict):

@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
-from localstore.core.limits import (
+from localstore.core.model.base import Actor, Model, Page, PageQuery, Sent
+from localstore.core.model.label import Label, Name
+from localstore.core.model.limits import (
     ASSIGNEES,
     HANDLE_CHARS,
     ISSUE_BODY_BYTES,
@@ -15,8 +17,6 @@ from localstore.core.limits import (
     ISSUE_TITLE_CHARS,
     QUERY_CHARS,
 )
-from localstore.core.model.base import Actor, Model, Page, PageQuery, Sent
-from localstore.core.model.collaboration.label import Label, Name
 
 State = Literal["open", "closed"]
 Reason = Literal["completed", "not_planned"]

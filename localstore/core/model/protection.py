@@ -10,8 +10,8 @@ import msgspec
 from localstore.core import branch_pattern
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
-from localstore.core.limits import APPROVALS
 from localstore.core.model.base import Page, PageQuery, Sent
+from localstore.core.model.limits import APPROVALS
 
 
 class BranchProtected(Conflict):

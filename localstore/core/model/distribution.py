@@ -8,8 +8,8 @@ import msgspec
 
 from localstore.core.encoding import length_prefixed
 from localstore.core.endpoint import Endpoint
-from localstore.core.limits import CLIENT_BUILD
 from localstore.core.model.base import Model, visible
+from localstore.core.model.limits import CLIENT_BUILD
 
 _SIGNED_LABEL = b"svc-client-build-v1\0"
 BUILD_NAME = r"^[0-9A-Za-z][0-9A-Za-z._+-]{0,99}(?!\n)$"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localstore.core.rights.policy import Policy, Visibility
+from localstore.core.tree.policy import Policy, Visibility
 
 NAMES = st.sampled_from(["a", "b", "ab", "a.b", "ä"])
 PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)

@@ -12,9 +12,9 @@ import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
-from localstore.core.limits import ISSUE_BODY_BYTES, LARGE_ANSWER, PATH_BYTES, SUGGESTIONS
 from localstore.core.model.base import Actor, Model, Page, PageQuery, Sent
-from localstore.core.model.collaboration.issue import Comment, Text
+from localstore.core.model.issue import Comment, Text
+from localstore.core.model.limits import ISSUE_BODY_BYTES, LARGE_ANSWER, PATH_BYTES, SUGGESTIONS
 from localstore.core.model.seal import PreparedSeals, SealId
 
 

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from localstore.core.endpoint import Endpoint
-from localstore.core.limits import ADVISORY_PACKAGES, ADVISORY_TEXT_BYTES, ADVISORY_VERSIONS
 from localstore.core.model.base import Model, Page, PageQuery, visible
+from localstore.core.model.limits import ADVISORY_PACKAGES, ADVISORY_TEXT_BYTES, ADVISORY_VERSIONS
 
 SCHEMA = "1.6.0"
 

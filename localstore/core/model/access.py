@@ -8,8 +8,8 @@ import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict, Gone
-from localstore.core.limits import DESCRIPTION_CHARS, HANDLE_CHARS
 from localstore.core.model.base import Actor, Model, Page, PageQuery, Sent
+from localstore.core.model.limits import DESCRIPTION_CHARS, HANDLE_CHARS
 
 
 class AlreadyCollaborator(Conflict):

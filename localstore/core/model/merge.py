@@ -12,10 +12,10 @@ import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
-from localstore.core.limits import LARGE_ANSWER, REF_NAME_BYTES
 from localstore.core.model.base import Model, Sent
-from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.history import Seal
+from localstore.core.model.limits import LARGE_ANSWER, REF_NAME_BYTES
+from localstore.core.model.proposal import Proposal
 from localstore.core.model.seal import SealChange, SealId
 
 

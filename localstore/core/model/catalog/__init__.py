@@ -1,1 +1,0 @@
-"""The catalog's data about a repository: listing, releases, artifacts, dependencies, advisories."""

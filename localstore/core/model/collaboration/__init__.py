@@ -1,1 +1,0 @@
-"""Collaboration: issues, proposals, reviews, runs, access."""
