@@ -3,6 +3,6 @@
 
 snake_case members; times are RFC 3339 UTC strings ending in `_at`; sizes are bytes; digests are lowercase hex
 BLAKE3-256; binary is base64url without padding; ids are opaque. Readers ignore unknown members, except in
-signed data (`seal`, `update`). One module per noun, with the same name as in every other layer. Two modules are
-tables over all nouns: `rights` and `limits`.
+signed data (`seal`, `update`). One module per noun, with the same name as in every other layer; `rights` and
+`limits` are tables over all nouns.
 """
