@@ -60,7 +60,8 @@ QUEUE_AGAIN = 3.0  # seconds after which the outbox is read again that another p
 
 class SvcApp(KeysInOrder, inherit_bindings=False):
     """The app. `colours`: name of the theme; `images`: how the terminal shows pictures; `commands`: svc's
-    commands, None if the app was opened without them."""
+    commands, None if the app was opened without them; `account_now`: returns the account that this machine
+    is signed in as, which a command may have changed. `reopens`: whether the app ended to be opened anew."""
 
     ENABLE_COMMAND_PALETTE = False
     CSS = """
@@ -81,6 +82,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         images: Way = "blocks",
         commands: Commands | None = None,
         notice: str = "",
+        account_now: Callable[[], str] = lambda: "",
     ) -> None:
         if not os.environ.get("NO_COLOR"):
             os.environ.pop("NO_COLOR", None)  # an empty one counts for Textual, and means colours
@@ -99,6 +101,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self.shares: dict[str, int] = {}  # hundredths of the width that a list takes, by its name
         self._opens_links = terminal_opens(os.environ)
         self.broken: Exception | None = None
+        self._account_now, self.reopens = account_now, False
         self.animation_level = "none"
 
     @property
@@ -390,7 +393,9 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         def tell() -> None:
             self.news.state = state_after(error)
             if screen.is_attached:
-                screen.say(sentence(error), "warn" if self.news.state != "online" else "bad")
+                answered = self.news.state == "online"
+                screen.say(sentence(error), "bad" if answered else "warn")
+                screen.say_unread(sentence(error) if answered else "the server did not answer; r asks again")
                 if failed is not None:
                     failed(error)
 
@@ -624,15 +629,26 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         return opens_form(self, path, values)
 
     def run_beside(self, words: list[str], show: Callable[[str, tuple[str, str]], None]) -> None:
-        """Run a command of svc without a separate screen. `show`: called with its output, as plain text, and
-        its state as a part."""
+        """Run a command of svc without a separate screen. `show`: called at its end with its output, as plain
+        text, and its state as a part."""
         from rich.text import Text
 
-        from tui.screens.command.output import Command
+        from tui.screens.command.output import RUNNING, Command
+
+        def show_end(text: str, state: tuple[str, str]) -> None:
+            if state != RUNNING:
+                show(Text.from_ansi(text).plain, state)
 
         if words and self.commands is not None:
-            command = Command(words, self.place.folder, self.commands)
-            command.begin(self, WIDEST, lambda text, state: show(Text.from_ansi(text).plain, state))
+            Command(words, self.place.folder, self.commands).begin(self, WIDEST, show_end)
+
+    def command_ended(self) -> None:
+        """Take over what a command of svc may have changed: the folder's branch, and who is signed in. As
+        another account, everything is opened anew."""
+        self.place = self.place.read_again()
+        if self.commands is not None and self._account_now() != self.client.account:
+            self.reopens = True
+            self.exit()
 
     def run_words(self, words: list[str]) -> None:
         """Run a command of svc and show its output."""

@@ -2,7 +2,7 @@
 
     commands.summaries["issue close"]
     commands.fields("issue close")
-    commands.run(["issue", "close", "41"], folder, 80, stopped)
+    commands.run(["issue", "close", "41"], folder, 80, stopped, show)
 
 `svc.cmd` has the commands and passes their descriptions. A command runs like those of `svc invoke`: in a
 separate process, with an ApiResponse as its answer.
@@ -57,14 +57,26 @@ class Commands:
         self.summaries, self.fields, self.complete, self._programs = summaries, fields, complete, programs
 
     def run(
-        self, words: list[str], folder: Path | None, width: int, stopped: Callable[[], bool]
+        self,
+        words: list[str],
+        folder: Path | None,
+        width: int,
+        stopped: Callable[[], bool],
+        on_output: Callable[[str], None],
     ) -> ApiResponse[Any]:
-        """Carry out a command line; `data` has its text and exit code. Raises Cancelled once `stopped()`,
-        ClientError if its process fails."""
+        """Carry out a command line; `data` has its text and exit code. `on_output`: called with its text so
+        far, while it runs. Raises Cancelled once `stopped()`, ClientError if its process fails."""
         from localstore.agent.talk import ApiResponse  # not before the first paint
 
-        body = msgspec.json.encode({"words": words, "width": width})
-        answer = self._programs.run(SVC, [], body, folder or Path.cwd(), stopped)
+        body = msgspec.json.encode({"words": words, "width": width, "follow": True})
+        answer = self._programs.run(
+            SVC,
+            [],
+            body,
+            folder or Path.cwd(),
+            stopped,
+            lambda output: on_output(output.decode("utf-8", "replace")),
+        )
         return msgspec.json.decode(answer, type=ApiResponse[Any])
 
     def path_in(self, words: Sequence[str]) -> str:

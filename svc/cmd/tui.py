@@ -118,8 +118,12 @@ def _open(run: Run, theme: str, images: str, plain: bool, *, mouse: bool) -> Non
     if not plain:
         run.note = lambda text: None  # the screen is the app's, and it says itself how the server is
     session = run.sessions.find(run.server)
-    account = (session.handle or session.user_id) if session else ""
-    client = Client(run.server, account, lambda: run.reader, known.Store(root / known.FILE))
+
+    def account() -> str:
+        now = run.sessions.find(run.server)
+        return (now.handle or now.user_id) if now else ""
+
+    client = Client(run.server, account(), lambda: run.reader, known.Store(root / known.FILE))
     if plain:
         from tui.plain import Plain
 
@@ -158,6 +162,7 @@ def _open(run: Run, theme: str, images: str, plain: bool, *, mouse: bool) -> Non
         images=way_of(os.environ) if images == "auto" else cast("Way", images),
         commands=catalogue(run),
         notice="" if ssh is None else SIGNS if ssh.agent else READS_AND_TALKS,
+        account_now=account,
     )
     settle()
     app.run(mouse=mouse)
@@ -167,3 +172,5 @@ def _open(run: Run, theme: str, images: str, plain: bool, *, mouse: bool) -> Non
         die_of(app.ended_by)
     if app.broken is not None:
         raise app.broken
+    if app.reopens:
+        os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - this very program again

@@ -45,7 +45,13 @@ def open_app(alice: Svc, node: str, tmp_path: Path) -> Callable[..., SvcApp]:
         drafts, machine = home / "drafts", Machine(where.home)
         commands = catalogue(Run(Out(os.environ), {**os.environ, "SVC_SERVER": node}, Path.cwd()))
         return SvcApp(
-            client, place or Place(), sending=sending, drafts=drafts, machine=machine, commands=commands
+            client,
+            place or Place(),
+            sending=sending,
+            drafts=drafts,
+            machine=machine,
+            commands=commands,
+            account_now=lambda: client.account,
         )
 
     return make

@@ -21,6 +21,8 @@ from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
 from tests.tui.conftest import shown
 from tui.app import SvcApp
+from tui.screens.base import Base
+from tui.screens.proposal.screen import ProposalScreen
 from tui.widgets.lines import Item, Lines
 
 Open = Callable[..., SvcApp]
@@ -79,6 +81,20 @@ async def sees(pilot: Pilot[None], *words: str) -> str:
             return text
         assert time.monotonic() < until, f"{words} not in\n{text}"
         await pilot.pause(0.05)
+
+
+async def open_proposal(pilot: Pilot[None], *keys: str) -> None:
+    """Press keys that lead to a list of proposals, and open the one under the cursor. The rows may come late,
+    as may the screen."""
+    until = time.monotonic() + PATIENCE
+    text = await press(pilot, *keys)
+    while not isinstance(pilot.app.screen, ProposalScreen):
+        lines = pilot.app.screen.lines if isinstance(pilot.app.screen, Base) else None
+        if lines is not None and lines.key is not None and "Proposals" in text:
+            await pilot.press("enter")
+        assert time.monotonic() < until, text
+        await pilot.pause(0.05)
+        text = await settle(pilot)
 
 
 @pytest.fixture

@@ -257,3 +257,14 @@ async def test_esc_in_a_card_lists_all_rows_again_before_it_leaves(project: str,
         assert pilot.app.screen is card and len(card.query_one(Lines).rows) == rows
         await press(pilot, "escape")
         assert pilot.app.screen is not card
+
+
+async def test_a_command_that_waits_shows_what_it_has_printed(project: str, open_app: Open) -> None:
+    """`login` prints an address and a code, and waits until somebody opens it."""
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await pilot.press(":", *"login", "enter")
+        text = await sees(pilot, "/cli/authorize")
+        assert "running" in text
+        await pilot.press("x")
+        await sees(pilot, "it was stopped")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.svc.conftest import Svc
 from tests.tui.proposal.test_proposals import other, proposal
-from tests.tui.test_app import press, project, sees, settle
+from tests.tui.test_app import open_proposal, press, project, sees, settle
 from tests.tui.test_issues import issue, open_issue
 from tui.app import SvcApp
 
@@ -73,7 +73,7 @@ async def test_a_comment_is_changed_and_that_of_others_is_not(
     assert alice("pr", "comment", "1", "-b", "Mine").code == 0
     async with open_app().run_test(size=(100, 30)) as pilot:
         await settle(pilot)
-        await press(pilot, "enter", "3", "p", "enter")
+        await open_proposal(pilot, "enter", "3", "p")
         await sees(pilot, "Because it is odd.", "Mine")
         await press(pilot, "g", "C")
         await sees(pilot, "put the cursor on a comment")
@@ -86,7 +86,7 @@ async def test_a_comment_is_changed_and_that_of_others_is_not(
 async def test_a_note_on_lines_is_changed(proposal: str, alice: Svc, open_app: Open) -> None:
     async with open_app().run_test(size=(100, 30)) as pilot:
         await settle(pilot)
-        await press(pilot, "enter", "3", "p", "enter")
+        await open_proposal(pilot, "enter", "3", "p")
         await sees(pilot, "Because it is odd.")
         await press(pilot, "enter")
         await sees(pilot, "+    return 3")

@@ -19,7 +19,7 @@ from textual.pilot import Pilot
 from svc.flows.apps.place import App, Apps
 from tests.llm.conftest import add
 from tests.svc.conftest import Svc
-from tests.tui.test_app import press, project, sees, settle
+from tests.tui.test_app import open_proposal, press, project, sees, settle
 from tui.app import SvcApp
 
 __all__ = ["project"]
@@ -136,7 +136,7 @@ async def test_files_look_as_they_did(
     app.clock = lambda: 0.0
     async with app.run_test(size=(width, height)) as pilot:
         await sees(pilot, "● live", "Repositories 1")
-        await press(pilot, "enter", "3", "p", "enter")
+        await open_proposal(pilot, "enter", "3", "p")
         await sees(pilot, "Because.")
         await press(pilot, "enter")
         await sees(pilot, "1 of 2 files, 0 seen", "It **is**.")

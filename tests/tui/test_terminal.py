@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from scripts.bench.tui import Terminal
+from tests.svc.conftest import Svc
 from tests.tui.test_app import project
 
 __all__ = ["project"]
@@ -21,10 +22,9 @@ SVC = [sys.executable, "-m", "svc"]
 def test_bare_svc_opens_the_app_and_ends_clean(project: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     terminal = Terminal(SVC, Path.cwd(), 80, 24)
-    terminal.read(2.5)
-    assert any(project in line for line in terminal.screen.display)
+    assert terminal.shows(project), terminal.text
     opened = terminal.keys("\r")
-    assert any("README.md" in line for line in terminal.screen.display)
+    assert terminal.shows("README.md"), terminal.text
     assert opened < 4_000
     assert terminal.keys("j") < 500
     assert terminal.read(1.0, 1.0) == 0
@@ -66,6 +66,26 @@ def test_keys_that_come_at_once_reach_the_prompt_that_they_open(
             assert terminal.shows("▌text"), terminal.text
             terminal.keys("S")
             assert terminal.shows(f"{title} "), terminal.text
+    finally:
+        terminal.close()
+
+
+def test_signing_in_and_out_opens_the_app_anew(
+    svc: Svc, node: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("SVC_SERVER", node)
+    terminal = Terminal([*SVC, "tui"], Path.cwd(), 100, 30)
+    try:
+        assert terminal.shows(":login signs in"), terminal.text
+        terminal.keys("i")
+        assert terminal.shows("Inbox"), terminal.text
+        assert "asking the server" not in terminal.text
+        terminal.keys(":login --device-key --handle t-anew\r")
+        assert terminal.shows("@t-anew"), terminal.text
+        assert ":login signs in" not in terminal.text
+        terminal.keys(":logout\r")
+        assert terminal.shows(":login signs in"), terminal.text
     finally:
         terminal.close()
 

@@ -190,6 +190,13 @@ class Base(Screen[None], inherit_bindings=False):
         self._said = (safe(text), role)
         self.show_frame()
 
+    def say_unread(self, text: str) -> None:
+        """Show a message in each list that waits for its first answer."""
+        for lines in self.query(Lines):
+            if lines.waiting:
+                lines.waiting = safe(text)
+                lines.refresh()
+
     def ask(
         self,
         sign: str,

@@ -100,7 +100,7 @@ class Home(SplitScreen):
             self.paint()
 
     def do_refresh(self) -> None:
-        self.svc.load(self.svc.repos, self._paint_repos, self._not_answered)
+        self.svc.load(self.svc.repos, self._paint_repos)
         if self.svc.client.account:
             self.svc.load(reads.inbox(), self._paint_inbox, self._miss_inbox)
         self.renew()
@@ -109,12 +109,6 @@ class Home(SplitScreen):
         mine = self.svc.place.repo_id
         ordered = sorted(self._repos or (), key=lambda repo_id: repo_id != mine)
         return [*ordered, *(item.repo.id for item in self._inbox if item.repo is not None)]
-
-    def _not_answered(self, error: BaseException) -> None:
-        repos = self.query_one("#repos", Lines)
-        if self._repos is None:
-            repos.waiting = "the server did not answer; r asks again"
-            repos.refresh()
 
     def _paint_inbox(self, items: list[InboxItem], at: float) -> None:
         self._inbox, self._inbox_words = items, "empty ✓"
@@ -148,13 +142,15 @@ class Home(SplitScreen):
             items += sections(self._inbox, now, space, SHOWN)
             if not self._inbox:
                 items.append(Item(None, (("Inbox ", "title"), (self._inbox_words, "dim"))))
+        else:
+            items.append(Item(None, (("You are not signed in. ", "title"), (":login signs in", "dim"))))
         if items and not self.two_lines:
             items.append(Item(None, (("", "text"),)))
         items.append(heading("Repositories", len(ordered)))
         width = min(40, max((len(repo.full_name) for repo in ordered), default=0) + 2)
         items += [self._row(repo, width, now) for repo in ordered]
         if not ordered:
-            items.append(Item(None, (("no repositories yet; make one: svc repo create NAME", "dim"),)))
+            items.append(Item(None, ((self.EMPTY, "dim"),)))
         cursor = ordered[0].id if first and ordered else None
         self.query_one("#repos", Lines).show(sequence(items), cursor)
         self.rest()

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,18 +47,35 @@ class Programs:
         """End the running programs."""
         self._closing = True
 
-    def run(self, module: str, words: list[str], given: bytes, folder: Path | None, hung_up: HungUp) -> bytes:
-        """Run `python -m MODULE WORDS` with `given` as its input. Returns its output. Raises Cancelled if the
-        client has hung up, ClientError with the end of its error output if it failed."""
+    def run(
+        self,
+        module: str,
+        words: list[str],
+        given: bytes,
+        folder: Path | None,
+        hung_up: HungUp,
+        on_errors: Callable[[bytes], None] | None = None,
+    ) -> bytes:
+        """Run `python -m MODULE WORDS` with `given` as its input. Returns its output. `on_errors`: called
+        while it runs with its error output so far, whenever there is more. Raises Cancelled if the client has
+        hung up, ClientError with the end of its error output if it failed."""
         while not self._slots.acquire(timeout=LOOK_SECONDS):
             if self._closing or hung_up():
                 raise Cancelled
         try:
-            return self._run(module, words, given, folder or Path.home(), hung_up)
+            return self._run(module, words, given, folder or Path.home(), hung_up, on_errors)
         finally:
             self._slots.release()
 
-    def _run(self, module: str, words: list[str], given: bytes, folder: Path, hung_up: HungUp) -> bytes:
+    def _run(
+        self,
+        module: str,
+        words: list[str],
+        given: bytes,
+        folder: Path,
+        hung_up: HungUp,
+        on_errors: Callable[[bytes], None] | None,
+    ) -> bytes:
         process = subprocess.Popen(
             [sys.executable, *UTF8_NAMES, "-P", "-m", module, *words],
             cwd=folder,
@@ -70,12 +87,17 @@ class Programs:
             pass_fds=inherited(),
         )
         unsent: bytes | None = given
+        reported = 0  # bytes of error output
         try:
             while True:
                 try:
                     output, errors = process.communicate(unsent, timeout=LOOK_SECONDS)
-                except subprocess.TimeoutExpired:
+                except subprocess.TimeoutExpired as running:
                     unsent = None
+                    errors = running.stderr or b""
+                    if on_errors is not None and len(errors) > reported:
+                        reported = len(errors)
+                        on_errors(errors)
                     if self._closing or hung_up():
                         raise Cancelled from None
                     continue

@@ -11,10 +11,10 @@ import io
 import os
 import sys
 from collections.abc import Mapping
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from typer.exceptions import Abort, TyperException
@@ -29,6 +29,9 @@ from svc.cmd.frame.context import Run
 from svc.cmd.frame.table import COMMANDS
 from svc.console import Out
 
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
 GLOBAL = ("repo", "server", "yes", "json")
 NEVER_ENDS = {
     "watch": ("detach", True),
@@ -42,13 +45,15 @@ NOT_OFFERED = ("invoke", "llm serve", "auth device pair")
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):
-    """A `command` with `args`, or the `words` of a command line, answered in `width` columns."""
+    """A `command` with `args`, or the `words` of a command line, answered in `width` columns. `follow`: the
+    output of `words` is also written to the error output, as it comes."""
 
     command: str = ""
     args: dict[str, Any] = {}
     server: str | None = None
     words: list[str] = []
     width: int = 100
+    follow: bool = False
 
 
 class _Screen(io.TextIOWrapper):
@@ -56,6 +61,16 @@ class _Screen(io.TextIOWrapper):
 
     def isatty(self) -> bool:
         return True
+
+
+class _Followed(io.BytesIO):
+    """Collects output, and writes its first RESPONSE_BYTES to the error output as they come."""
+
+    def write(self, output: ReadableBuffer, /) -> int:
+        if self.tell() < RESPONSE_BYTES:
+            with suppress(OSError):  # nobody follows it any more; the command ends by a signal
+                os.write(2, output)
+        return super().write(output)
 
 
 @cache
@@ -123,11 +138,12 @@ def answer(body: Body, environment: Mapping[str, str], folder: Path) -> ApiRespo
 
 def _run_line(body: Body) -> ApiResponse[Any]:
     """Carry out a command line. `data` has its `text` and exit `code`, after a failure as well."""
-    screen = _Screen(io.BytesIO(), "utf-8", errors="replace", newline="", write_through=True)
+    collected = _Followed() if body.follow else io.BytesIO()
+    screen = _Screen(collected, "utf-8", errors="replace", newline="", write_through=True)
     os.environ["COLUMNS"] = str(body.width)
     with redirect_stdout(screen), redirect_stderr(screen):
         code = run(body.words)
-    raw: bytes = screen.buffer.getvalue()[:RESPONSE_BYTES]  # type: ignore[attr-defined]
+    raw = collected.getvalue()[:RESPONSE_BYTES]
     data = {"text": raw.decode("utf-8", "replace"), "code": code}
     if code == EXIT_OK:
         return ApiResponse(True, data)

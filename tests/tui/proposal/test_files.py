@@ -9,7 +9,7 @@ import pytest
 
 from localstore.core.model.history import ChangedFile
 from tests.svc.conftest import Svc
-from tests.tui.test_app import press, project, sees, settle
+from tests.tui.test_app import open_proposal, press, project, sees, settle
 from tui.app import SvcApp
 from tui.screens.proposal.files import Files
 from tui.screens.proposal.seen import digest_of
@@ -202,7 +202,7 @@ def proposal(project: str, alice: Svc) -> str:
 async def test_the_changes_follow_the_cursor_of_the_files(proposal: str, alice: Svc, open_app: Open) -> None:
     async with open_app().run_test(size=(100, 30)) as pilot:
         await settle(pilot)
-        await press(pilot, "enter", "3", "p", "enter")
+        await open_proposal(pilot, "enter", "3", "p")
         await sees(pilot, "Because.")
         await press(pilot, "enter")
         await sees(pilot, "▾ src", "R more.py ← names.py", "its text is the same", "1 of 3 files, 0 seen")
@@ -227,7 +227,7 @@ async def test_the_changes_follow_the_cursor_of_the_files(proposal: str, alice: 
     assert alice("push", "-m", "Fifth").code == 0
     async with open_app().run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        await press(pilot, "enter", "3", "p", "enter")
+        await open_proposal(pilot, "enter", "3", "p")
         await sees(pilot, "Because.")
         await press(pilot, "enter")
         await sees(pilot, "── M src/other.py  +1 −1", "+A = 3", "2 of 3 files, 1 seen")
@@ -246,7 +246,7 @@ async def test_a_note_stands_on_the_side_of_its_line(proposal: str, alice: Svc, 
     assert alice(*on, "-b", "It is two").code == 0
     async with open_app().run_test(size=(140, 40)) as pilot:
         await settle(pilot)
-        await press(pilot, "enter", "3", "p", "enter")
+        await open_proposal(pilot, "enter", "3", "p")
         await sees(pilot, "Because.")
         await press(pilot, "enter", "j")
         text = await sees(pilot, "It was one", "It is two", "2 open threads", "◆2 +1 −1")
@@ -284,7 +284,7 @@ async def test_all_of_a_very_long_file_is_there_once_the_cursor_is_in_it(
     assert alice("pr", "create", "--base", "main", "-t", "Long", "-b", "Because.").code == 0
     async with open_app().run_test(size=(100, 30)) as pilot:
         await settle(pilot)
-        await press(pilot, "enter", "3", "p", "enter")
+        await open_proposal(pilot, "enter", "3", "p")
         await sees(pilot, "Because.")
         await press(pilot, "enter")
         await sees(pilot, "1 of 2 files", "line 0")

@@ -10,7 +10,7 @@ from textual._compositor import LayoutUpdate
 
 from tests.svc.conftest import Svc
 from tests.tui.proposal.test_proposals import head, proposal
-from tests.tui.test_app import press, project, sees, settle
+from tests.tui.test_app import open_proposal, press, project, sees, settle
 from tui.app import SvcApp
 from tui.screens.proposal.merge import WAYS
 
@@ -24,7 +24,7 @@ async def test_a_head_that_moved_since_the_card_opened_is_not_merged(
     first = head(alice)
     async with open_app().run_test(size=(100, 30)) as pilot:
         await settle(pilot)
-        await press(pilot, "enter", "3", "p", "enter")
+        await open_proposal(pilot, "enter", "3", "p")
         await sees(pilot, "● live", "main ← topic")
         await press(pilot, "M")
         await sees(pilot, "merge #1", f"head          {first[:12]}", "▌fast-forward")
@@ -49,7 +49,7 @@ async def test_the_card_lies_over_the_proposal(proposal: str, alice: Svc, open_a
     app = open_app()
     async with app.run_test(size=(140, 40)) as pilot:
         await settle(pilot)
-        await press(pilot, "enter", "3", "p", "enter")
+        await open_proposal(pilot, "enter", "3", "p")
         await sees(pilot, "● live", "Because it is odd.")
         await press(pilot, "M")
         await sees(pilot, "merge #1")
@@ -67,7 +67,7 @@ async def test_a_card_says_which_of_its_choices_is_under_the_cursor(
     """Where not all rows are visible; rows that cannot be chosen do not count."""
     async with open_app().run_test(size=(100, 14)) as pilot:
         await settle(pilot)
-        await press(pilot, "enter", "3", "p", "enter")
+        await open_proposal(pilot, "enter", "3", "p")
         await sees(pilot, "main ← topic")
         await press(pilot, "M")
         await sees(pilot, "▌fast-forward", f"─ 1 of {len(WAYS)} ─")

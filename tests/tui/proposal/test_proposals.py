@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 
 from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
-from tests.tui.test_app import press, project, sees, settle
+from tests.tui.test_app import open_proposal, press, project, sees, settle
 from tests.tui.test_issues import NOWHERE, api, waiting
 from tui.app import SvcApp
 from tui.machine import Place
@@ -195,7 +195,7 @@ async def test_a_way_to_merge_that_the_base_rules_out_cannot_be_chosen(
         await settle(pilot)
         await press(pilot, "enter")
         await press(pilot, "3")
-        await press(pilot, "p", "enter")
+        await open_proposal(pilot, "p")
         await sees(pilot, "its base has moved on")
         text = await press(pilot, "M")
         assert "fast-forward  not possible: its base has moved on" in text

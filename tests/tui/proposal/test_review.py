@@ -14,7 +14,7 @@ from textual.widgets import TextArea
 
 from tests.svc.conftest import Svc
 from tests.tui.proposal.test_proposals import other, seen
-from tests.tui.test_app import press, project, sees, settle
+from tests.tui.test_app import open_proposal, press, project, sees, settle
 from tests.tui.test_issues import NOWHERE, issue
 from tests.tui.test_team_day import Device
 from tui.app import SvcApp
@@ -62,7 +62,7 @@ async def open_files(pilot: Pilot[None], repo: str) -> str:
     await sees(pilot, repo)
     await press(pilot, "enter")
     await press(pilot, "3")
-    await press(pilot, "p", "enter")
+    await open_proposal(pilot, "p")
     await sees(pilot, "enter shows them")
     await press(pilot, "enter")
     return await sees(pilot, "a * c")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 DONE = "done"  # the state of a command that succeeded
+RUNNING: Part = ("running", "dim")
 
 
 class Command:
@@ -39,14 +40,19 @@ class Command:
         self._words, self._folder, self._commands, self._stops = words, folder, commands, stops
 
     def begin(self, app: AskedApp, width: int, show: Callable[[str, Part], None]) -> None:
-        """Run the command on a thread. `show`: called with its output, formatted for `width` columns, and its
-        state. `app`: passed, because a screen that was left no longer has it."""
+        """Run the command on a thread. `show`: called with its output so far, formatted for `width` columns,
+        and its state, while it runs and at its end. `app`: passed, because a screen that was left no longer
+        has it."""
         app.run_worker(lambda: self._run(app, width, show), thread=True, exit_on_error=False)
 
     def _run(self, app: AskedApp, width: int, show: Callable[[str, Part], None]) -> None:
         try:
             response = self._commands.run(
-                self._words, self._folder, width, lambda: self._stops() or not app.is_running
+                self._words,
+                self._folder,
+                width,
+                lambda: self._stops() or not app.is_running,
+                lambda text: app.later(lambda: show(text, RUNNING)),
             )
         except Cancelled:
             app.later(lambda: show("it was stopped", ("stopped", "warn")))
@@ -55,12 +61,11 @@ class Command:
             message = sentence(error)
             app.later(lambda: show(message, ("failed", "bad")))
             return
-        place = app.place.read_again()  # it may have switched the folder's branch
-        app.later(lambda: setattr(app, "place", place))
         data = response.data if isinstance(response.data, dict) else {}
         text = str(data.get("text", "")) or (response.error.message if response.error else "")
         state: Part = (DONE, "dim") if response.success else (f"exit {data.get('code', 1)}", "bad")
         app.later(lambda: show(text, state))
+        app.later(app.command_ended)
 
 
 class Output(Over):
@@ -73,7 +78,7 @@ class Output(Over):
         super().__init__()
         self._words, self._folder, self._commands = words, folder, commands
         self._stopped = threading.Event()
-        self._state: Part = ("running", "dim")
+        self._state = RUNNING
         self._lines: list[str] = []
 
     def content(self) -> ComposeResult:
@@ -92,7 +97,7 @@ class Output(Over):
         command.begin(self.svc, width, self._show)
 
     def do_stop(self) -> None:
-        if self._state[0] == "running":
+        if self._state == RUNNING:
             self._stopped.set()
         else:
             self.say("it is not running any more", "dim")
@@ -107,11 +112,13 @@ class Output(Over):
         self.show_frame()
 
     def on_resize(self) -> None:
-        if self._state[0] != "running":
+        if self._lines:
             self.paint()
 
     def paint(self) -> None:
         width = max(20, self.app.size.width)
         rows = [(place, row) for place, line in enumerate(self._lines) for row in hung(line, width)]
         items = [Item((place, at), ((row, "text"),)) for at, (place, row) in enumerate(rows)]
-        self.query_one("#output", Lines).show(items)
+        # Like a terminal, a running command shows its last line.
+        last = items[-1].key if items and self._state == RUNNING else None
+        self.query_one("#output", Lines).show(items, last)

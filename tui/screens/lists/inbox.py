@@ -164,7 +164,7 @@ class Inbox(SplitScreen):
     LIST = "inbox"
     TWO_LINES = True
     FACTS = True
-    WAITING = "…"
+    WAITING = "asking the server"
     ACTIONS = (
         Action("open", ("enter",), "open", "svc issue view {n}", footer=True),
         Action("done", ("x",), "done", "svc inbox done {item}", "signed_in", footer=True),

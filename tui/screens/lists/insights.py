@@ -33,7 +33,7 @@ BLANK: Line = (("", "text"),)
 
 class Insights(Split):
     LIST = "insights"
-    WAITING = "…"
+    WAITING = "asking the server"
     ACTIONS = (
         Action("open", ("enter",), "open", "svc repo view {repo}", footer=True),
         *SPLIT_ACTIONS,

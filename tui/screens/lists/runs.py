@@ -143,7 +143,7 @@ def duration(seconds: int | None) -> str:
 class Workflows(Split):
     LIST = "runs"
     FACTS = True
-    WAITING = "…"
+    WAITING = "asking the server"
     ACTIONS = (
         Action("open", ("enter",), "open", "svc repo run view {run}", footer=True),
         *CHANGES,
@@ -280,7 +280,7 @@ class RunScreen(SplitScreen):
     LINKED = True
     SHARE = 34
     FACTS = True
-    WAITING = "…"
+    WAITING = "asking the server"
     ACTIONS = (*CHANGES, *SPLIT_ACTIONS)
 
     def __init__(self, repo: Repo, run_id: str, run: Run | None = None) -> None:

@@ -40,7 +40,7 @@ _ROLES = {"critical": "bad", "high": "bad", "medium": "warn", "low": "accent"}
 
 class Security(Split):
     LIST = "security"
-    WAITING = "…"
+    WAITING = "asking the server"
     ACTIONS = (
         Action("open", ("enter",), "open", "svc advisories {advisory}", footer=True),
         *SPLIT_ACTIONS,

@@ -48,7 +48,8 @@ class Account(SplitScreen):
         return ((" Account", "title"), (f"  {safe(who)} on {safe(client.origin)}", "dim"))
 
     def titled(self) -> tuple[Part, ...]:
-        return ((f"Account of @{safe(self.svc.client.account)}", "title"),)
+        account = self.svc.client.account
+        return ((f"Account of @{safe(account)}" if account else "Account", "title"),)
 
     def on_mount(self) -> None:
         super().on_mount()
