@@ -109,11 +109,11 @@ def folder_rows(position: Position, entries: list[Child]) -> str:
     for entry in entries:
         name = entry.name
         is_plain = _PLAIN_NAME(name) is not None
-        shown, linked = (name, name) if is_plain else (escape(name), quote(name))
+        label, target = (name, name) if is_plain else (escape(name), quote(name))
         if entry.kind == "dir":
-            rows.append(f'<tr class=dir><td><a href="{start}{linked}">{shown}/</a><td>')
+            rows.append(f'<tr class=dir><td><a href="{start}{target}">{label}/</a><td>')
         else:
-            rows.append(f'<tr><td><a href="{start}{linked}">{shown}</a><td>{size_of(entry.size)}')
+            rows.append(f'<tr><td><a href="{start}{target}">{label}</a><td>{size_of(entry.size)}')
     return "\n".join(rows)
 
 
