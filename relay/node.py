@@ -35,6 +35,7 @@ from relay.objects.store import ObjectStore
 from relay.outbound.client import Outbound
 from relay.outbound.identity_provider import Providers
 from relay.render.renderer import Renderer
+from relay.render.templates import Templates
 from relay.signing.client import Signer
 from relay.signing.sign_in import SignInState
 
@@ -91,6 +92,7 @@ class Node:
     found_moves: FoundMoves = field(default_factory=FoundMoves)
     named: NamedTrees = field(default_factory=NamedTrees)
     renderer: Renderer = field(default_factory=Renderer)
+    templates: Templates = field(default_factory=Templates)
     comparisons: Comparisons = field(default_factory=Comparisons)
     filtered_owners: FilteredOwners = field(default_factory=FilteredOwners)
     lists: Room = field(default_factory=lambda: Room(LISTED))

@@ -11,7 +11,7 @@ import math
 import random
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from sanic import Sanic
@@ -33,6 +33,7 @@ from relay.http.routing import TABLE, Route
 from relay.http.turns import Turns
 from relay.http.wire import FIELDS, REQUEST_BUFFER, StrictRequest
 from relay.node import Node
+from relay.render.templates import Templates
 
 API_POLICY = "default-src 'none'; frame-ancestors 'none'"
 PAGE_POLICY = (
@@ -96,7 +97,10 @@ class _Entry:
         flags = node.config.flags
         for route in TABLE:
             if route.flag is None or flags.on(route.flag):
-                self._router.add(route.method, route.path, (route, handler_of(route, node)))
+                handle = handler_of(route, node)
+                if route.media == pages.HTML:
+                    handle = _with_templates(node.templates, handle)
+                self._router.add(route.method, route.path, (route, handle))
 
     async def handle(self, request: StrictRequest) -> None:
         """Answer one request. When this returns, the answer was sent or a WebSocket has ended."""
@@ -228,6 +232,16 @@ class _WrongMethod(Exception):
     def __init__(self, allow: str) -> None:
         super().__init__(allow)
         self.allow = allow
+
+
+def _with_templates(templates: Templates, handle: Handle) -> Handle:
+    """A handler that waits until the templates are compiled, which would hold the event loop."""
+
+    async def answer(request: Request, params: Mapping[str, str]) -> Answer:
+        await templates.ready()
+        return await handle(request, params)
+
+    return answer
 
 
 def _wants_page(request: Request) -> bool:

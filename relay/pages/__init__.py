@@ -4,23 +4,23 @@ stylesheet.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from sanic.response import HTTPResponse
 
-from localstore.core import words
 from localstore.core.encoding import hex_digest
 from localstore.core.errors import NotFound, SvcError
-from localstore.core.model import run
-from localstore.core.paths import PROSE, terminal_safe
 from relay.caller import Caller
 from relay.http.problems import rate_headers
 from relay.http.routing import Reply
+from relay.render.templates import environment, readable
 
 HTML = "text/html; charset=utf-8"
+
+_SPACES = re.compile(r"\s*([{};,])\s*")
 
 # A browser must say where a form comes from: under `no-referrer` it would send `Origin: null`.
 _HEADERS = {"referrer-policy": "same-origin", "cache-control": "no-store"}
@@ -39,10 +39,10 @@ def page(
     page explains; it sets the status of the answer, and for a rate limit the headers. The page shows its text
     as `problem`, unless `values` contains another `problem`."""
     values = {"problem": error.detail if error else "", **values}
-    values["problem"] = _readable(values["problem"])
+    values["problem"] = readable(values["problem"])
     status = error.status if error else status
     html = (
-        _templates()
+        environment()
         .get_template(template)
         .render(me=caller.principal, node=caller.node.config.node_name, **values)
     )
@@ -64,14 +64,14 @@ def refusal(error: SvcError) -> HTTPResponse:
     """The page for a refusal. Hidden and missing things give the same bytes."""
     is_missing = isinstance(error, NotFound)
     html = (
-        _templates()
+        environment()
         .get_template("refusal.html")
         .render(
             me=None,
             node="svc",
             title="Not found" if is_missing else error.title,
             status=404 if is_missing else error.status,
-            detail="" if is_missing else _readable(error.detail),
+            detail="" if is_missing else readable(error.detail),
         )
     )
     headers = {"cache-control": "no-store", **rate_headers(error)}
@@ -90,30 +90,6 @@ def redirect(path: str, *, cookies: tuple[str, ...] = ()) -> Reply:
 
 @cache
 def stylesheet() -> bytes:
-    return (Path(__file__).parent / "style.css").read_bytes()
-
-
-@cache
-def _templates() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("relay", "pages"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals.update(words=words, run_state_of=run.state_of)
-    environment.filters["minute"] = _to_minute
-    environment.filters["readable"] = _readable
-    return environment
-
-
-def _readable(text: str) -> str:
-    """A sentence that may contain a stranger's text, without characters that hide or reverse the text after
-    them."""
-    return terminal_safe(text, PROSE)
-
-
-def _to_minute(moment: str | None) -> str:
-    """An RFC 3339 time for people, without seconds and zone; "never" for None."""
-    return moment[:16].replace("T", " ") if moment else "never"
+    """The stylesheet of all pages, without the spaces that are for its authors."""
+    text = (Path(__file__).parent / "style.css").read_text("utf-8")
+    return _SPACES.sub(r"\1", text).encode()

@@ -30,8 +30,10 @@ TAGS = {
     "small", "span", "strong", "sub", "summary", "sup", "table", "tbody", "td", "tfoot", "th", "thead", "tr",
     "u", "ul", "var",
 }  # fmt: skip
-ATTRIBUTES = {
+ATTRIBUTES: dict[str, set[str]] = {
+    "*": set(),  # else nh3 lets titles and languages through for each tag
     "a": {"href", "title", "id"},
+    "abbr": {"title"},
     "img": {"src", "alt", "title", "width", "height"},
     "td": {"align"},
     "th": {"align"},

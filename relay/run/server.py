@@ -119,6 +119,7 @@ async def serving(
             await signer.wait_until_it_listens()
         await server.start_serving()
         node.renderer.start()
+        node.templates.start()
         try:
             async with _over_ssh(node, app, server.connections, say):
                 yield node
@@ -179,6 +180,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         )
         stack.callback(node.share.close)
         stack.push_async_callback(node.renderer.close)
+        stack.push_async_callback(node.templates.close)
         stack.push_async_callback(node.workers.close)
         maintenance = Maintenance(config.data, db, objects, serving=True)
         stack.push_async_callback(maintenance.stop)

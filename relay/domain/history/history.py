@@ -26,7 +26,7 @@ from localstore.core.model.history import (
 )
 from localstore.core.model.limits import BLOB_INLINE
 from localstore.core.tree import TreeEntry, check_path
-from localstore.core.tree.directory import join
+from localstore.core.tree.directory import Child, join
 from relay.caller import View
 from relay.db import history as walks
 from relay.db import seal as rows
@@ -368,7 +368,7 @@ async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
     path = path.strip("/")
     if path:
         check_path(path)
-    if recursive or view.policy is not None:  # which walk whole trees
+    if recursive:
         view.node.streams.require(view.payer)
     listed: list[TreeFile] = []
     if recursive:
@@ -379,7 +379,7 @@ async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
     else:
         listed = [
             TreeFile(path=join(path, child.name), kind=child.kind, blake3=child.digest.hex(), size=child.size)
-            for child in await sealed.children(view, row.root, path)
+            for child in await _directory(view, row, path)
         ]
     return Tree(
         sha=row.id,
@@ -391,6 +391,17 @@ async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
         tree_key=b64u(key) if whole else None,
         tree_key_id=key_id if whole else None,
     )
+
+
+async def directory(view: View, sha: str, path: str) -> list[Child]:
+    """The children of a directory of the tree at a seal, sorted by name."""
+    return await _directory(view, await sealed.seal(view, sha), path)
+
+
+async def _directory(view: View, row: SealRow, path: str) -> list[Child]:
+    if view.policy is not None:  # it walks whole trees
+        view.node.streams.require(view.payer)
+    return await sealed.children(view, row.root, path)
 
 
 def wire_entry(path: str, file: TreeEntry) -> TreeFile:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from html import escape
-from typing import Literal
+from typing import Literal, cast
 from urllib.parse import quote
 
-from localstore.core.errors import NotFound, PathInvalid
-from localstore.core.model.history import SealSummary, TreeFile
+from localstore.core.errors import Invalid, NotFound, PathInvalid
+from localstore.core.model.history import SealSummary
 from localstore.core.model.limits import BLOB_INLINE
 from localstore.core.model.ref import Ref
+from localstore.core.tree.directory import Child, join
+from relay.db.paging import Cursor
 from relay.domain.history import history, sealed
 from relay.domain.repository import ref as refs
 from relay.domain.repository.place import Place
@@ -19,9 +22,11 @@ from relay.render.plain import numbered, plain_lines
 
 BRANCHES = 100  # that the choice of a branch offers
 SEALS = 30  # of a page of history
+FOLDER_ROWS = 1000  # of a page of a folder
 READMES = ("readme.md", "readme", "readme.txt", "readme.rst")
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif")
 MARKDOWN = (".md", ".markdown")
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_.~-]+").fullmatch  # the same in HTML and in an address
 _LINES = re.compile(r"([0-9]{1,7})(?:-([0-9]{1,7}))?")
 
 Shape = Literal["text", "markdown", "picture", "bytes"]
@@ -81,35 +86,56 @@ async def position(place: Place, at: str | None, path: str) -> Position | None:
     return Position(place, name, seal, path.strip("/"), list(branches.items))
 
 
-async def folder(position: Position) -> list[TreeFile]:
+async def folder(position: Position) -> list[Child]:
     """The entries of a folder, folders first. Raises NotFound if there is none at the path."""
     try:
-        tree = await history.tree(position.place.view, position.seal, position.path, recursive=False)
+        entries = await history.directory(position.place.view, position.seal, position.path)
     except PathInvalid:
         raise NotFound from None
-    return sorted(tree.entries, key=lambda entry: (entry.kind != "dir", entry.path))
+    return sorted(entries, key=_is_file)
 
 
-def folder_rows(position: Position, entries: list[TreeFile]) -> str:
-    """The rows of a folder as HTML. Made without a template, because a folder may have thousands."""
-    above = f"{position.path}/" if position.path else ""
-    start = escape(position.place.code(position.at, "x")[:-1] + quote(above))
+def _is_file(entry: Child) -> bool:
+    return entry.kind != "dir"
+
+
+def folder_rows(position: Position, entries: list[Child]) -> str:
+    """The rows of a folder as HTML. Made without a template, and as short as HTML allows, because a page has
+    a thousand of them."""
+    place = position.place
+    address = place.code(position.at, f"{position.path}/x" if position.path else "x")
+    start = escape(address[len(place.dev) : -1])  # a link from this page
     rows = []
     for entry in entries:
-        name = entry.path.rpartition("/")[2]
-        sign, end, size = ("▸", "/", "") if entry.kind == "dir" else ("·", "", size_of(entry.size))
-        rows.append(
-            f'<tr><td><span class="sign" aria-hidden="true">{sign}</span> <a href="{start}{quote(name)}">'
-            f'{escape(name)}{end}</a></td><td class="size">{size}</td></tr>\n'
-        )
-    return "".join(rows)
+        name = entry.name
+        is_plain = _PLAIN_NAME(name) is not None
+        label, target = (name, name) if is_plain else (escape(name), quote(name))
+        if entry.kind == "dir":
+            rows.append(f'<tr class=dir><td><a href="{start}{target}">{label}/</a><td>')
+        else:
+            rows.append(f'<tr><td><a href="{start}{target}">{label}</a><td>{size_of(entry.size)}')
+    return "\n".join(rows)
 
 
-async def readme(position: Position, entries: list[TreeFile]) -> File | None:
-    """The README among these entries, rendered; None if there is none that can be shown."""
-    by_name = {entry.path.rpartition("/")[2].casefold(): entry for entry in entries if entry.kind == "text"}
-    entry = next((by_name[name] for name in READMES if name in by_name), None)
-    return None if entry is None else await file(position, entry.path)
+def folder_page(entries: list[Child], cursor: str | None) -> tuple[list[Child], str | None]:
+    """(entries, cursor): a page of the entries of a folder, and the cursor of the next page."""
+    (first,) = cast("tuple[int]", Cursor.read(cursor, 0))
+    if first < 0:
+        raise Invalid(history.WRONG_CURSOR, pointer="/cursor")
+    end = first + FOLDER_ROWS
+    return entries[first:end], Cursor.write(end) if end < len(entries) else None
+
+
+async def readme(position: Position, entries: list[Child]) -> File | None:
+    """The README among the entries of the position's folder, rendered; None if there is none that can be
+    shown."""
+    by_name = {
+        name: entry.name
+        for entry in entries
+        if (name := entry.name.lower()) in READMES and entry.kind == "text"
+    }
+    best = next((by_name[name] for name in READMES if name in by_name), None)
+    return None if best is None else await file(position, join(position.path, best))
 
 
 async def file(position: Position, path: str, plain: bool = False, lines: str = "") -> File:
@@ -164,6 +190,7 @@ async def seals(
     return list(page.items), page.next_cursor
 
 
+@lru_cache(maxsize=4096)
 def size_of(size: int) -> str:
     """A number of bytes for people: `1.4 MiB`."""
     amount, unit = float(size), "bytes"

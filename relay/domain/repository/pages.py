@@ -228,9 +228,18 @@ async def _files(place: Place, query: DevQuery) -> Reply:
     if (file := await _file(position, query)) is not None:
         return _show(place, "file", "code", here=position, file=file, plain=query.plain)
     entries = await code.folder(position)
-    readme = await code.readme(position, entries)
-    rows = code.folder_rows(position, entries)
-    return _show(place, "folder", "code", here=position, rows=rows, readme=readme)
+    readme = None if query.cursor else await code.readme(position, entries)
+    page, cursor = code.folder_page(entries, query.cursor or None)
+    return _show(
+        place,
+        "folder",
+        "code",
+        here=position,
+        rows=code.folder_rows(position, page),
+        count=len(entries),
+        cursor=cursor,
+        readme=readme,
+    )
 
 
 async def _file(position: Position, query: DevQuery) -> code.File | None:

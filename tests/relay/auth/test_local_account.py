@@ -121,7 +121,14 @@ def test_pages_run_nothing_and_cannot_be_framed(browser, name):
         assert "default-src 'none'" in policy
         assert "frame-ancestors 'none'" in policy
         assert one.get(path).headers["cache-control"] == "no-store"
-    assert one.get("/assets/style.css").headers["content-type"].startswith("text/css")
+
+
+def test_the_stylesheet_is_small(browser):
+    answer = browser().get("/assets/style.css")
+    assert answer.headers["content-type"].startswith("text/css")
+    assert answer.headers["content-encoding"] == "gzip"
+    assert "@media(max-width" not in answer.text and ":root{color-scheme:light dark;" in answer.text
+    assert len(answer.content) <= 12_000 and int(answer.headers["content-length"]) <= 4_000
 
 
 def test_what_was_typed_is_escaped(browser):

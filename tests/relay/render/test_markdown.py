@@ -128,6 +128,7 @@ HOSTILE = [
     "<picture><source srcset='https://tracker.example/p.png'><img src=x></picture>",
     "<video poster=https://tracker.example/p.png src=x></video>",
     "![x](https://tracker.example/p.png)",
+    "<p title='<img src=x onerror=alert(1)>' lang=en>x</p>",
 ]
 
 
@@ -188,6 +189,10 @@ MARKS = [
     "\x00",
 ]
 PIECES = st.sampled_from([*HOSTILE, *MARKS])
+
+
+def test_an_abbreviation_keeps_its_words() -> None:
+    assert to_html('<abbr title="in full">i.f.</abbr>', LINKS) == '<p><abbr title="in full">i.f.</abbr></p>\n'
 
 
 @given(st.lists(PIECES, max_size=12).map("".join))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html import unescape
+from urllib.parse import urljoin
 
 import httpx
 import pytest
 
+from relay.db.paging import Cursor
+from relay.domain.repository.code import FOLDER_ROWS
 from tests.relay.conftest import Account, Relay
 from tests.relay.domain.git.test_refused import delete, hide_path, kill, make_private, suspend
 from tests.relay.histories import Repository, compared, ok, own
@@ -74,14 +77,38 @@ def test_links_and_images_of_a_readme_lead_to_the_same_seal(mine: Repository, cl
 def test_a_folder_lists_its_files_and_each_is_shown(mine: Repository, client: Client) -> None:
     http = client()
     text = page(http, f"{at(mine)}/dev?tab=code")
-    listed = [unescape(row.partition("</a>")[0].rpartition(">")[2]) for row in text.split("<tr><td>")[1:]]
+    rows = text.partition("<tbody>")[2].partition("</tbody>")[0].split("<tr")[1:]
+    listed = [unescape(row.partition("</a>")[0].rpartition(">")[2]) for row in rows]
     assert listed == ["src/", "<b>&.txt", "README.md", "data.bin", "p.png"]
+    for row in rows:
+        assert http.get(urljoin(f"{at(mine)}/dev?tab=code", unescape(row.split('"')[1]))).status_code == 200
     assert "<tr id=L1>" in page(http, f"{at(mine)}/dev?tab=code&path=src/a.py")
     assert "odd name" in page(http, f"{at(mine)}/dev?tab=code&path=%3Cb%3E%26.txt")
     assert "256 bytes" in page(http, f"{at(mine)}/dev?tab=code&path=data.bin")
     assert 'alt="p.png"' in page(http, f"{at(mine)}/dev?tab=code&path=p.png")
     assert "# Hello" in page(http, f"{at(mine)}/dev?tab=code&path=README.md&plain=1")
     assert 'class="prose"' in page(http, f"{at(mine)}/dev?tab=code&path=README.md")
+
+
+def test_a_long_folder_has_pages(account: Maker, client: Client) -> None:
+    mine = own(account, client, visibility="public")
+    names = sorted(f"f{number}.txt" for number in range(FOLDER_ROWS + 2))
+    mine.seal({"README.md": b"# Long\n", **{f"many/{name}": b"x\n" for name in names}, "many/a/x": b"y\n"})
+    mine.seal({"many/readme.md": b"# Of many\n"})
+    http, address = client(), f"{at(mine)}/dev?tab=code&path=many"
+    first = page(http, address)
+    assert first.count("<tr") == FOLDER_ROWS + 1  # with the head
+    assert ">a/</a>" in first and f">{names[-1]}</a>" not in first
+    assert "Of many" in first
+    onward = first.partition('rel="next" href="')[2].partition('"')[0]
+    assert f"More of the {FOLDER_ROWS + 4} entries" in first
+    second = page(http, unescape(onward))
+    assert [f">{name}</a>" in second for name in (*names[-4:], "readme.md")] == [False, *[True] * 4]
+    assert "Of many" not in second.partition("</table>")[2]
+    assert 'rel="next"' not in second
+    page(http, f"{address}&cursor=x", 422)
+    page(http, f"{address}&cursor={Cursor.write(-1)}", 422)
+    assert "This folder is empty" in page(http, f"{address}&cursor={Cursor.write(10**6)}")
 
 
 def test_lines_are_marked(mine: Repository, client: Client) -> None:
