@@ -45,10 +45,10 @@ Say = Callable[[str], None]
 
 async def make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -> BackupManifest:
     """Back a node up into `target`, which is empty or holds an older backup. The caller pauses the collector.
-    Packs that are there already are reused. Raises Unavailable when something cannot be read or written; a
-    cancel leaves the older backup."""
+    Packs that are there already are reused. Raises Invalid for a target inside the data folder, Unavailable
+    when something cannot be read or written; a cancel leaves the older backup."""
     try:
-        with _lock_folder(target):
+        with _lock_folder(target, data):
             return await _make(data, db, packs, target, say)
     except OSError as error:
         raise Unavailable(f"the backup failed: {error.strerror or error} ({error.filename})") from None
@@ -139,8 +139,14 @@ def _describe(folder: Path, path: str) -> File:
 
 
 @contextlib.contextmanager
-def _lock_folder(target: Path) -> Iterator[None]:
-    """Lock the target folder for one backup at a time. Raises Invalid for a folder with other content."""
+def _lock_folder(target: Path, data: Path) -> Iterator[None]:
+    """Lock the target folder for one backup at a time. Raises Invalid for a folder with other content, or
+    inside the data folder."""
+    if target.resolve().is_relative_to(data.resolve()):
+        raise Invalid(
+            f"{target} is inside the data folder {data} and would be lost together with it; name a folder "
+            "elsewhere, best on another disk"
+        )
     target.mkdir(mode=0o700, parents=True, exist_ok=True)
     if any(target.iterdir()) and not (target / LOCK).exists():
         raise Invalid(f"{target} holds something else than backups; name an empty folder")

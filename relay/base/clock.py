@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LAST_MS = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z, the last moment with a year of four digits
 
 
 def now_ms() -> int:
@@ -14,7 +17,13 @@ def now_ms() -> int:
 @lru_cache(4096)  # whoever asks for a repository or a seal again asks for its moments again
 def rfc3339(ms: int) -> str:
     """`2026-11-21T06:30:00.123Z`"""
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    moment = _EPOCH + timedelta(milliseconds=ms)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def milliseconds(moment: datetime) -> int:
+    """The moment, which has a time zone, in milliseconds."""
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def rfc3339_or_none(ms: int | None) -> str | None:

@@ -21,7 +21,7 @@ from localstore.core.model.api_key import (
     ApiKeyVerdict,
 )
 from localstore.core.model.base import Page, PageQuery
-from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
+from relay.base.clock import LAST_MS, milliseconds, now_ms, rfc3339, rfc3339_or_none
 from relay.base.ids import new_id
 from relay.caller import Caller
 from relay.db import paging
@@ -54,9 +54,11 @@ async def page(caller: Caller, user_id: str, query: PageQuery) -> Page[ApiKey]:
 async def create(caller: Caller, user_id: str, body: ApiKeyCreate) -> ApiKeySecret:
     """Create an API key; its secret is shown only once"""
     account, now = _require_own(caller, user_id), now_ms()
-    expires_at = None if body.expires_at is None else int(body.expires_at.timestamp() * 1000)
+    expires_at = None if body.expires_at is None else milliseconds(body.expires_at)
     if expires_at is not None and expires_at <= now:
         raise Invalid("a key ends in the future, or never", pointer="/expires_at")
+    if expires_at is not None and expires_at > LAST_MS:
+        raise Invalid("a key ends before the year 10000 of UTC, or never", pointer="/expires_at")
     _NEW.count(caller.node.limiter, account)
     secret, key_id = _new_secret(), new_id()
     async with caller.write() as tx:

@@ -49,6 +49,12 @@ def test_its_secret_is_shown_once_and_kept_as_a_hash(
     assert secret not in relay.run(stored())
 
 
+def test_its_end_may_be_the_last_moment_that_has_a_name(owner: Account, http: httpx.Client) -> None:
+    key = _create(http, owner, expires_at="9999-12-31T23:59:59.9999Z")
+    assert key["expires_at"] == "9999-12-31T23:59:59.999Z"
+    assert _verdict(http, key["secret"])["valid"] is True
+
+
 def test_a_check_says_what_it_is_good_for(owner: Account, http: httpx.Client) -> None:
     end = (datetime.now(UTC) + timedelta(days=3)).isoformat(timespec="seconds")
     key = _create(http, owner, scopes=["read", "admin"], expires_at=end)
@@ -141,6 +147,8 @@ def test_it_signs_in_to_nothing(owner: Account, http: httpx.Client, client: Clie
         {"name": "x", "scopes": ["all"]},
         {"name": "x", "expires_at": "2020-01-01T00:00:00Z"},
         {"name": "x", "expires_at": "2099-01-01T00:00:00"},
+        {"name": "x", "expires_at": "9999-12-31T23:59:59-14:00"},
+        {"name": "x", "expires_at": "0001-01-01T00:00:00+14:00"},
         {"name": "x", "expires": 3},
     ],
 )

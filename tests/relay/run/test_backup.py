@@ -60,6 +60,24 @@ def test_from_every_kind_of_node_to_every_other(tmp_path: Path) -> None:
         assert here.findings() == []
 
 
+def test_a_backup_and_its_node_are_never_inside_each_other(tmp_path: Path, capsys: Any) -> None:
+    node = places.filled(tmp_path / "node")
+    (tmp_path / "link").symlink_to(node.data)
+    for target in (node.data, node.data / "backup", tmp_path / "link" / "backup"):
+        assert node.relay("backup", target) == 1
+        refusal = capsys.readouterr().err
+        assert (
+            f"{target} is inside the data folder {node.data}" in refusal
+            and "name a folder elsewhere" in refusal
+        )
+        assert not list(node.data.rglob("*backup*"))
+    assert node.relay("backup", tmp_path / "backup") == 0
+    inside = places.empty(tmp_path / "backup" / "node", False, False)
+    assert inside.relay("restore", tmp_path / "backup") == 1
+    assert "is inside the backup" in capsys.readouterr().err
+    assert not inside.data.exists()
+
+
 def test_the_rows_of_a_file_are_these_bytes(tmp_path: Path) -> None:
     values = [None, True, 2**63 - 1, -(2**63), "ä\0", b"\xff"]
     with Writing(tmp_path / "database") as writing:
