@@ -190,8 +190,8 @@ class Outbox:
         return counted.rowcount == 1
 
     def replace(self, id: str, following: Callable[[Any], Any]) -> None:
-        """Delete an action that was carried out, and queue the result of `following` with its value in its
-        place; None: queue nothing."""
+        """Delete an action that was carried out. `following`: called with its value; returns the value of an
+        action to queue at the same path, None for none."""
         with self._lock, transaction(self._db):
             row = self._db.execute("SELECT * FROM entry WHERE id = ?", (id,)).fetchone()
             if row is None:

@@ -502,7 +502,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         return self.screen
 
     def later(self, work: Callable[[], None]) -> None:
-        """Run on the app's own thread, without waiting, because the app may be ending."""
+        """Run `work` on the app's own thread; does not wait for it, because the app may be ending."""
         if self._loop is not None and self.is_running:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self.call_later, work)

@@ -52,8 +52,8 @@ class Reads:
             self._paths[number] = path
 
     def came(self, path: str) -> None:
-        """Record that the file last passed to `watch` for this path was moved there; the previous file at the
-        path is no longer watched."""
+        """Record that the file last given to `watch` has been moved to `path`. The file that was there before
+        is no longer watched."""
         self._drop(self._watched.pop(path, None))
         number = self._coming.pop(path, None)
         if number is not None:

@@ -92,8 +92,9 @@ class Buffers:
         copy.placed, copy.rebase, copy.live = placed, rebase, True
 
     def attach_saves(self, copy: WorkingCopy) -> None:
-        """Observe files whose texts an agent recorded recently, in a command that runs beside or after the
-        agent: a save must give the same edit, whether agent or command finds it."""
+        """Treat saves in `copy` as an agent does, in a command that runs beside or after one, so that a save
+        becomes the same edit whoever finds it. Only files whose texts an agent recorded recently are
+        concerned."""
 
         def placed(path: str, before: bytes | None, new: bytes) -> None:
             if copy.db.arrivals.get(path) is not None:

@@ -91,8 +91,8 @@ class Before:
         return None
 
     def rebase(self, rows: Iterable[Row]) -> None:
-        """Record for each path the text on which the folder's file is based, if a newer one than that of the
-        last seal is known. `rows`: the whole frontier."""
+        """Record for each path a text on which the folder's file is based, if a newer one than the text of
+        the last seal is known. `rows`: the whole frontier."""
         copy = self._copy
         for row in rows:
             sealed = self._sealed.get(row.path)

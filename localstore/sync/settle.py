@@ -112,8 +112,8 @@ def _in_trash(copy: WorkingCopy) -> list[bytes]:
 
 
 def _replaced(copy: WorkingCopy, outcome: Outcome, trashed: Collection[bytes]) -> str:
-    """The journal state of a file that the user asked to replace: `aside` if its bytes are not stored
-    anywhere else."""
+    """The next journal state of the write of a file that the user asked to replace: `aside` if the replaced
+    bytes are stored nowhere else, otherwise `done`. `trashed`: digests of files that are in the trash."""
     entry = copy.entries.get(outcome.path)
     saved = {*trashed, outcome.new, entry.shadow if entry else None}
     unknown = outcome.not_a_file or (outcome.displaced is not None and outcome.displaced.digest not in saved)

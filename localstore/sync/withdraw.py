@@ -41,8 +41,9 @@ def not_held(copy: WorkingCopy) -> list[LiveUpdate]:
 
 
 def withdraw(copy: WorkingCopy) -> Withdrawn:
-    """Withdraw the updates in flight whose change is no longer in the folder. Differences from the relay's
-    version are then edits. Raises the errors of requests; then the updates are still in flight."""
+    """Withdraw the updates in flight whose change is no longer in the folder. What then differs from the
+    relay's version counts as an edit. If a request fails, its error is raised, and the updates are still in
+    flight."""
     done = Withdrawn()
     if copy.key is None:
         return done

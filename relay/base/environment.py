@@ -16,7 +16,8 @@ class StartRefused(SvcError):
 
 
 class Environment:
-    """Variables by name. An empty value counts as absent; StartRefused for NAME together with NAME_FILE."""
+    """Variables by name. An empty value counts as absent. Raises StartRefused if both NAME and NAME_FILE are
+    set."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._variables = variables

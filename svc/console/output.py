@@ -100,7 +100,7 @@ class Out:
         self.draw("".join(f"{row}\n" for row in rows))
 
     def draw(self, text: str) -> None:
-        """Write text that needs no escaping any more, which is the caller's duty, and flush."""
+        """Write text as it is, and flush. The caller has made sure that it is safe for the terminal."""
         self._write(text)
         self.flush()
 
@@ -138,10 +138,10 @@ class Out:
         model: type | None = None,
         value: str | None = None,
     ) -> None:
-        """Print the result of a change: `sentence` on a terminal; in a pipe `value`, with the sentence on
-        stderr, or nothing if it is ""; with `--json` the changed `item`. `value` None: the sentence is the
-        answer. If the answer cannot be shown, a note says so instead of an error: a script that sees the
-        command fail would repeat the change."""
+        """Print the result of a change: on a terminal `sentence`; in a pipe `value` (nothing if it is "", the
+        sentence if it is None), with the sentence on stderr; with `--json` the changed `item`. If the answer
+        cannot be shown, a note says so instead of an error: a script that sees the command fail would repeat
+        the change."""
         try:
             self._done(sentence, item, columns, model, value)
             self.flush()

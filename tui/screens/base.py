@@ -394,7 +394,7 @@ class Base(Screen[None], inherit_bindings=False):
         self._move(lambda lines: lines.choose())
 
     def do_pane(self) -> None:
-        """Go to the next link of the list, behind the last one to the next pane."""
+        """Go to the next link of the list; after its last link, to the next pane."""
         if self.lines is not None and self.lines.step_link():
             return
         visible = [

@@ -135,7 +135,8 @@ class Lines(Widget, can_focus=True):
         return self.size.height // self.tall
 
     def name_frame(self, title: str, position: str) -> None:
-        """Write into the frame, if something else stands there: that paints all rows."""
+        """Write title and position into the frame, if they have changed: writing them paints all rows
+        again."""
         if (title, position) != self._framed:
             self._framed = title, position
             self.border_title = Content(title)

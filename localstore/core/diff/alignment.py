@@ -41,9 +41,9 @@ def interned(*sequences: Iterable[Hashable]) -> list[list[int]]:
 def hunks(old: Sequence[int], new: Sequence[int], cells: int) -> list[Hunk]:
     """The changed runs, ascending; no two of them touch.
 
-    Gaps of at most `cells` = rows × columns are solved exactly (longest common subsequence; cells / 8 bytes
-    of memory). Larger gaps are first split at anchors: elements that occur equally often on both sides,
-    preferably once. A large gap without an anchor is one hunk.
+    Gaps are solved exactly if (elements of `old`) × (elements of `new`) is at most `cells` (longest common
+    subsequence; cells / 8 bytes of memory). Larger gaps are first split at anchors: elements that occur
+    equally often on both sides, preferably once. A large gap without an anchor is one hunk.
     """
     todo = [_Gap(Hunk(0, len(old), 0, len(new)), 0)]
     runs: list[Hunk] = []

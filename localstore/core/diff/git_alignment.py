@@ -99,8 +99,8 @@ def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]
 def _select_compared(
     side: Sequence[int], other: Sequence[int], start: int, end: int, effort: _Effort
 ) -> tuple[list[int], bytearray]:
-    """(indices of the lines to compare, flags of all lines). The flags of ignored lines are set, like those
-    of changed lines."""
+    """(indices of the lines to compare, a flag for each line). The flag of a line that git ignores is 1, like
+    that of a changed line."""
     counts = Counter(other)
     many = min(_rough_root(len(side)), FREQUENT)
     matches = bytearray(len(side))

@@ -45,9 +45,9 @@ class Edited(NamedTuple):
 
 
 def plan(content: Any, stored: Sequence[Kept], base: int, number: int) -> Edit:
-    """The edit of version `base` that becomes update `number`. `content`: the result of `content.checked`.
-    Every DOCUMENT_UPDATES updates, as many updates before the last are joined. Raises Invalid for a version
-    that does not exist, DocumentBaseGone for a version that was joined with others."""
+    """The edit of version `base` that becomes update `number`. `content`: the result of `content.checked`. At
+    every DOCUMENT_UPDATES-th update, all but the last DOCUMENT_UPDATES updates are joined into one. Raises
+    Invalid for a version that does not exist, DocumentBaseGone for a version that was joined with others."""
     if base >= number:
         raise Invalid(f"the document has no version {base}; its newest is {number - 1}", pointer="/base")
     if stored and base < stored[0].number:

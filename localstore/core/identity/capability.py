@@ -81,8 +81,7 @@ class Capability:
 
 class Token:
     """A token that passed the guard. Cache it by the digest of its bytes and authorize each request with it.
-    `_granted`: operations that it was found to allow; only its end depends on time and is checked in every
-    call."""
+    Allowed operations are remembered; the token's end is checked in every call."""
 
     __slots__ = ("_biscuit", "_granted", "capability")
 

@@ -303,7 +303,7 @@ class SqliteDatabase:
 
     @contextlib.asynccontextmanager
     async def alone(self, name: str, waits: Callable[[], None]) -> AsyncIterator[None]:
-        """The lock is free: only one process uses the database."""
+        """Yields at once: the lock is always free, because only one process uses the database."""
         yield
 
     async def horizon(self, tx: Tx) -> int | None:

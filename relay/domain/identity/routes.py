@@ -63,7 +63,8 @@ serves(auth.USER_INFO, operation="session.info", name="auth.userinfo", errors=(4
     auth.REFRESH, operation="session.refresh", name="auth.refresh", errors=(401, 403, 409), per_minute=120
 )
 async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
-    """A new access token for the refresh cookie, or for {refresh_token} in the body; each works once"""
+    """A new access token for the refresh cookie, or for {refresh_token} in the body; a refresh token works
+    once"""
     config = caller.node.config
     if raw:
         session = await sessions.refresh(caller, _parse_body(raw))

@@ -113,8 +113,8 @@ class Checked:
             raise ServerMisbehaved("the server did not send a text that the merge joins; nothing was signed")
 
     def merged(self, bases: Sequence[Files], ours: Files, theirs: Files, apart: bool = False) -> Files:
-        """The result of merging into `ours`. Raises ServerMisbehaved for conflicts, because the server saw
-        none."""
+        """The result of merging `theirs` into `ours`. `apart`: the sides may not have changed the same file.
+        Raises ServerMisbehaved for conflicts, because the server saw none."""
         plans = [self._plan(_changes(base, ours), _changes(base, theirs), apart) for base in bases or [{}]]
         self.load(name for plan in plans for name in plan.digests())
         outcome: Merged = agreed([finish(plan, dict(merged_texts(plan, self.texts))) for plan in plans])

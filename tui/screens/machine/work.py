@@ -65,7 +65,7 @@ def cancel(machine: Machine, going: Pull) -> str:
 
 
 def forget(machine: Machine, failed: Pull) -> str:
-    """Show a pull that failed no longer."""
+    """Remove a failed pull from the list. Returns a sentence."""
     background.forget(machine.root, parse(failed.name))
     return f"forgot the pull of {failed.name}"
 
