@@ -119,8 +119,8 @@ class Caller:
         return network(self.address)
 
     def role_of(self, row: Row) -> Role | None:
-        """The caller's role in the repository of this row, limited by the credential: with a read-only token
-        it is `read`."""
+        """The caller's role in the repository of this row, None without one; limited by the credential: with
+        a read-only token it is `read`."""
         role = repos.role(row)
         if role is None or self.principal is None or "admin" in self.principal.caps:
             return role

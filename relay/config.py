@@ -159,7 +159,7 @@ def dev_origin(host: str, port: int) -> str:
 
 
 def read(variables: Mapping[str, str], *, dev: bool, host: str, port: int, data: Path | None) -> Config:
-    """Read and check everything. Raises StartRefused with one line."""
+    """The configuration, read and checked as a whole. Raises StartRefused with one line."""
     environment = Environment(variables)
     try:
         return _read(environment, dev, host, port, data)

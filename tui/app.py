@@ -618,7 +618,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.run_words(words_of(path, fields, values))
 
     def _opens_form(self, path: str, values: dict[str, str]) -> bool:
-        """Open the form of a new issue, proposal or release, if the command line has no title for it."""
+        """Open the form of a new issue, proposal or release, if the command line has no title for it. Returns
+        whether it did."""
         from tui.screens.command.new import opens_form
 
         return opens_form(self, path, values)

@@ -92,7 +92,7 @@ def read_state(folder: Path) -> SealedState:
 
 
 def read_last_seal(folder: Path) -> str | None:
-    """The last seal without its tree. Raises NotLinked, LinkDamaged."""
+    """The id of the last seal, None without one; its tree is not read. Raises NotLinked, LinkDamaged."""
     return _read(folder, STATE_FILE, _LastSeal).last_seal
 
 

@@ -335,7 +335,7 @@ class Rounds:
         return composed
 
     def _report(self, copy: WorkingCopy, done: Done, changed: Iterable[str]) -> Done:
-        """Add merges and conflicts of the working copy to the result, once."""
+        """The result `done`, with the merges and conflicts of the working copy added, each once."""
         done.written.extend(changed)
         for path, name in copy.conflicts:
             clash = copy.db.conflicts.get(name)

@@ -200,7 +200,9 @@ class Buffers:
 
 
 def _held(copy: WorkingCopy, arrivals: Arrivals, data: bytes, since: int) -> Version | None:
-    """The text on which the save is based; None if that is the last one, which is on the disk."""
+    """The text in the editor that saved `data`, with which the save must be compared: one of the file's texts
+    or of a plugin's; None if it is the text on the disk. `since`: texts that were replaced before this time
+    (milliseconds) do not count."""
     versions = arrivals.versions
     last = versions[-1]
     held = [

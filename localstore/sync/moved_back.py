@@ -74,7 +74,7 @@ class Before:
 
     def _common_seal(self, head: str | None) -> tuple[str, dict[str, SealedFile]] | None:
         """(id, files by path) of the newest seal of the branch that is not younger than the folder's last
-        one. Younger seals were made after the branch moved back."""
+        one. Younger seals were made after the branch moved back. None if there is none."""
         copy, last = self._copy, self._copy.last_seal
         if last is not None and has_seal(copy, last):
             return last, copy.db.sealed()

@@ -29,7 +29,7 @@ class OpenMerge(msgspec.Struct, frozen=True):
 
 
 def open_merge(copy: WorkingCopy) -> OpenMerge | None:
-    """The open merge of this folder's branch."""
+    """The open merge of this folder's branch; None if there is none."""
     encoded = copy.db.get(KEY)
     if not isinstance(encoded, bytes):
         return None

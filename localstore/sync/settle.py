@@ -311,8 +311,8 @@ def _finish(copy: WorkingCopy, outcomes: Sequence[Outcome]) -> dict[str, str]:
 
 
 def _stat_of_placed(copy: WorkingCopy, outcome: Outcome) -> Stat | None:
-    """Stat and digest of the written file. An unchanged text is not read, because that would count as a read
-    by a program (`localstore.live.reads`)."""
+    """Stat and digest of the written file; None if it is gone. An unchanged text is not read, because that
+    would count as a read by a program (`localstore.live.reads`)."""
     info, placed, entry = copy.files.stat(outcome.path), outcome.placed, copy.entries.get(outcome.path)
     if info is None or placed is None or entry is None or entry.kind != "text":
         return read_stat(copy.files, outcome.path)

@@ -59,7 +59,7 @@ class WatcherEnded(Exception):
 
 class _Node:
     """A watched folder: `prefix` is its path with a trailing slash, `scope` the ignore rules inside.
-    `foreign`: it is a nested repository; the only change of it that counts is that it stops being one."""
+    `foreign`: it is a nested repository; only the end of that counts as a change of it."""
 
     __slots__ = ("below", "foreign", "prefix", "scope", "watch")
 

@@ -26,7 +26,7 @@ class Environment:
         return self._variables.get(name) or None
 
     def secret(self, name: str) -> str | None:
-        """The value of NAME, or the text of the file NAME_FILE without its line end."""
+        """The value of NAME, or the text of the file NAME_FILE without its line end; None without both."""
         value, file = self.get(name), self.get(f"{name}_FILE")
         if value is not None and file is not None:
             raise StartRefused(f"both {name} and {name}_FILE are set; keep one of them")

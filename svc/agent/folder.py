@@ -221,7 +221,7 @@ class Watched:
 
     def _take_messages(self, seconds: float) -> Stop | None:
         """Handle queued messages, waiting at most `seconds` for the first, and work that is due without a
-        message."""
+        message. Returns a message that ends the thread, if there is one, else None."""
         for message in received(self._inbox, seconds):
             if isinstance(message, Stop):
                 return message

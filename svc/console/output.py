@@ -114,9 +114,9 @@ class Out:
         *,
         drawn: bool = False,
     ) -> None:
-        """Print one thing with its fields. `body`: text below the fields, on a terminal only; `drawn`: svc
-        has already made it safe and coloured it. `text`: the member with that text, which becomes a column in
-        other formats."""
+        """Print one thing with its fields. `body`: text below the fields, on a terminal only; `drawn`: the
+        body is already safe and coloured. `text`: the member with that text, which becomes a column in other
+        formats."""
         if text and (self.format.as_data or not self.terminal):
             columns = (*columns, Column(text))
         self._fields(columns, model)
@@ -238,7 +238,7 @@ class Out:
             print(terminal_safe(sentence, keep=PROSE), file=self._stderr, flush=True)
 
     def ask(self, question: str) -> bool:
-        """Ask a yes-or-no question. Call only if `interactive`."""
+        """Ask a yes-or-no question. Returns whether the answer is yes. Call only if `interactive`."""
         self.meter.clear()
         print(f"{terminal_safe(question)} [y/N] ", end="", file=self._stderr, flush=True)
         try:

@@ -36,8 +36,9 @@ from svc.flows.executable import mark_interrupted
 
 
 def begin(copy: WorkingCopy) -> str | None:
-    """Finish interrupted work and bring the stored frontier up to date. Returns the branch's sealed head.
-    Raises BranchGone or BranchReplaced, with nothing changed, if the branch was deleted."""
+    """Finish interrupted work and bring the stored frontier up to date. Returns the id of the branch's newest
+    seal; None without one. Raises BranchGone or BranchReplaced, with nothing changed, if the branch was
+    deleted."""
     if not copy.live:
         Buffers(lambda path: True).attach_saves(copy)
     recover(copy)
@@ -105,7 +106,7 @@ def _require_same(copy: WorkingCopy, now: Ref) -> None:
 
 def _begin_reading(copy: WorkingCopy) -> str | None:
     """Make the tree of the branch's sealed head the stored frontier, for a reader, who does not see live
-    edits. Returns the head."""
+    edits. Returns the id of the head; None without one."""
     try:
         now = copy.transport.ref()
     except NoBranch as missing:

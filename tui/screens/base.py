@@ -84,7 +84,8 @@ class Base(Screen[None], inherit_bindings=False):
 
     @property
     def lines(self) -> Lines | None:
-        """The list that keys control: the list with the focus, else the first one."""
+        """The list that keys control: the list with the focus, else the first one; None on a screen without a
+        list."""
         if isinstance(self.focused, Lines):
             return self.focused
         return next(iter(self.query(Lines)), None)
@@ -422,7 +423,7 @@ class Base(Screen[None], inherit_bindings=False):
 
     @property
     def texts_shown(self) -> Texts | None:
-        """The screen's texts with details that can be folded."""
+        """The screen's texts with details that can be folded; None if it has none."""
         return self.texts
 
     def follow_link(self, target: str) -> None:

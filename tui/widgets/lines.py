@@ -112,7 +112,7 @@ class Lines(Widget, can_focus=True):
 
     @property
     def item(self) -> Item | None:
-        """The row under the cursor."""
+        """The row under the cursor; None if the cursor is on none."""
         return self.rows[self.cursor] if 0 <= self.cursor < len(self.rows) else None
 
     @property

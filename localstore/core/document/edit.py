@@ -64,8 +64,8 @@ def plan(content: Any, stored: Sequence[Kept], base: int, number: int) -> Edit:
 
 
 def work_out(edit: Edit) -> Edited:
-    """Turn the content of an edit into operations on its base, and merge them with the later operations.
-    Raises TooLarge if the result exceeds a limit, DocumentDamaged."""
+    """Compute an edit: its content as operations on its base, merged with the later operations. Raises
+    TooLarge if the result exceeds a limit, DocumentDamaged."""
     # Each client counts its items. The one of the newest versions can go on only where it stopped; an edit of
     # an earlier version gets a client of its own.
     writer = HEAD_WRITER + edit.number if edit.later else HEAD_WRITER

@@ -155,7 +155,8 @@ class Guard:
         }
 
     def inspect(self, raw: bytes) -> Token:
-        """Verify signatures and shape without evaluating anything. The result depends on the bytes only.
+        """The token with these bytes, after verifying signatures and shape without evaluating anything. The
+        result depends on the bytes only.
 
         Raises Unauthorized for anything but a valid token, narrowed at most by harmless checks.
         """
@@ -313,7 +314,7 @@ def _revocation_ids(biscuit: Biscuit) -> list[str]:
 
 
 def _guard(work: Callable[[], _T]) -> _T:
-    """Run library code. A panic, which is a BaseException, becomes Unauthorized."""
+    """The result of library code. A panic, which is a BaseException, becomes Unauthorized."""
     try:
         return work()
     except BaseException as error:
@@ -323,7 +324,7 @@ def _guard(work: Callable[[], _T]) -> _T:
 
 
 def _unauthorized_on_failure(work: Callable[[], _T]) -> _T:
-    """Run library code on untrusted bytes; any error becomes Unauthorized."""
+    """The result of library code that reads untrusted bytes; any error becomes Unauthorized."""
     try:
         return _guard(work)
     except Unauthorized:

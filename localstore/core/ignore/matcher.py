@@ -188,8 +188,8 @@ class Scope:
         )
 
     def _rule(self, at: int, inherited: _Verdict | None, name: str, is_dir: bool) -> Rule | None:
-        """The line of one source that applies to an entry: from the nearest file with a match, or
-        inherited."""
+        """The line of one source that applies to an entry: from the nearest file with a match, or inherited;
+        None if no line does."""
         if inherited is not None and not inherited.rule.negated:
             return inherited.rule
         for layer in self._layers[at]:

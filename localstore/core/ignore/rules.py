@@ -144,7 +144,8 @@ class Rules:
         return cls(rules, base)
 
     def last(self, name: str, path: str, is_dir: bool, reachable: list[PathRule]) -> Rule | None:
-        """The last line that matches an entry; `name`, and `path` from the base, as octets."""
+        """The last line that matches an entry; None if no line does. `name`, and `path` from the base: as
+        octets. `reachable`: the rules with a slash that can match here."""
         best = self._tables[is_dir].last(name)
         for candidate in reachable:
             if candidate.position < best:

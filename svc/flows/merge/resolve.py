@@ -236,7 +236,7 @@ def _with_inside(copy: WorkingCopy, record: RecordedConflict) -> list[RecordedCo
 
 
 def end(copy: WorkingCopy, conflict: OpenConflict) -> Resolved:
-    """Drop the record of a conflict whose copy was deleted."""
+    """Drop the record of a conflict whose copy was deleted. Returns the result for the user."""
     with copy.db.step():
         copy.db.conflicts.remove(conflict.record.kept_as)
     return Resolved(conflict.record.path, "gone", conflict.record.kept_as)

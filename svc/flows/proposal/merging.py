@@ -198,8 +198,8 @@ def _raw(
     parents: list[str],
     root: bytes,
 ) -> bytes:
-    """The bytes to sign. Raises ServerMisbehaved with the names of members that differ from the checked
-    ones."""
+    """The bytes to sign for a prepared seal, after each member was compared with what it must be. Raises
+    ServerMisbehaved with the names of members that differ."""
     raw, payload = unb64u(prepared_seal.bytes), _payload(prepared_seal)
     proposal, update = request.proposal, prepared.strategy == "update"
     origin = MergeOrigin("merge" if update else prepared.strategy, [expected_seal.source], proposal.number)

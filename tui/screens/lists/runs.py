@@ -173,7 +173,7 @@ class Workflows(Split):
             self.svc.load(contents.seal_checks(repo.id, seal), self._paint_head)
 
     def count(self) -> str | None:
-        """The number of failed checks of the shown seal."""
+        """The number of failed checks of the shown seal, as text; None while unknown, "" for none."""
         if self._head is None or self._head.seal_id != self.of.seal:
             return None
         return f"✗{self._head.rollup.failed}" if self._head.rollup.failed else ""
@@ -411,7 +411,7 @@ class RunScreen(SplitScreen):
 
     @property
     def _current(self) -> Run | None:
-        """The run under the cursor, else the opened one."""
+        """The run under the cursor, else the opened one; None until it is loaded."""
         key = self.listed.key
         if isinstance(key, tuple) and key[0] == "run" and self._run is not None:
             return next((run for run in (self._run, *self._runs) if run.id == key[1]), self._run)

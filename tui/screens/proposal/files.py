@@ -222,7 +222,7 @@ class Files(Remarking, Differing):
             self.diff.show_files([file])  # all of it
 
     def _shown(self) -> ChangedFile | None:
-        """The file whose changes are on the screen."""
+        """The file whose changes are on the screen; None without one."""
         place = self._changes.place_of.get(self.diff.files[0].path) if self.diff.files else None
         return self._changes.file(place) if place is not None else None
 
