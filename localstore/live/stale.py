@@ -124,8 +124,9 @@ class Buffers:
         copy.db.arrivals.put(path, Arrivals(versions))
 
     def typed(self, copy: WorkingCopy, path: str) -> None:
-        """Record the texts of a file in editors, after an edit from them. Part of the transaction that
-        records the edit: if the agent is killed then, an editor still has this text."""
+        """Record the text that each editor of a file shows after an edit from one of them. Part of the
+        transaction that records the edit, because an editor still shows its text if the agent is killed right
+        after it."""
         entry, texts = copy.entries.get(path), self.editors.plugin_texts(path)
         if not texts or entry is None or entry.shadow is None:
             return

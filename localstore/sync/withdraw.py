@@ -161,7 +161,8 @@ def _undo(copy: WorkingCopy, path: str) -> None:
 
 
 def _drop_pending(copy: WorkingCopy, entry: PathRecord) -> None:
-    """Drop captured edits. The file is then an edit of the confirmed text, or unchanged."""
+    """Drop captured edits from the record. If the file on the disk still has them, it counts as edited
+    again."""
     text = copy.confirmed_lane(entry).text()
     name = blake3(text)
     copy.objects.add([(name, text)])

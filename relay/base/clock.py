@@ -13,7 +13,7 @@ def now_ms() -> int:
 
 @lru_cache(4096)  # whoever asks for a repository or a seal again asks for its moments again
 def rfc3339(ms: int) -> str:
-    """`2026-11-21T06:30:00.123Z`"""
+    """The time as text: `2026-11-21T06:30:00.123Z`."""
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -402,7 +402,7 @@ class Watched:
         self._say_trouble(error.detail or error.title)
 
     def _new_place(self) -> None:
-        """Read session and link again."""
+        """Read the session and the folder's link again, because the line or the link may have changed."""
         self._state.owning.close()
         self._where.close()
         self._where = self._new_where(self.root)

@@ -166,7 +166,7 @@ class Base(Screen[None], inherit_bindings=False):
         return None, False
 
     def facts(self) -> dict[str, str]:
-        """Values for parameters of commands that the screen shows, by parameter name: `issue` and `pr` a
+        """What the screen shows, as values for parameters of commands, by parameter name: `issue` and `pr` a
         number, `run`, `version` and so on."""
         return {}
 

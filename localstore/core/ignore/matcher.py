@@ -108,7 +108,8 @@ class Scope:
         screen: Screen,
         deeper: bool,
     ) -> None:
-        """`deeper`: a rule with a slash can still match below this folder."""
+        """Made by `root`, `git_root` and `enter`. `deeper`: a rule with a slash can still match below this
+        folder."""
         self.path, self._layers, self._verdicts, self._closed = path, layers, verdicts, closed
         self._screen, self._deeper = screen, deeper
         decided = next(filter(None, verdicts), None)

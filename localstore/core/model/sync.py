@@ -257,9 +257,9 @@ Frame = Opened | Refused | Live | Gap | People
 
 
 class PollAnswer(Model, frozen=True):
-    """`next`: the `since` of the next poll. `more`: poll again at once. `hidden`: ids of repositories that do
-    not exist for this caller. `resync`: events after `since` were deleted; read the state of all repositories
-    again. `frames`: the frames of the channels, as on a socket."""
+    """The answer to a poll. `next`: the `since` of the next poll. `more`: poll again at once. `hidden`: ids
+    of repositories that do not exist for this caller. `resync`: events after `since` were deleted; read the
+    state of all repositories again. `frames`: the frames of the channels, as on a socket."""
 
     events: list[Event]
     next: int

@@ -34,7 +34,8 @@ from relay.pages import HTML, redirect, visit
 
 
 class ReturnQuery(Model, frozen=True):
-    """`return_to`: a path of this node. `own`: the request came from a page of this node."""
+    """Where the browser goes afterwards. `return_to`: a path of this node. `own`: the request came from a
+    page of this node."""
 
     return_to: str = "/"
     own: bool = False
