@@ -260,7 +260,8 @@ class Out:
         return age(moment, _now()) if self.terminal else f"at {moment}"
 
     def moment(self, moment: str) -> str:
-        """A moment in a page about one thing: `2 h ago` before the whole time on a terminal."""
+        """A time for a page about one thing: on a terminal its age before the full time, as in `2 h ago`;
+        elsewhere the full time."""
         return f"{age(moment, _now())} ({moment})" if self.terminal else moment
 
     @property

@@ -265,8 +265,8 @@ def _may_pass(error: SvcError) -> bool:
 
 
 def _members(body: msgspec.Struct) -> dict[str, Any]:
-    """The members of a body that have a value: not None, and not an empty list, unless the list itself is the
-    value, as in the content of a document."""
+    """The members of a body that have a value: those that are neither None nor an empty list. A list that is
+    itself the value, as in the content of a document, counts even if it is empty."""
     values = {field.encode_name for field in structs.fields(body) if field.type is Any}
     members = msgspec.to_builtins(body)
     return {k: v for k, v in members.items() if v is not None and (v != [] or k in values)}

@@ -314,8 +314,8 @@ class MachineScreen(Base):
     def _on_thread(
         self, act: Callable[[], T], then: Callable[[T], None], failed: Callable[[str], None] | None = None
     ) -> None:
-        """Call `act` on a thread, then `then` with its result. An error is shown by `failed`, by default as a
-        message."""
+        """Call `act` on a thread, then `then` with its result. The sentence of an error is passed to
+        `failed`, which by default shows it as a message."""
         app, tell = self.svc, failed or self._failed
 
         def run() -> None:
