@@ -121,8 +121,8 @@ def _replaced(copy: WorkingCopy, outcome: Outcome, trashed: Collection[bytes]) -
 
 
 def settle(copy: WorkingCopy, targets: Iterable[str]) -> None:
-    """Write the lanes' texts to these paths. Files that prevent this move to conflict names; saves made
-    meanwhile are captured."""
+    """Write the lanes' texts to these paths. Files that are in the way are moved to conflict names; saves
+    made meanwhile are captured."""
     todo = list(targets)
     for _ in range(ROUNDS):
         capture(copy, todo)

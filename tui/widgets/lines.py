@@ -199,7 +199,8 @@ class Lines(Widget, can_focus=True):
         self.move(int(by * max(2, self.fits - 1)) or (1 if by > 0 else -1))
 
     def go(self, index: int, step: int = 1) -> None:
-        """Put the cursor on row `index` or the next that can be chosen in direction `step`."""
+        """Put the cursor on row `index`; if that cannot be chosen, on the next row in direction `step` that
+        can."""
         before, last = self.cursor, len(self.rows) - 1
         index = max(0, min(index, last))
         chosen = self._choosable(index, step)

@@ -207,8 +207,8 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
 
 
 def _take_copy(copy: WorkingCopy, conflict: OpenConflict, how: How) -> Resolved:
-    """Rename the copy to the path, for a conflict of a file with a directory. The present one moves to the
-    trash."""
+    """Rename the copy to the path, for a conflict of a file with a directory. What is at the path now moves
+    to the trash."""
     record = conflict.record
     files = copy.files
     blocked = next(
