@@ -176,8 +176,8 @@ def _change_of(copy: WorkingCopy, path: str, awaited: Callable[[], bool]) -> lis
 
 
 def _move_aside(copy: WorkingCopy, entry: PathRecord) -> None:
-    """Move a file that cannot be merged into the lane to a conflict name. The shadow is cleared first, so
-    that a crash in between does not look like a deletion."""
+    """Move a file to a conflict name, because its text cannot be merged into the lane. The shadow is cleared
+    first, so that a crash in between does not look like a deletion."""
     clash, mine = _conflict_on_disk(copy, entry), copy.digest_on_disk(entry.path)
     entry.shadow = None
     with copy.db.step():

@@ -263,8 +263,8 @@ class Base(Screen[None], inherit_bindings=False):
     def write(
         self, sign: str, done: Callable[[str], None], draft: str, text: str = "", *, blank: bool = False
     ) -> None:
-        """Ask for a text, which is stored as a draft while it is typed; a single-line text in the prompt.
-        `blank`: an empty text is also an answer."""
+        """Ask for a text, in the prompt or, if it has several lines, on a card; it is stored as the draft
+        `draft` while it is typed. `blank`: an empty text is also an answer."""
         drafts = self.svc.drafts
         drafted = drafts.read(draft) if drafts is not None else ""
 

@@ -49,7 +49,7 @@ class LabelCreate(Sent, frozen=True):
 
 
 class LabelPatch(Sent, frozen=True):
-    """None changes nothing."""
+    """A change of a label; None changes nothing."""
 
     name: Name | None = None
     color: Annotated[str, Color] | None = None

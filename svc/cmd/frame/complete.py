@@ -163,7 +163,7 @@ def _repository(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _tracked_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """Files of the last seal, relative to the current folder."""
+    """Yields (path relative to the current folder, "") of files of the last seal."""
     from localstore.folder import link
 
     root = link.find(folder)
