@@ -70,7 +70,7 @@ class Principal(msgspec.Struct, frozen=True):
 
 
 class Sight(NamedTuple):
-    """The row of the route's repository as the caller may see it; None if the repository is missing or
+    """What the caller may see of the route's repository. `row`: None if the repository is missing or
     hidden."""
 
     row: Row | None

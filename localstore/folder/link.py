@@ -59,7 +59,7 @@ class SealedState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _LastSeal(msgspec.Struct, frozen=True, kw_only=True):
-    """`state.json` without its tree."""
+    """`state.json` as read without its tree, where only the last seal is needed."""
 
     last_seal: str | None
     v: int = 1

@@ -66,7 +66,8 @@ def sources_to_seal(copy: WorkingCopy) -> list[str]:
 
 
 def require_resolved(copy: WorkingCopy, merge: OpenMerge) -> None:
-    """Raises MergeInterrupted, MergeUnresolved."""
+    """Check that a merge can be concluded. Raises MergeInterrupted if it is not complete, MergeUnresolved if
+    files are in conflict."""
     if not merge.whole:
         raise MergeInterrupted(merge.name)
     paths = unresolved(copy, merge)

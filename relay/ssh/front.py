@@ -36,7 +36,7 @@ _KEX = ("curve25519-sha256", "curve25519-sha256@libssh.org", "ecdh-sha2-nistp256
 
 
 class Front:
-    """Use `start`, then `stop`."""
+    """The SSH server of a node. Call `start`, and later `stop`."""
 
     def __init__(self, node: Node, door: Door, settings: SshSettings) -> None:
         self.node, self.door, self.settings = node, door, settings

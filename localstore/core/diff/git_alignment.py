@@ -203,8 +203,8 @@ class _Walk:
         self.backward[self.end + self.shift] = box.i2
 
     def on(self) -> tuple[tuple[int, int] | None, bool]:
-        """Extend all paths by one edit. Returns (the point where two paths met, None if none did; whether a
-        path passed more than SNAKE equal lines)."""
+        """Extend the paths from both ends by one edit. Returns (where a path from the start meets one from
+        the end, None if none does; whether a path passed more than SNAKE equal lines)."""
         self.search.effort.spend(self.high - self.low + self.back_high - self.back_low + 2)
         met, snake = self._forward()
         if met is not None:

@@ -86,7 +86,7 @@ class ThreadCounts(Model, frozen=True):
 
 class Reviewer(Model, frozen=True):
     """An account that was asked for a review, or whose verdict counts. `seal_id`: the head that the verdict
-    is about. `stale`: what the proposal changes is different since then."""
+    is about. `stale`: the proposal makes a different change now."""
 
     who: Actor
     state: Literal["requested", "approved", "changes_requested"]

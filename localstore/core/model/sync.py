@@ -33,10 +33,10 @@ EventId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1, description="the id of
 
 
 class Event(Model, frozen=True, tag="event"):
-    """`id` grows with every event of the node; `kind` is `noun.verb`, as in `ref.create`, or `live`; `data`
-    contains ids, numbers and names, never content. `actor`: the account that caused it, "operator", or "" for
-    the node; `device_key_id`: the key that signed the request; `turn`: the agent's name for its turn;
-    `number`: number of the issue or proposal."""
+    """An event of a repository. `id` grows with every event of the node; `kind` is `noun.verb`, as in
+    `ref.create`, or `live`; `data` contains ids, numbers and names, never content. `actor`: the account that
+    caused it, "operator", or "" for the node; `device_key_id`: the key that signed the request; `turn`: the
+    agent's name for its turn; `number`: number of the issue or proposal."""
 
     id: int
     repo_id: str

@@ -142,7 +142,7 @@ def _subjects(
     environment: Mapping[str, str], folder: Path, numbers: bool, proposals: bool
 ) -> Iterator[tuple[str, str]]:
     """Yields (number, title) of known issues and proposals, newest first, if `numbers`; else (name,
-    description) of known labels. `proposals`: in the folder of a fork, those of its parent."""
+    description) of known labels. `proposals`: in the folder of a fork, the proposals of its parent."""
     from localstore.folder import link
     from localstore.home import Home
     from svc.flows.place.known_subjects import recall

@@ -174,8 +174,8 @@ def replay(
 ) -> Report:
     """Send the queued actions of each account, oldest first. `connect` opens the API for (origin, account)
     and raises Unauthorized if that account must sign in. `on_action` is called with each action that was sent
-    or refused. `only`: (origin, account, path) of the actions to send, which depend on no others; a process
-    that sends at this moment is waited for.
+    or refused. `only`: send just the actions of this (origin, account, path), which must depend on no others,
+    and wait if another process is sending.
 
     A refused action is set aside. After one without an answer the others of its account stay queued. Raises
     ClientError while another process is sending.
