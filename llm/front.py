@@ -327,7 +327,8 @@ class Front:
         work: Work | None,
         empty: dict[str, Any],
     ) -> HTTPResponse | None:
-        """Answer a parsed request. Without `work` it loads or unloads the model."""
+        """Answer a parsed request. `work`: the text to generate; None: load the model, or unload it. `empty`:
+        the empty answer, which such a request gets."""
         keep = wire.seconds(call.keep_alive)
         context = wire.context_of({**installed.record.parameters, **(call.options or {})})
         if work is None:

@@ -161,8 +161,8 @@ class Runners:
         keep: float,
         use: Callable[[Runner], AsyncGenerator[T, None]],
     ) -> AsyncGenerator[T, None]:
-        """Yields the items of `use`, which is called with a runner. If the runner dies before the first item,
-        another one is tried once."""
+        """Yields the items of `use`, which is called with a runner of the model. `context`, `keep`: see
+        `lend`. If the runner dies before the first item, another one is tried once."""
         for last in (False, True):
             begun = False
             try:
@@ -177,7 +177,9 @@ class Runners:
 
     @asynccontextmanager
     async def lend(self, installed: Installed, context: int | None, keep: float) -> AsyncIterator[Runner]:
-        """A runner that has the model loaded, as a context. Raises Refused."""
+        """A context that holds a runner in which the model is loaded. `context`: the requested length in
+        tokens; None: any. `keep`: seconds for which the model then stays loaded without a request. Raises
+        Refused."""
         runner = await self._acquire(installed, context)
         try:
             runner.keep = keep

@@ -28,8 +28,8 @@ class FolderGone(ClientError):
 
 
 class LocalEdits(ClientError):
-    """A command would overwrite or lose local edits. `paths`: the files that it would overwrite; if it would
-    overwrite none (`beside`), all edited files. `command`: name of the command."""
+    """A command would overwrite or lose local edits. `paths`: the files that it would overwrite; with
+    `beside` it overwrites none, and `paths` are all edited files. `command`: name of the command."""
 
     code = "local_edits"
 

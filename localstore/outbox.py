@@ -78,8 +78,9 @@ class Outbox:
         value: Any,
         folding: Folding = "members",
     ) -> QueuedAction:
-        """Append an action, joined with a queued action at the same path. Raises OverflowError if there are
-        too many."""
+        """Append an action, joined with an untried action at the same path. `folding`: members: joined by
+        members, where they are no lists; whole: the new value replaces the old one; never: not joined. Raises
+        OverflowError if there are too many."""
         with self._lock, transaction(self._db):
             self._require_room()
             if not path.endswith("/+") and folding != "never":
@@ -164,7 +165,8 @@ class Outbox:
         return [_entry(row) for row in rows]
 
     def next(self, origin: str, account: str, path: str | None = None) -> QueuedAction | None:
-        """The oldest action of an account that was not refused; with `path`, only actions at that path."""
+        """The oldest action of an account that was not refused, None if there is none; with `path`, only
+        actions at that path."""
         with self._lock:
             row = self._db.execute(
                 "SELECT * FROM entry WHERE origin = ? AND account = ? AND state != 'refused' "
@@ -190,8 +192,8 @@ class Outbox:
         return counted.rowcount == 1
 
     def replace(self, id: str, following: Callable[[Any], Any]) -> None:
-        """Delete an action that was carried out, and queue the result of `following` with its value in its
-        place; None: queue nothing."""
+        """Delete an action that was carried out. `following`: called with its value; returns the value of an
+        action to queue at the same path, None for none."""
         with self._lock, transaction(self._db):
             row = self._db.execute("SELECT * FROM entry WHERE id = ?", (id,)).fetchone()
             if row is None:
@@ -232,8 +234,8 @@ class Outbox:
             self._db.close()
 
     def _fold(self, origin: str, account: str, path: str, value: Any, whole: bool) -> Any:
-        """The value joined with the value of a queued action at the same path, which is removed. Actions
-        whose members are lists (additions or removals) are not joined, unless a value replaces everything."""
+        """Remove an untried action at the same path. Returns its value joined with `value`; with `whole`,
+        `value` alone. Values with lists (additions or removals) are not joined, and the action then stays."""
         row = self._db.execute(
             "SELECT id, value FROM entry WHERE origin = ? AND account = ? AND path = ? "
             "AND state = 'waiting' AND attempts = 0 ORDER BY timestamp DESC LIMIT 1",

@@ -70,7 +70,7 @@ class Principal(msgspec.Struct, frozen=True):
 
 
 class Sight(NamedTuple):
-    """The row of the route's repository as the caller may see it; None if the repository is missing or
+    """What the caller may see of the route's repository. `row`: None if the repository is missing or
     hidden."""
 
     row: Row | None
@@ -119,8 +119,8 @@ class Caller:
         return network(self.address)
 
     def role_of(self, row: Row) -> Role | None:
-        """The caller's role in the repository of this row, limited by the credential: with a read-only token
-        it is `read`."""
+        """The caller's role in the repository of this row, None without one; limited by the credential: with
+        a read-only token it is `read`."""
         role = repos.role(row)
         if role is None or self.principal is None or "admin" in self.principal.caps:
             return role

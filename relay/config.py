@@ -87,8 +87,8 @@ class E2eeScopes:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """`public_url` is the origin without a slash at its end; `proxy_hops` counts the reverse proxies whose
-    X-Forwarded-For is believed; `tls` is (certificate chain, key)."""
+    """The configuration of a node. `public_url` is the origin without a slash at its end; `proxy_hops` counts
+    the reverse proxies whose X-Forwarded-For is believed; `tls` is (certificate chain, key)."""
 
     dev: bool
     host: str
@@ -159,7 +159,7 @@ def dev_origin(host: str, port: int) -> str:
 
 
 def read(variables: Mapping[str, str], *, dev: bool, host: str, port: int, data: Path | None) -> Config:
-    """Read and check everything. Raises StartRefused with one line."""
+    """The configuration, read and checked as a whole. Raises StartRefused with one line."""
     environment = Environment(variables)
     try:
         return _read(environment, dev, host, port, data)

@@ -101,7 +101,7 @@ class Once:
         return cls(account_id, key, digest(length_prefixed(*(part.encode() for part in parts), body)))
 
     async def find(self, look: Look) -> Said | None:
-        """The stored answer. Raises Invalid when the key was used for another request."""
+        """The stored answer; None without one. Raises Invalid when the key was used for another request."""
         if self.key is None:
             return None
         row = await look(rows.ONE, account_id=self.account_id, key=self._name(), now=now_ms())

@@ -52,8 +52,9 @@ def _require_utf8_names() -> None:
 
 
 def _prepare_streams() -> None:
-    """Escape characters that an output cannot encode. In UTF-8 mode, still use the locale's encoding for the
-    terminal, and for arguments that are not UTF-8: these were typed, and are no file names."""
+    """Let output never fail because of a character: characters that the terminal's encoding lacks are
+    escaped. In UTF-8 mode, the locale's encoding is still used for the terminal, and for arguments that are
+    not UTF-8, because a person typed them and they name no files."""
     spoken = _spoken_encoding()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

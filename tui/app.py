@@ -507,7 +507,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         return self.screen
 
     def later(self, work: Callable[[], None]) -> None:
-        """Run on the app's own thread, without waiting, because the app may be ending."""
+        """Run `work` on the app's own thread; does not wait for it, because the app may be ending."""
         if self._loop is not None and self.is_running:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self.call_later, work)
@@ -623,7 +623,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.run_words(words_of(path, fields, values))
 
     def _opens_form(self, path: str, values: dict[str, str]) -> bool:
-        """Open the form of a new issue, proposal or release, if the command line has no title for it."""
+        """Open the form of a new issue, proposal or release, if the command line has no title for it. Returns
+        whether it did."""
         from tui.screens.command.new import opens_form
 
         return opens_form(self, path, values)

@@ -16,14 +16,14 @@ WEEK = timedelta(days=7)
 
 
 def bar(value: float, most: float, width: int, role: str = "accent") -> tuple[Part, Part]:
-    """A bar of `width` columns that is full at `most`. What is more than nothing has one column at least."""
+    """A bar of `width` columns that is full at `most`. A value above 0 has at least one column."""
     share = max(0.0, min(1.0, value / most)) if most > 0 else 0.0
     full = min(width, math.ceil(share * width))
     return ("━" * full, role), ("·" * (width - full), "dim")
 
 
 def sparkline(values: Sequence[float], role: str = "accent") -> list[Part]:
-    """A column a value in one row; nothing is a dim dot."""
+    """A chart in one row: a column for each value; a dim dot for a value of 0."""
     most = max(values, default=0)
     parts: list[Part] = []
     for value in values:
@@ -38,8 +38,8 @@ def sparkline(values: Sequence[float], role: str = "accent") -> list[Part]:
 def columns_of(
     values: Sequence[float], height: int, wide: int = 1, role: str = "accent"
 ) -> list[tuple[Part, ...]]:
-    """Rows of a chart with a column a value, `wide` cells each and a blank between them; the highest value
-    stands at the first row's left."""
+    """The rows of a chart: for each value a column of `wide` cells, with a blank between columns. The highest
+    value is written at the left of the first row, and 0 at the left of the last."""
     most = max(values, default=0)
     label = len(f"{most:g}")
     rows: list[tuple[Part, ...]] = []

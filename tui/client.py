@@ -38,7 +38,8 @@ class Client:
         return self.store.get(self.space, read.key, read.shape)
 
     def fetch(self, read: Read[T]) -> tuple[T, float]:
-        """Ask the server and cache the answer. Raises the errors of the call."""
+        """(the server's answer, the time at which it came in seconds since 1970); the answer is cached.
+        Raises the errors of the call."""
         value = read.call(self.api)
         self.store.put(self.space, read.key, value)
         return value, time.time()

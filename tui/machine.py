@@ -98,7 +98,7 @@ class Machine:
         return Writing(self._home, folder, path, heard)
 
     def status(self) -> SyncStatus | None:
-        """The watched folders and the waiting actions."""
+        """The watched folders and the waiting actions; None if no agent answers."""
         from svc.agent.invoke.sync import Status as SyncStatus  # not before the first paint
 
         response = self.invoke("sync_status", SyncStatus)

@@ -36,13 +36,14 @@ class Sending:
     def put(
         self, endpoint: Endpoint[Any], body: Any = None, query: Any = None, *, about: str, **path: str
     ) -> QueuedAction:
-        """Queue a change. Raises Unauthorized without a session, UsageError for an invalid change."""
+        """Queue a change. Returns its action. Raises Unauthorized without a session, UsageError for an
+        invalid change."""
         if self._session is None:
             raise Unauthorized("sign in to change anything: svc login")
         return Queue(self._outbox, self._session, about).put(endpoint, body, query, **path)
 
     def send(self) -> Report:
-        """Send the queue. Raises ClientError while another process is sending."""
+        """Send the queue. Returns what became of it. Raises ClientError while another process is sending."""
         with self._lock:
             return replay(self._outbox, self._home, self._connect)
 

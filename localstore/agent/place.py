@@ -17,7 +17,8 @@ _SHORT = 100  # bytes of a socket path that every system accepts
 
 @contextmanager
 def socket_path(root: Path) -> Iterator[str]:
-    """The path of the socket in SVC_HOME, short enough for the kernel until the end of the block."""
+    """A context with a path of the socket in SVC_HOME, valid only inside it: a long path is shortened through
+    an open descriptor of the folder."""
     whole = str(root / SOCKET)
     if len(os.fsencode(whole)) <= _SHORT:
         yield whole

@@ -94,7 +94,7 @@ class Desk(Protocol):
         """Carry out a request. For `follow` and `look` this is the first answer."""
 
     def invoke(self, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
-        """Run a command; it is cancelled when its client has `hung_up`."""
+        """Run a command and return its answer; the command is cancelled when its client has `hung_up`."""
 
     def follows(self, request: Request, follower: Follower) -> None:
         """Called when a follower has connected; it gets events from now on."""

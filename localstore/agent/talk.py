@@ -304,7 +304,8 @@ class Conversation:
         server: str | None = None,
         seconds: float | None = None,
     ) -> ApiResponse[Any]:
-        """Run a command. Raises AgentSilent if the agent hangs up, or sends nothing for `seconds`."""
+        """The answer of a command. Raises AgentSilent if the agent hangs up, or sends nothing for
+        `seconds`."""
         request = Request("invoke", folder, command=command, args=args, server=server)
         try:
             self._socket.settimeout(seconds)

@@ -28,7 +28,8 @@ def check(pattern: str) -> str:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether the pattern matches the name. Bit n of `at` is set if n tokens are matched so far."""
+    """Whether the pattern matches the name. Each bit of `at` stands for a number of tokens that may be
+    matched so far."""
     tokens = re.findall(r"\*+|[^*]", pattern, re.DOTALL)
     stars = sum(1 << n for n, token in enumerate(tokens) if token[0] == "*")
     wide = sum(1 << n for n, token in enumerate(tokens) if token[:2] == "**")

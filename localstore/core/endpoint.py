@@ -23,12 +23,12 @@ _PARAMETER = re.compile(r"\{([a-z0-9_]+)(\.\.\.)?\}")
 
 
 class Endpoint(msgspec.Struct, Generic[T], frozen=True):
-    """`path` has `{name}` for one segment and `{name...}` for the rest of the path. `returns`: the struct of
-    the answer, `bytes` if it is not JSON, NoneType if it has no body; `instead`: another struct of the
-    answer, which a member of the query requests. `repeatable`: the relay answers a repeat with its first
-    answer even without an Idempotency-Key. `keyed`: False if no such key is sent or read, because no account
-    is signed in or the bytes identify themselves. `cap`: maximum number of bytes of the answer that a client
-    reads."""
+    """An endpoint of the API. `path` has `{name}` for one segment and `{name...}` for the rest of the path.
+    `returns`: the struct of the answer, `bytes` if it is not JSON, NoneType if it has no body; `instead`:
+    another struct of the answer, which a member of the query requests. `repeatable`: the relay answers a
+    repeat with its first answer even without an Idempotency-Key. `keyed`: False if no such key is sent or
+    read, because no account is signed in or the bytes identify themselves. `cap`: maximum number of bytes of
+    the answer that a client reads."""
 
     method: str
     path: str

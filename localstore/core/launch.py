@@ -58,7 +58,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def page(self) -> str | None:
-        """The address of the app's page, if `ready` contains it."""
+        """The address of the app's page; None if `ready` contains none."""
         if self.ready is None:
             return None
         return self.ready.http or (f"http://127.0.0.1:{self.ready.port}/" if self.ready.port else None)

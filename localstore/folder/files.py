@@ -330,8 +330,8 @@ class Files:
 
     @contextmanager
     def _parent_again(self, path: str, beside: str, fd: int, make: bool = False) -> Iterator[tuple[int, str]]:
-        """(open descriptor, name) of the parent of a second path, while `fd`, the parent of `beside`, stays
-        open."""
+        """(open descriptor of the parent directory of `path`, name in it), while `fd`, the descriptor of the
+        parent of `beside`, stays open too."""
         folder, _, name = path.rpartition("/")
         if folder == beside.rpartition("/")[0]:
             yield fd, name

@@ -59,7 +59,7 @@ class SealedState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _LastSeal(msgspec.Struct, frozen=True, kw_only=True):
-    """`state.json` without its tree."""
+    """`state.json` as read without its tree, where only the last seal is needed."""
 
     last_seal: str | None
     v: int = 1
@@ -92,7 +92,7 @@ def read_state(folder: Path) -> SealedState:
 
 
 def read_last_seal(folder: Path) -> str | None:
-    """The last seal without its tree. Raises NotLinked, LinkDamaged."""
+    """The id of the last seal, None without one; its tree is not read. Raises NotLinked, LinkDamaged."""
     return _read(folder, STATE_FILE, _LastSeal).last_seal
 
 

@@ -149,8 +149,8 @@ class _Walker:
     def _walk_part(
         self, fd: int, prefix: str, listed: list[os.DirEntry[str]], scope: Scope, ruled: bytes
     ) -> None:
-        """Walk a folder in a partial walk: scan its files if the walk must visit it, and enter the folders
-        that lead to others to visit."""
+        """Scan the files of a folder if the partial walk must visit it, and enter those of its folders that
+        the walk must visit or that lead to such folders."""
         part = self._part
         assert part is not None  # noqa: S101 - the caller asked
         if prefix in part.files:

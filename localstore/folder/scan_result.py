@@ -76,8 +76,8 @@ class Scan:
     def read_from_records(
         self, whole: Callable[[], Iterable[RecordedFolder]], single: Callable[[str], Stat | None]
     ) -> None:
-        """Load the files from the record when they are first needed, because only some folders were
-        scanned."""
+        """Load the recorded files when they are first needed, for a scan that visited only some folders.
+        `whole`: returns all folders; `single`: returns the file at one path."""
         self._recorded, self._single = whole, single
 
     @cached_property

@@ -76,7 +76,8 @@ NO_SINKS = ScanSinks()
 def with_single_files(
     folders: Mapping[str, RecordedFolder], single: Iterable[Stat]
 ) -> dict[str, RecordedFolder]:
-    """The folders of `single` files, by path with a trailing slash, with these files added."""
+    """The folders that contain the files `single`, by path with a trailing slash: their recorded files, with
+    those of `single` added or replaced. They have no mark, so that the next scan examines them."""
     added: dict[str, dict[str, Stat]] = {}
     for file in single:
         added.setdefault(file.path[: file.path.rfind("/") + 1], {})[file.path] = file

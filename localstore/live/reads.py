@@ -1,4 +1,4 @@
-"""Detects which written files were read since then (IN_ACCESS of Linux; a stat does not count)."""
+"""Detects which written files were read after svc wrote them (IN_ACCESS of Linux; a stat does not count)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ FILES = 1000  # watched at most; other files count as read
 
 
 class Reads:
-    """Detects which written files programs have read since then. Use it from one thread. If reads cannot be
-    detected, every file counts as read."""
+    """Detects which written files programs have read after svc wrote them. Use it from one thread. If reads
+    cannot be detected, every file counts as read."""
 
     def __init__(self) -> None:
         self._inotify: Inotify | None = None
@@ -52,8 +52,8 @@ class Reads:
             self._paths[number] = path
 
     def came(self, path: str) -> None:
-        """Record that the file last passed to `watch` for this path was moved there; the previous file at the
-        path is no longer watched."""
+        """Record that the file last given to `watch` has been moved to `path`. The file that was there before
+        is no longer watched."""
         self._drop(self._watched.pop(path, None))
         number = self._coming.pop(path, None)
         if number is not None:

@@ -39,8 +39,8 @@ class HeldRemovals:
             self.held = {path for path in self.held if path in copy.entries}
 
     def hold(self, copy: WorkingCopy, scan: Scan, paths: Collection[str]) -> set[str]:
-        """Decide again which removals are held back, if `paths` change that. Returns the paths whose removal
-        was held back and may now be sent."""
+        """Decide again which removals are held back, if one of `paths` is missing or was held back. Returns
+        the paths whose removal was held back and may now be sent."""
         more = missing_files(copy, scan, paths)
         if not more and self.held.isdisjoint(paths):
             return set()

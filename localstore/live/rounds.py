@@ -140,8 +140,8 @@ class Rounds:
         return self._send_off(copy, self._followed(copy, self._with_left_out(copy, paths)), None)
 
     def _with_left_out(self, copy: WorkingCopy, paths: Sequence[str]) -> Sequence[str]:
-        """The saved paths; if one of their files is missing, also the paths that are left out, because the
-        file may have been renamed to one of them. The old name then stays on the branch."""
+        """The saved paths. If one of their files is missing, also the paths of files that cannot be sent: the
+        file may have been renamed to one of them, and then its old name stays on the branch."""
         if not self._left_out or all(copy.exists(path) for path in paths):
             return paths
         return [*paths, *sorted(self._left_out.difference(paths))]
@@ -249,15 +249,15 @@ class Rounds:
         return time.monotonic() < self._leaving.setdefault(path, time.monotonic() + WRITING_SECONDS)
 
     def _followed(self, copy: WorkingCopy, paths: Collection[str]) -> list[str]:
-        """The saved paths, and the files that were changed by edits meant for other names. Before that, a
-        save of a file that others renamed is moved into the file with the new name."""
+        """The saved paths, and the files into which an edit of another path was moved. First, a save at the
+        old path of a file that others renamed is moved into the renamed file."""
         for path in self.followed.removed.keys() & paths:
             follow_save(copy, path)
         return list(dict.fromkeys([*paths, *self._edited_elsewhere(copy)]))
 
     def _edited_elsewhere(self, copy: WorkingCopy) -> list[str]:
-        """Files that got an edit meant for an older name or version of them; each is returned once. Files
-        that are not written yet, and files whose edit must wait, are added to the paths for `bring`."""
+        """The files into which an edit of their old path, or of an earlier version, was moved since the last
+        call. Those not written yet, and files whose edit must wait, are added to the paths for `bring`."""
         edited, self.followed.edited = sorted(self.followed.edited), set()
         for path in edited:
             entry = copy.entries.get(path)
@@ -268,8 +268,8 @@ class Rounds:
 
     def _may_capture(self, copy: WorkingCopy, path: str, held: ExitStack) -> bool:
         """Whether the file may be read now. A half-written save of an editor plugin must not become an edit.
-        So a file that a plugin has open is read only while no program writes it, which is ensured until
-        `held` is closed; other files are read once they are closed."""
+        So a file that a plugin has open is read only while no program writes it (see `_is_still`); other
+        files are read once they are closed."""
         if not self.buffers.editors.edits(path) or _is_still(copy, path, held):
             self._unseen.discard(path)
             return True
@@ -335,7 +335,7 @@ class Rounds:
         return composed
 
     def _report(self, copy: WorkingCopy, done: Done, changed: Iterable[str]) -> Done:
-        """Add merges and conflicts of the working copy to the result, once."""
+        """The result `done`, with the merges and conflicts of the working copy added, each once."""
         done.written.extend(changed)
         for path, name in copy.conflicts:
             clash = copy.db.conflicts.get(name)
@@ -360,8 +360,8 @@ class Rounds:
 
 
 def _is_still(copy: WorkingCopy, path: str, held: ExitStack) -> bool:
-    """Whether no program has the file open for writing. Until `held` is closed, no program can open it for
-    writing."""
+    """Whether no program has the file open for writing. If so, no program can open it for writing until the
+    stack `held` is closed."""
     try:
         held.enter_context(copy.files.unwritten(path))
     except BeingWritten:

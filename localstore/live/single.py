@@ -60,7 +60,8 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
 
 
 class _Aside:
-    """Entries that svc cannot send, at and around the paths of one scan."""
+    """Reports entries that svc cannot send: at the scanned paths, in the folders above them, and beside
+    missing files."""
 
     def __init__(self, files: Files, scan: Scan) -> None:
         self._files, self._scan = files, scan
@@ -78,8 +79,8 @@ class _Aside:
         exclusions.skipped.append(Skipped(readable(path), reason))
 
     def look_for(self, path: str, recorded: bool) -> None:
-        """Find out why a path has no regular file, and report the entry at it or above it, such as a symlink,
-        as skipped. `recorded`: the record has the file, which may have been renamed."""
+        """Find out why a path has no regular file: report as skipped what is at the path or above it instead,
+        such as a symlink. `recorded`: the record has the file, which may have been renamed."""
         for place in (*parents(path), path):
             info = self._files.stat(place)
             if info is None:

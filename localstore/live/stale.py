@@ -92,8 +92,9 @@ class Buffers:
         copy.placed, copy.rebase, copy.live = placed, rebase, True
 
     def attach_saves(self, copy: WorkingCopy) -> None:
-        """Observe files whose texts an agent recorded recently, in a command that runs beside or after the
-        agent: a save must give the same edit, whether agent or command finds it."""
+        """Treat saves in `copy` as an agent does, in a command that runs beside or after one, so that a save
+        becomes the same edit whoever finds it. Only files whose texts an agent recorded recently are
+        concerned."""
 
         def placed(path: str, before: bytes | None, new: bytes) -> None:
             if copy.db.arrivals.get(path) is not None:
@@ -123,8 +124,9 @@ class Buffers:
         copy.db.arrivals.put(path, Arrivals(versions))
 
     def typed(self, copy: WorkingCopy, path: str) -> None:
-        """Record the texts of a file in editors, after an edit from them. Part of the transaction that
-        records the edit: if the agent is killed then, an editor still has this text."""
+        """Record the text that each editor of a file shows after an edit from one of them. Part of the
+        transaction that records the edit, because an editor still shows its text if the agent is killed right
+        after it."""
         entry, texts = copy.entries.get(path), self.editors.plugin_texts(path)
         if not texts or entry is None or entry.shadow is None:
             return
@@ -199,7 +201,9 @@ class Buffers:
 
 
 def _held(copy: WorkingCopy, arrivals: Arrivals, data: bytes, since: int) -> Version | None:
-    """The text on which the save is based; None if that is the last one, which is on the disk."""
+    """The text in the editor that saved `data`, with which the save must be compared: one of the file's texts
+    or of a plugin's; None if it is the text on the disk. `since`: texts that were replaced before this time
+    (milliseconds) do not count."""
     versions = arrivals.versions
     last = versions[-1]
     held = [

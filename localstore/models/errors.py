@@ -74,5 +74,6 @@ class AppFailed(ClientError):
     code = "app_failed"
 
     def __init__(self, detail: str, logged: str = "") -> None:
-        """`logged`: name of the app, if its output is in its log."""
+        """`detail`: the sentence about the failure. `logged`: name of the app, if its output is in its
+        log."""
         super().__init__(f"{detail}; see: svc app logs {logged}" if logged else detail)

@@ -82,7 +82,8 @@ def take_in(models: Models, file: Path, progress: Progress = silent) -> Taken:
 def take_upload(
     models: Models, part: Path, sha256: str, digest: str, source: str, how: str = "upload"
 ) -> Taken:
-    """Make a file that is on the cache's disk, and whose digests are known, a blob. Raises BadModel."""
+    """Make the file `part`, which is on the cache's disk, a blob. `sha256`, `digest`: its SHA-256 and BLAKE3
+    in hex. `source`, `how`: see `About`. Raises BadModel."""
     with part.open("rb") as file:
         try:
             header = read(file, part.stat().st_size)

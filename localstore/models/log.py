@@ -16,8 +16,8 @@ _FOLLOW = 0.3
 
 
 class Log:
-    """Copies pipes into the log until they close. Several threads may write; but with two logs on one file,
-    each would rename it while the other writes."""
+    """Copies pipes into the log until they close. Several threads may write to one Log. Never open two on one
+    file: each would rename the file while the other writes."""
 
     def __init__(self, file: Path) -> None:
         self._file, self._lock = file, threading.Lock()

@@ -15,8 +15,8 @@ from localstore.folder.lock import held_files, hold_lock
 
 @contextmanager
 def reserve(folder: Path, keys: Iterable[str]) -> Iterator[None]:
-    """A context in which blobs are reserved; also ends with this process. The caller holds the lock of the
-    cache while entering."""
+    """A context in which blobs are reserved; if the process dies, the reservation ends too. The caller holds
+    the lock of the cache while entering."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with ExitStack() as stack:
         for key in keys:

@@ -33,7 +33,7 @@ class ByteFiles:
         return self._total
 
     def changing(self, rows: Sequence[Row], gone: Iterable[str]) -> None:
-        """Reads and writes the table `arrivals`: for each path, the recent texts of its file."""
+        """Update the sum, before `rows` are stored and the rows of the paths `gone` are deleted."""
         if self._total is None:
             return
         after = {row.path: 0 if row.kind == "text" else row.size for row in rows}

@@ -327,7 +327,7 @@ class Database:
     # --- the last seal's directories
 
     def sealed_root(self) -> bytes | None:
-        """Root digest of the last seal's tree, if its directories are stored."""
+        """Root digest of the last seal's tree; None unless its directories are stored."""
         root = self.get("sealed_root")
         return root if isinstance(root, bytes) else None
 

@@ -77,7 +77,7 @@ def recompute(sql: sqlite3.Connection, disk: Mapping[str, bytes], sealed: Mappin
 
 
 def all_unsealed(sql: sqlite3.Connection) -> None:
-    """Make every file on the disk new, before the last seal is forgotten."""
+    """Record every file on the disk as new, before the last seal is forgotten."""
     sql.execute("INSERT OR IGNORE INTO differs SELECT path, digest FROM sealed")
     sql.execute("DELETE FROM differs WHERE digest IS NULL")
 

@@ -89,7 +89,7 @@ class Objects:
                 yield digest, data
 
     def cached(self, digest: bytes) -> bytes | None:
-        """The text with this BLAKE3 if it is in the cache."""
+        """The text with this BLAKE3; None unless it is in the cache."""
         return self._texts.get(digest)
 
     def cache(self, digest: bytes, data: bytes) -> None:

@@ -76,13 +76,13 @@ class ScanRecord:
         return {_folder(stat.path) for stat in self._single()}
 
     def single(self, path: str) -> Stat | None:
-        """The stat of a file that was hashed since the last scan."""
+        """The stat of the file at this path if it was hashed since the last scan, else None."""
         for row in self._sql.execute("SELECT * FROM stats WHERE path=?", (path,)):
             return Stat(*row)
         return None
 
     def file(self, path: str) -> Stat | None:
-        """The stat of one file."""
+        """The last recorded stat of the file at this path; None if there is none."""
         single = self.single(path)
         if single is not None:
             return single

@@ -31,8 +31,8 @@ def claim_conflict_name(copy: WorkingCopy, path: str, at: str | None = None) -> 
 
 def claim_name_for(copy: WorkingCopy, path: str, mine: bytes | None) -> str:
     """A free conflict name for the local version of `path`, whose digest is `mine`; added to
-    `WorkingCopy.conflicts` and recorded. If the conflict of this version is recorded already, the name in
-    that record."""
+    `WorkingCopy.conflicts` and recorded. If the conflict of this version is recorded already, the result is
+    the name in that record."""
     same = [clash for clash in copy.db.conflicts.of(path) if clash.mine == mine]
     unused = [clash for clash in same if not copy.is_taken(clash.kept_as)]
     if unused:

@@ -236,7 +236,8 @@ class MarkerCheck:
 
 class SizeCaps:
     """The size caps of byte files (docs/design/006): one for each file, one for their sum. `only`: the
-    scanned paths, for a save; the cost depends only on their number. None: the whole folder was scanned."""
+    scanned paths of a save, so that its cost does not grow with the folder; None: the whole folder was
+    scanned."""
 
     def __init__(self, copy: WorkingCopy, scan: Scan, only: Collection[str] | None = None) -> None:
         self._copy = copy

@@ -56,8 +56,8 @@ SCRATCH = "rehearsal-"
 
 @contextmanager
 def dry_run_copy(copy: WorkingCopy) -> Iterator[DryRunCopy]:
-    """A context with a working copy whose changes affect neither folder, record nor relay. If the branch had
-    moved back, this is noted in `copy`, because the user is told after a dry run too."""
+    """A context with a working copy whose changes affect neither folder, record nor relay. If the branch is
+    found to have moved back, `copy` gets a note of it too, so that the user is told."""
     for folder in copy.record.glob(f"{SCRATCH}*"):  # of one that was killed
         shutil.rmtree(folder, ignore_errors=True)
     with scratch_copy(copy, SCRATCH) as dry_copy:

@@ -13,8 +13,8 @@ CACHE_BYTES = 32 * MIB  # of their texts
 
 
 class _CachedLane(msgspec.Struct, frozen=True):
-    """A lane in the cache. `version`: the entry's state when the lane was cached. `size`: bytes of its
-    text."""
+    """A lane in the cache. `version`: `_version` of the path's entry when the lane was cached; if it differs
+    now, the lane is out of date. `size`: bytes of the lane's text."""
 
     lane: Lane | FirstEdit
     version: tuple[object, ...]

@@ -123,8 +123,9 @@ def take_along(copy: WorkingCopy, old: str, new: str) -> None:
 
 
 def _take_text(copy: WorkingCopy, entry: PathRecord, target: PathRecord) -> bool:
-    """Make the edit a pending edit of the target. The edited file then counts as removed by the branch and
-    unedited here, so that a crash in between does not apply the edit twice."""
+    """Make the edit a pending edit of the target. Returns False if it does not fit there. The edited file
+    then counts as removed by the branch and unedited here, so that a crash in between does not apply the edit
+    twice."""
     base, mine = copy.confirmed_lane(entry).text(), copy.lane_with_pending(entry).text()
     assert entry.shadow is not None  # noqa: S101 - asked by `_can_follow`
     done = known_by_bytes(entry.path, "text", entry.shadow, entry.size)
@@ -216,7 +217,7 @@ def _is_sent(copy: WorkingCopy, path: str) -> bool:
 
 def _find_new_path(copy: WorkingCopy, entry: PathRecord) -> str | None:
     """The file of this folder to which the missing file was renamed. Files that nobody else edited are
-    preferred."""
+    preferred. None if there is none."""
     assert entry.shadow is not None  # noqa: S101 - asked by `bring_along`
     gone_files = {entry.path: TreeEntry(entry.kind, entry.shadow, entry.size)}
     sealed, rows = copy.db.sealed(), copy.db.rows()
@@ -274,7 +275,8 @@ def _bring_text(copy: WorkingCopy, entry: PathRecord, remote: Remote, target: Pa
 
 def _bring_bytes(copy: WorkingCopy, entry: PathRecord, remote: Remote, new: str) -> bool:
     """Write the branch's bytes to the new path, then record them as known at the old path: if the process
-    dies in between, the file already has them."""
+    dies in between, the file already has them. Returns False if the file here was edited, or the bytes cannot
+    be had."""
     row = remote.row
     if entry.shadow is None or copy.digest_on_disk(new) not in (entry.shadow, row.digest):
         return False

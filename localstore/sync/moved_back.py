@@ -74,7 +74,7 @@ class Before:
 
     def _common_seal(self, head: str | None) -> tuple[str, dict[str, SealedFile]] | None:
         """(id, files by path) of the newest seal of the branch that is not younger than the folder's last
-        one. Younger seals were made after the branch moved back."""
+        one. Younger seals were made after the branch moved back. None if there is none."""
         copy, last = self._copy, self._copy.last_seal
         if last is not None and has_seal(copy, last):
             return last, copy.db.sealed()
@@ -91,8 +91,8 @@ class Before:
         return None
 
     def rebase(self, rows: Iterable[Row]) -> None:
-        """Record for each path the text on which the folder's file is based, if a newer one than that of the
-        last seal is known. `rows`: the whole frontier."""
+        """Record for each path a text on which the folder's file is based, if a newer one than the text of
+        the last seal is known. `rows`: the whole frontier."""
         copy = self._copy
         for row in rows:
             sealed = self._sealed.get(row.path)

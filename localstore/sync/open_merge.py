@@ -29,7 +29,7 @@ class OpenMerge(msgspec.Struct, frozen=True):
 
 
 def open_merge(copy: WorkingCopy) -> OpenMerge | None:
-    """The open merge of this folder's branch."""
+    """The open merge of this folder's branch; None if there is none."""
     encoded = copy.db.get(KEY)
     if not isinstance(encoded, bytes):
         return None
@@ -66,7 +66,8 @@ def sources_to_seal(copy: WorkingCopy) -> list[str]:
 
 
 def require_resolved(copy: WorkingCopy, merge: OpenMerge) -> None:
-    """Raises MergeInterrupted, MergeUnresolved."""
+    """Check that a merge can be concluded. Raises MergeInterrupted if it is not complete, MergeUnresolved if
+    files are in conflict."""
     if not merge.whole:
         raise MergeInterrupted(merge.name)
     paths = unresolved(copy, merge)

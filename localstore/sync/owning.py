@@ -120,8 +120,8 @@ class Rounds:
     """A working copy that stays open and is locked by this process only during rounds.
 
     `bind`: returns relay and key for a link; called before the first round and after the folder was switched
-    to another branch, seal or repository. Use it from one thread. End a round after 200 ms, or earlier at a
-    suitable moment if it is `wanted`.
+    to another branch, seal or repository. Use it from one thread. A round may last 200 ms; end it earlier if
+    another process waits for the folder (`wanted`).
     """
 
     def __init__(

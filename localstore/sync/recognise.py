@@ -30,7 +30,8 @@ class Recognised(msgspec.Struct):
 
 
 def recognise(copy: WorkingCopy) -> Recognised:
-    """Start a new record. The base is the newest of the last SEALS_COMPARED seals that matches most files."""
+    """Start a new record for a folder with files. Its base is the newest of the last SEALS_COMPARED seals
+    that matches most files."""
     head = copy.transport.head()
     files = copy.scan().files
     best: tuple[int, str, dict[str, SealedFile]] | None = None

@@ -248,7 +248,7 @@ def _folds_case(copy: WorkingCopy) -> bool:
 def _sources(copy: WorkingCopy, rows: dict[str, Row], gone: list[str]) -> set[str]:
     """The unchanged binary files among `gone` whose bytes the branch has under another path now. They are
     removed after that file was written, which copies them (`localstore.sync.settle`) instead of fetching
-    them. A file in the way of a path of the branch is none of them."""
+    them. Files that are in the way of the branch's paths are left out."""
     records = {path: copy.entries[path] for path in gone}
     shadows = {path: entry.shadow for path, entry in records.items() if entry.kind != "text"}
     digests = set(shadows.values())

@@ -50,7 +50,7 @@ def _update_tree(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
 
 
 def _rebuild_tree(copy: WorkingCopy, changes: Changes, opaque: tree.Hidden) -> SealedTree:
-    """Compute the tree from the paths of all files."""
+    """The tree computed from the paths of all files."""
     files = copy.db.sealed()
     for path, file in changes.items():
         if file is None:

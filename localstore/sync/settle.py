@@ -112,8 +112,8 @@ def _in_trash(copy: WorkingCopy) -> list[bytes]:
 
 
 def _replaced(copy: WorkingCopy, outcome: Outcome, trashed: Collection[bytes]) -> str:
-    """The journal state of a file that the user asked to replace: `aside` if its bytes are not stored
-    anywhere else."""
+    """The next journal state of the write of a file that the user asked to replace: `aside` if the replaced
+    bytes are stored nowhere else, otherwise `done`. `trashed`: digests of files that are in the trash."""
     entry = copy.entries.get(outcome.path)
     saved = {*trashed, outcome.new, entry.shadow if entry else None}
     unknown = outcome.not_a_file or (outcome.displaced is not None and outcome.displaced.digest not in saved)
@@ -121,8 +121,8 @@ def _replaced(copy: WorkingCopy, outcome: Outcome, trashed: Collection[bytes]) -
 
 
 def settle(copy: WorkingCopy, targets: Iterable[str]) -> None:
-    """Write the lanes' texts to these paths. Files that prevent this move to conflict names; saves made
-    meanwhile are captured."""
+    """Write the lanes' texts to these paths. Files that are in the way are moved to conflict names; saves
+    made meanwhile are captured."""
     todo = list(targets)
     for _ in range(ROUNDS):
         capture(copy, todo)
@@ -176,8 +176,8 @@ def _change_of(copy: WorkingCopy, path: str, awaited: Callable[[], bool]) -> lis
 
 
 def _move_aside(copy: WorkingCopy, entry: PathRecord) -> None:
-    """Move a file that cannot be merged into the lane to a conflict name. The shadow is cleared first, so
-    that a crash in between does not look like a deletion."""
+    """Move a file to a conflict name, because its text cannot be merged into the lane. The shadow is cleared
+    first, so that a crash in between does not look like a deletion."""
     clash, mine = _conflict_on_disk(copy, entry), copy.digest_on_disk(entry.path)
     entry.shadow = None
     with copy.db.step():
@@ -311,8 +311,8 @@ def _finish(copy: WorkingCopy, outcomes: Sequence[Outcome]) -> dict[str, str]:
 
 
 def _stat_of_placed(copy: WorkingCopy, outcome: Outcome) -> Stat | None:
-    """Stat and digest of the written file. An unchanged text is not read, because that would count as a read
-    by a program (`localstore.live.reads`)."""
+    """Stat and digest of the written file; None if it is gone. An unchanged text is not read, because that
+    would count as a read by a program (`localstore.live.reads`)."""
     info, placed, entry = copy.files.stat(outcome.path), outcome.placed, copy.entries.get(outcome.path)
     if info is None or placed is None or entry is None or entry.kind != "text":
         return read_stat(copy.files, outcome.path)

@@ -41,8 +41,9 @@ def not_held(copy: WorkingCopy) -> list[LiveUpdate]:
 
 
 def withdraw(copy: WorkingCopy) -> Withdrawn:
-    """Withdraw the updates in flight whose change is no longer in the folder. Differences from the relay's
-    version are then edits. Raises the errors of requests; then the updates are still in flight."""
+    """Withdraw the updates in flight whose change is no longer in the folder. What then differs from the
+    relay's version counts as an edit. If a request fails, its error is raised, and the updates are still in
+    flight."""
     done = Withdrawn()
     if copy.key is None:
         return done
@@ -160,7 +161,8 @@ def _undo(copy: WorkingCopy, path: str) -> None:
 
 
 def _drop_pending(copy: WorkingCopy, entry: PathRecord) -> None:
-    """Drop captured edits. The file is then an edit of the confirmed text, or unchanged."""
+    """Drop captured edits from the record. If the file on the disk still has them, it counts as edited
+    again."""
     text = copy.confirmed_lane(entry).text()
     name = blake3(text)
     copy.objects.add([(name, text)])

@@ -153,7 +153,7 @@ class WorkingCopy:
 
     @property
     def last_seal(self) -> str | None:
-        """The folder's last seal: the newest one whose tree it has."""
+        """The id of the folder's last seal: the newest one whose tree it has; None without one."""
         return self.db.text("last")
 
     @property

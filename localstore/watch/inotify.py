@@ -63,7 +63,7 @@ class Inotify:
         return self._add(directory, mask | ONLY_DIRECTORY)
 
     def add_read(self, file: int) -> int | None:
-        """Watch an open file for the first read by any program."""
+        """Watch an open file for the first read by any program. Returns the watch's number; None as `add`."""
         return self._add(file, ACCESS | ONCE)
 
     def _add(self, opened: int, mask: int) -> int | None:

@@ -42,10 +42,11 @@ class Hears(Protocol):
     """Receives saves, by path."""
 
     def file(self, path: str, mask: int) -> None:
-        """A file entry of a watched folder changed. `mask`: the mask of the inotify event."""
+        """Called when a file entry of a watched folder has changed. `mask`: the mask of the inotify event."""
 
     def below(self, prefix: str) -> None:
-        """Anything below this folder may have changed; its path has a trailing slash, "" for the root."""
+        """Called when anything below this folder may have changed. `prefix`: its path with a trailing slash,
+        "" for the root."""
 
 
 class EventsLost(Exception):
@@ -58,7 +59,7 @@ class WatcherEnded(Exception):
 
 class _Node:
     """A watched folder: `prefix` is its path with a trailing slash, `scope` the ignore rules inside.
-    `foreign`: it is a nested repository; the only change of it that counts is that it stops being one."""
+    `foreign`: it is a nested repository; only the end of that counts as a change of it."""
 
     __slots__ = ("below", "foreign", "prefix", "scope", "watch")
 

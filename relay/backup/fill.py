@@ -69,8 +69,8 @@ def _sqlite(path: Path, revision: str, tables: Iterable[Rows]) -> None:
 
 
 async def _postgres(connection: Any, tables: Iterable[Rows]) -> None:
-    """COPY checks foreign keys at the end of a table, so that rows may refer to later rows of the same
-    table."""
+    """Copy the rows of the tables into PostgreSQL. Rows may refer to later rows of their table, because COPY
+    checks foreign keys only at the end of a table."""
     for table in tables:
         if table.name == EVENTS:
             await _renumber_events(connection, table)

@@ -16,13 +16,13 @@ def now_ms() -> int:
 
 @lru_cache(4096)  # whoever asks for a repository or a seal again asks for its moments again
 def rfc3339(ms: int) -> str:
-    """`2026-11-21T06:30:00.123Z`"""
+    """The time as text: `2026-11-21T06:30:00.123Z`."""
     moment = _EPOCH + timedelta(milliseconds=ms)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def milliseconds(moment: datetime) -> int:
-    """The moment, which has a time zone, in milliseconds."""
+    """The moment, which has a time zone, in milliseconds since 1970."""
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 

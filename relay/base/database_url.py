@@ -11,7 +11,7 @@ _POSTGRES = ("postgresql", "postgres")
 
 
 def check(url: str) -> str:
-    """The URL, or StartRefused for one that names no database of these two kinds."""
+    """Returns the URL. Raises StartRefused if it names no database of these two kinds."""
     if is_postgres(url):
         try:
             parts = urlsplit(url)

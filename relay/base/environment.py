@@ -16,7 +16,8 @@ class StartRefused(SvcError):
 
 
 class Environment:
-    """Variables by name. An empty value counts as absent; StartRefused for NAME together with NAME_FILE."""
+    """Variables by name. An empty value counts as absent. Raises StartRefused if both NAME and NAME_FILE are
+    set."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._variables = variables
@@ -25,7 +26,7 @@ class Environment:
         return self._variables.get(name) or None
 
     def secret(self, name: str) -> str | None:
-        """The value of NAME, or the text of the file NAME_FILE without its line end."""
+        """The value of NAME, or the text of the file NAME_FILE without its line end; None without both."""
         value, file = self.get(name), self.get(f"{name}_FILE")
         if value is not None and file is not None:
             raise StartRefused(f"both {name} and {name}_FILE are set; keep one of them")

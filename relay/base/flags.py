@@ -30,7 +30,8 @@ _ON, _OFF = frozenset({"1", "true", "on", "yes"}), frozenset({"0", "false", "off
 
 
 def switch(name: str, value: str | None, default: bool) -> bool:
-    """Read one switch; Invalid unless it is on or off in one of the accepted spellings, in any case."""
+    """Whether the switch is on. Raises Invalid unless the value is on or off in one of the accepted
+    spellings, in any case."""
     if value is None or value == "":
         return default
     word = value.strip().lower()

@@ -1,5 +1,5 @@
 """Two ways to run work on threads: `apart` waits for its end even when cancelled, `bulk` leaves one core
-free. `to_end` waits so for any work."""
+free. `to_end` waits for the end of any work, also when cancelled."""
 
 from __future__ import annotations
 

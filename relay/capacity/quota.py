@@ -68,7 +68,7 @@ class Quota:
 
 async def count(tx: Tx, repo_id: str, objects: int, size: int, quota: Quota | None) -> None:
     """Count objects that a repository newly reaches (negative: no longer reaches). Raises QuotaExceeded,
-    which rolls the transaction back, if its owner then has more than `quota`; None: no limit."""
+    which rolls the transaction back, if its owner then has more than `quota` allows (None: no limit)."""
     more = {"more_bytes": size, "more_objects": objects}
     marked = await tx.one(rows.COUNT_REPO, of_repo=repo_id, **more)
     if marked is None:

@@ -164,7 +164,7 @@ class Jobs:
                     await self.add(tx, kind, {}, key=key)
 
     async def _begin(self) -> list[asyncio.Task[None]]:
-        """Start due jobs, as many of each kind as have a slot."""
+        """Start due jobs, as many of each kind as have a slot. Returns their tasks."""
         free = {kind: pace.slots - self._running[kind] for kind, pace in self._paces.items()}
         async with self._db.read() as tx:  # a read that takes no write lock
             due = [

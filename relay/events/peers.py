@@ -113,7 +113,8 @@ class Channel:
     news: dict[str, Person | None] = field(default_factory=dict)
 
     def offer(self, frame: Frame) -> None:
-        """Queue the next frame; Gap if this is not the next one."""
+        """Queue a frame if it continues the last one; otherwise drop the queue, so that the listener
+        bootstraps."""
         if self.waiting is not None:
             self.waiting.append(frame)
             return
@@ -174,11 +175,14 @@ class _OfPeople(_OfBranch):
 
 @dataclass(slots=True, eq=False)
 class Peer:
-    """One listener: a session of an account ("" for none). It sees at most the level `most`, until `until`
-    (milliseconds; None: until its session ends). `cursors`: repository → last queued event. `levels`:
-    repository → level that the peer may see (see `relay.events.log.LEVEL`). `channels`: number → channel;
-    `gaps`: channels that lost frames; `meeting`: channels with news of people. `at_once`: sends messages
-    directly if the reader has received all before, else returns False."""
+    """A listener: a session of an account ("" for none). `most`: the highest level of events that it may see
+    in any repository. `until`: the time at which it ends (milliseconds); None: the end of its session.
+
+    `cursors`: repository → last queued event. `levels`: repository → level that the peer may see (see
+    `relay.events.log.LEVEL`). `channels`: number → channel. `gaps`: channels that lost frames. `meeting`:
+    channels with news of people. `at_once`: sends messages directly; returns False if the reader has not
+    received all earlier ones.
+    """
 
     session_id: str | None
     account_id: str = ""
@@ -242,7 +246,8 @@ class Peer:
         self.ready.set()
 
     def level(self, audience: Audience) -> int:
-        """The level for an account with this audience, at most the peer's own."""
+        """The level at which the peer sees a repository where its account has this audience: at most the
+        peer's own."""
         return min(LEVEL[audience], LEVEL[self.most])
 
     def forget(self, repo_id: str) -> None:

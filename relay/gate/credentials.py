@@ -254,7 +254,7 @@ class Credentials:
 
 
 def _repo(repo_id: str) -> bytes | None:
-    """The repository id in the form that tokens use."""
+    """The repository id in the form that tokens use; None if it is not one."""
     try:
         return bytes.fromhex(repo_id)
     except ValueError:

@@ -84,7 +84,8 @@ class _App(Sanic[Any, Any]):
 
     @property
     def handle_request(self) -> Callable[[StrictRequest], Awaitable[None]]:  # type: ignore[override]
-        """Called once by each connection."""
+        """The function to which a connection passes its requests. Sanic calls this once for each
+        connection."""
         entry: _Entry = self.ctx.entry
         return entry.handle
 

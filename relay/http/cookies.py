@@ -63,7 +63,8 @@ def refresh(config: Config, token: str, seconds: int = limits.REFRESH_TOKEN) -> 
 
 
 def flow(config: Config, token: str, seconds: int) -> str:
-    """Set-Cookie for a sign-in on its way. Lax: the provider sends the browser back from its own site."""
+    """The Set-Cookie value for a sign-in that is not finished. SameSite is Lax, because the provider sends
+    the browser back from its own site."""
     return _cookie(config, flow_name(config), token, "/", "Lax", seconds)
 
 

@@ -127,7 +127,7 @@ def _takes_gzip(request: Request) -> bool:
 
 
 def _part(request: Request, reply: Reply, length: int, headers: dict[str, str]) -> tuple[int, int] | None:
-    """The range to send, with its headers set. Only answers with an ETag have ranges."""
+    """The range to send, with its headers set; None: everything. Only answers with an ETag have ranges."""
     if reply.etag is None or reply.status != 200 or request.method != "GET":
         return None
     headers["accept-ranges"] = "bytes"

@@ -58,7 +58,7 @@ class Router(Generic[T]):
         methods[method] = leaf
 
     def find(self, path: str) -> tuple[dict[str, T], Params] | None:
-        """The leaves by method at the most literal match."""
+        """(leaves by method, parameters) of the most literal match with the path; None if nothing matches."""
         return _walk(self._root, path.split("/"), 1, {}) if path.startswith("/") else None
 
 

@@ -126,7 +126,8 @@ class _StrictHttp(Http):
         self._chunks = ChunkedBody()
 
     def init_for_request(self) -> None:
-        """Sanic calls this before it waits for a request."""
+        """Prepare for the next request; called by Sanic. Notes whether its bytes arrived before the last
+        answer was sent."""
         super().init_for_request()  # type: ignore[no-untyped-call]
         self._early = self._answered and len(self.recv_buffer) > 0
 

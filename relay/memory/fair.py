@@ -126,7 +126,8 @@ class Share:
         return wait and max(wait, self._limiter.debt("texts", SHARED, 0))
 
     def require_soon(self, who: str) -> float:
-        """As `owed`. Raises RateLimited if a reader is not made to wait so long."""
+        """The seconds until the account has budget again (`owed`). Raises RateLimited if that is longer than
+        a reader may be made to wait."""
         if (wait := self.owed(who)) > READERS_PATIENCE:
             raise RateLimited("this was too much work for one reader; ask again later", math.ceil(wait))
         return wait

@@ -94,7 +94,7 @@ class Lanes:
         return self._turns.of(branch_id)
 
     async def run(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run `work` off the event loop, for a transaction that waits for it."""
+        """The result of `work`, run off the event loop for a transaction that waits for it."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: work(*args, **kwargs))
 
     def peek(self, key: LaneKey, stand: Stand) -> Lane | None:

@@ -90,7 +90,8 @@ _WORK: ContextVar[Work | None] = ContextVar("work on trees", default=None)
 
 @contextlib.contextmanager
 def work_on_trees() -> Iterator[Work]:
-    """Measure the steps that `drive` runs within, also those on threads."""
+    """A context that measures the CPU seconds of the steps that `drive` runs inside it, also of those on
+    threads."""
     before = _WORK.set(work := Work())
     try:
         yield work

@@ -44,7 +44,8 @@ def grant(url: str, role: str | None) -> None:
 
 
 def _with(url: str, work: Callable[[Any], Awaitable[T]], keep: bool = False) -> T:
-    """Run `work` on a new connection and a new event loop. `keep`: `work` itself closes the connection."""
+    """The result of `work`, run on a new connection and a new event loop. `keep`: `work` itself closes the
+    connection."""
 
     async def main() -> T:
         connection = await asyncpg.connect(url)

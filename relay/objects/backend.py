@@ -41,7 +41,7 @@ class PackGone(Unavailable):
 
 
 async def inline(call: Callable[..., R], *arguments: object) -> R:
-    """Run a call that is short enough for the event loop."""
+    """The result of a call that is short enough for the event loop."""
     return call(*arguments)
 
 

@@ -168,8 +168,8 @@ class PackFiles:
             self._drain = None
 
     def _carry_out(self, batch: list[_Request]) -> list[list[Place] | Unavailable]:
-        """Write everything, then sync once. If a file fails, all requests of the batch that wrote to it
-        fail."""
+        """Write everything, then sync once. Returns, for each request, its places or its error. If a file
+        fails, all requests of the batch that wrote to it fail."""
         written: list[list[Place] | Unavailable] = []
         for request in batch:
             try:

@@ -18,7 +18,8 @@ def is_plain(entry: Located) -> bool:
 
 
 def lots(located: Sequence[Located]) -> Iterator[list[Located]]:
-    """Lots of at most SHOWN_OBJECTS objects of one pack, either all plain or none."""
+    """The objects in lots: each lot has at most SHOWN_OBJECTS neighbours of one pack, and either all of them
+    are plain (`is_plain`) or none."""
     for _, same in itertools.groupby(
         located, lambda located_object: (located_object.pack, is_plain(located_object))
     ):

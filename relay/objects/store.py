@@ -173,11 +173,11 @@ class ObjectStore:
     async def place(
         self, objects: Mapping[bytes, bytes], repo_id: str | None, tx: Tx | None = None
     ) -> list[FrameAt]:
-        """Write frames for the objects that the repository does not hold yet; `admit` then makes them
-        reachable. Objects that only other repositories hold are written again, and the copies are left to the
-        collector, because the time of an upload would otherwise reveal what others store. `repo_id` None:
-        skip all stored objects. Call it before the transaction, so that the database writer does not wait for
-        the disk."""
+        """Write frames for the objects that the repository does not hold yet, and return them; `admit` then
+        makes the objects reachable. Objects that only other repositories hold are written again, and the
+        copies are left to the collector, because the time of an upload would otherwise reveal what others
+        store. `repo_id` None: skip all stored objects. Call it before the transaction, so that the database
+        writer does not wait for the disk."""
         if tx is None:
             async with self._db.read() as own:
                 lacking = await self._find_missing(own, repo_id, list(objects))
@@ -371,7 +371,8 @@ def _weight(group: list[Located], keep: int) -> int:
 def _objects(
     frame: FrameAt, indexed: set[bytes], pack_id: int, directories: bool, now: int
 ) -> list[dict[str, object]]:
-    """Index rows for the objects of a frame that are not in `indexed`; they are added to it."""
+    """Index rows for the objects of a frame that are not in `indexed`; their digests are added to
+    `indexed`."""
     fresh: list[dict[str, object]] = []
     offset = 0
     for entry in frame.row.objects:

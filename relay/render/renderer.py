@@ -56,7 +56,7 @@ class Renderer:
         return (await self._render(SourceJob(text, name))).html
 
     async def close(self) -> None:
-        """Stop starting, and end the processes."""
+        """Start no more processes, and end the running ones."""
         if self._warming is not None:
             self._warming.cancel()
             with contextlib.suppress(asyncio.CancelledError):

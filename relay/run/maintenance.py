@@ -40,8 +40,8 @@ class Maintenance:
         return 0
 
     async def audit(self, say: Say, repair: bool = False) -> int:
-        """Verify everything that is stored (`relay.domain.upkeep.verification`). `repair`: first correct the
-        recorded usage of accounts and repositories."""
+        """Verify everything that is stored (`relay.domain.upkeep.verification`). Returns the exit code.
+        `repair`: first correct the recorded usage of accounts and repositories."""
         findings = 0
         async with self._locked(say):
             if repair:

@@ -133,8 +133,8 @@ async def serving(
 
 @contextlib.asynccontextmanager
 async def _own_signer(config: Config) -> AsyncIterator[Child | None]:
-    """Start the signer of a development node for the block; None if another process serves it. It starts
-    while the node opens, because that takes longer."""
+    """A context with a signer that it starts, for a development node; None if another process already serves
+    the folder's keys. The signer starts while the node opens, because that takes longer."""
     if not config.dev or (config.shared and await listens(config.data)):
         yield None
         return

@@ -36,7 +36,7 @@ _KEX = ("curve25519-sha256", "curve25519-sha256@libssh.org", "ecdh-sha2-nistp256
 
 
 class Front:
-    """Use `start`, then `stop`."""
+    """The SSH server of a node. Call `start`, and later `stop`."""
 
     def __init__(self, node: Node, door: Door, settings: SshSettings) -> None:
         self.node, self.door, self.settings = node, door, settings
@@ -211,7 +211,8 @@ class _Guest(asyncssh.SSHServer):
         asyncio.get_running_loop().call_later(LOGIN_SECONDS, self._require_work)
 
     async def _forward(self) -> bool:
-        """Accept the client's agent. Only the relay uses it."""
+        """Accept the client's agent, which only the relay will use. Returns False if agents are not used
+        here."""
         if self._agent is None:
             return False
         self._agent.forwarded = True

@@ -73,8 +73,8 @@ class OpenTexts:
         return bool(self._plugins(path))
 
     def shows(self, path: str, name: bytes) -> bool:
-        """Whether a client shows this text; see `localstore.live.stale.Editors`. Typed text that a plugin
-        sent before it saved may still arrive."""
+        """Whether a plugin shows this text; see `localstore.live.stale.Editors`. Waits a moment for changes
+        that the plugin sent before it saved the file."""
         until = time.monotonic() + ARRIVING
         while plugins := self._plugins(path):
             for plugin in plugins:
@@ -127,7 +127,8 @@ class OpenTexts:
             state.line.here(state.channel, path, line, state.turn, "edit", col)
 
     def run(self) -> None:
-        """Hold the folder and store the typed edits, while other work waits for its next attempt."""
+        """Lock the folder and store the typed edits. Called while the folder's other work waits for its next
+        attempt after a failure."""
         state = self._state
         if not self.is_due():
             return

@@ -221,7 +221,7 @@ class Watched:
 
     def _take_messages(self, seconds: float) -> Stop | None:
         """Handle queued messages, waiting at most `seconds` for the first, and work that is due without a
-        message."""
+        message. Returns a message that ends the thread, if there is one, else None."""
         for message in received(self._inbox, seconds):
             if isinstance(message, Stop):
                 return message
@@ -402,7 +402,7 @@ class Watched:
         self._say_trouble(error.detail or error.title)
 
     def _new_place(self) -> None:
-        """Read session and link again."""
+        """Read the session and the folder's link again, because the line or the link may have changed."""
         self._state.owning.close()
         self._where.close()
         self._where = self._new_where(self.root)

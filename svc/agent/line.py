@@ -72,7 +72,7 @@ class Member(Protocol):
 
     @property
     def place(self) -> Place | None:
-        """None: no channel, because the user may only read."""
+        """The parameters for opening its channel; None: open no channel, because the user may only read."""
 
     def heard(self, message: Heard) -> None: ...
 

@@ -20,7 +20,7 @@ class Stop(NamedTuple):
 
 
 class Lit(NamedTuple):
-    """The light of the server (live, polling or offline), which may be as before."""
+    """Reports the light of the server (live, polling or offline); it may be the same as before."""
 
     light: Light
     why: str

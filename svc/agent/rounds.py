@@ -38,7 +38,7 @@ class FolderRounds:
     """Rounds of a watched folder: each owns it for a moment. `svc.agent.folder.Watched` runs them."""
 
     def __init__(self, state: FolderState, texts: OpenTexts, join: Callable[[Line], None]) -> None:
-        """`join` makes a line serve the folder with its current place."""
+        """`join`: makes a line serve the folder with its current place."""
         self._state, self._texts, self._join = state, texts, join
         self._cap_from: tuple[object, ...] = ()  # what the size cap of a file was computed from
 

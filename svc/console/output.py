@@ -100,7 +100,7 @@ class Out:
         self.draw("".join(f"{row}\n" for row in rows))
 
     def draw(self, text: str) -> None:
-        """Write text that needs no escaping any more, which is the caller's duty, and flush."""
+        """Write text as it is, and flush. The caller has made sure that it is safe for the terminal."""
         self._write(text)
         self.flush()
 
@@ -114,9 +114,9 @@ class Out:
         *,
         drawn: bool = False,
     ) -> None:
-        """Print one thing with its fields. `body`: text below the fields, on a terminal only; `drawn`: svc
-        has already made it safe and coloured it. `text`: the member with that text, which becomes a column in
-        other formats."""
+        """Print one thing with its fields. `body`: text below the fields, on a terminal only; `drawn`: the
+        body is already safe and coloured. `text`: the member with that text, which becomes a column in other
+        formats."""
         if text and (self.format.as_data or not self.terminal):
             columns = (*columns, Column(text))
         self._fields(columns, model)
@@ -138,10 +138,10 @@ class Out:
         model: type | None = None,
         value: str | None = None,
     ) -> None:
-        """Print the result of a change: `sentence` on a terminal; in a pipe `value`, with the sentence on
-        stderr, or nothing if it is ""; with `--json` the changed `item`. `value` None: the sentence is the
-        answer. If the answer cannot be shown, a note says so instead of an error: a script that sees the
-        command fail would repeat the change."""
+        """Print the result of a change: on a terminal `sentence`; in a pipe `value` (nothing if it is "", the
+        sentence if it is None), with the sentence on stderr; with `--json` the changed `item`. If the answer
+        cannot be shown, a note says so instead of an error: a script that sees the command fail would repeat
+        the change."""
         try:
             self._done(sentence, item, columns, model, value)
             self.flush()
@@ -238,7 +238,7 @@ class Out:
             print(terminal_safe(sentence, keep=PROSE), file=self._stderr, flush=True)
 
     def ask(self, question: str) -> bool:
-        """Ask a yes-or-no question. Call only if `interactive`."""
+        """Ask a yes-or-no question. Returns whether the answer is yes. Call only if `interactive`."""
         self.meter.clear()
         print(f"{terminal_safe(question)} [y/N] ", end="", file=self._stderr, flush=True)
         try:
@@ -260,7 +260,8 @@ class Out:
         return age(moment, _now()) if self.terminal else f"at {moment}"
 
     def moment(self, moment: str) -> str:
-        """A moment in a page about one thing: `2 h ago` before the whole time on a terminal."""
+        """A time for a page about one thing: on a terminal its age before the full time, as in `2 h ago`;
+        elsewhere the full time."""
         return f"{age(moment, _now())} ({moment})" if self.terminal else moment
 
     @property

@@ -38,8 +38,8 @@ class Format(msgspec.Struct, frozen=True):
 
 
 def chosen_fields(fmt: Format, columns: Sequence[str], more: Iterable[str]) -> list[str]:
-    """The fields to print; all of them for `--jq` and `--template` without `--json`. Raises UsageError for an
-    unknown field."""
+    """The fields to print; all of them for `--jq` and `--template` without `--json`. `more`: fields besides
+    the columns. Raises UsageError for an unknown field."""
     valid = list(dict.fromkeys([*columns, *more]))
     if fmt.fields is None:
         return valid

@@ -36,8 +36,9 @@ from svc.flows.executable import mark_interrupted
 
 
 def begin(copy: WorkingCopy) -> str | None:
-    """Finish interrupted work and bring the stored frontier up to date. Returns the branch's sealed head.
-    Raises BranchGone or BranchReplaced, with nothing changed, if the branch was deleted."""
+    """Finish interrupted work and bring the stored frontier up to date. Returns the id of the branch's newest
+    seal; None without one. Raises BranchGone or BranchReplaced, with nothing changed, if the branch was
+    deleted."""
     if not copy.live:
         Buffers(lambda path: True).attach_saves(copy)
     recover(copy)
@@ -104,8 +105,8 @@ def _require_same(copy: WorkingCopy, now: Ref) -> None:
 
 
 def _begin_reading(copy: WorkingCopy) -> str | None:
-    """Update the stored frontier without a device key: it is the tree of the branch's sealed head, and lanes
-    are unknown. Returns the head."""
+    """Make the tree of the branch's sealed head the stored frontier, for a reader, who does not see live
+    edits. Returns the id of the head; None without one."""
     try:
         now = copy.transport.ref()
     except NoBranch as missing:
@@ -156,8 +157,8 @@ def verified_head(copy: WorkingCopy, head: str | None) -> NewHead | None:
 
 
 def _as_frontier(copy: WorkingCopy, payload: SealPayload) -> NewHead | None:
-    """The seal's changes if its tree equals the known frontier, as it does without unsealed edits; compared
-    by the signed digest. None if the trees differ."""
+    """The changes of a seal, computed from the stored frontier: without unsealed edits, the seal's tree
+    equals the frontier. None if the signed digest shows that they differ."""
     if copy.last_seal is None or unsealed_authors(copy) or payload.tree_key_id != copy.db.text("tree_key_id"):
         return None
     changes = copy.db.frontier_since_seal()

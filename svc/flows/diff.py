@@ -24,7 +24,8 @@ Status = Literal["added", "removed", "modified", "renamed"]
 
 
 class _Change(NamedTuple):
-    """A changed file. `was`, `now`: None without a file. `source`: the old path if it was renamed."""
+    """A changed file. `was`: its sealed version, None for an added file. `now`: its stat on the disk, None
+    for a removed file. `source`: the rename, if it was renamed."""
 
     path: str
     was: SealedFile | None

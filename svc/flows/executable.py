@@ -40,9 +40,9 @@ class Executable(msgspec.Struct):
 
 @contextmanager
 def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
-    """A context around writing files and `mark`: if a command is killed inside, a note in the record makes
-    the next command mark the rest. `needed`: `.svc.yaml` may be among the written files; an existing manifest
-    that lists files is detected without it."""
+    """A context for writing files and then calling `mark`. A note in the record makes the next command mark
+    the rest if this one is killed. `needed`: `.svc.yaml` may be among the written files; otherwise there is a
+    note only if the present manifest lists files."""
     noted = needed or _listed_by_manifest(copy) is not None
     if noted:
         copy.db.put(UNMARKED, 1)

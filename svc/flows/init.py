@@ -36,8 +36,9 @@ def init(
     key: DeviceKey | None = None,
     kind: str = "",
 ) -> Linked:
-    """Link `folder`. No file in it changes. `kind`: kind of the repository, which decides which files fit;
-    for a branch without seals the server does not report it before the first push."""
+    """Link `folder` to a branch of `repo`; no file in it changes. `key`: None without the right to write.
+    `kind`: the repository's kind, which decides which files fit; the server itself reports it only from the
+    first push on."""
     with translated_disk_errors(folder, home.root):
         prepare_link(folder)
         link.write_repo(folder, repo)

@@ -140,7 +140,7 @@ def _begin(copy: WorkingCopy, mode: Mode) -> tuple[str | None, bool]:
 
 def discard(copy: WorkingCopy, given_up: list[str]) -> Path | None:
     """Drop the records of edited files, then move the files to the trash: in this order, a crash in between
-    does not look like a deletion. Returns the trash folder."""
+    does not look like a deletion. Returns the trash folder; None if nothing existed."""
     with copy.db.step():
         for path in given_up:
             copy.forget(path)

@@ -73,8 +73,9 @@ def restore(
 
 
 def require_room(copy: WorkingCopy, targets: Iterable[str], leaving: Iterable[str]) -> None:
-    """Raise Conflict, which names the file, if a file that stays, a link, or something else that is not a
-    file is at the path of a file to write, or above it."""
+    """Raise Conflict, which names the obstacle, if something is at or above the path of a file to write: a
+    link, or another entry that is neither file nor directory, or a file that is not among the `leaving`
+    ones."""
     going = set(leaving)
     targets = list(targets)
     for candidate in sorted({place for path in targets for place in (*parents(path), path)}):
@@ -102,7 +103,8 @@ def replace_files(
     digests: Mapping[str, bytes],
     removed: Sequence[str],
 ) -> Path | None:
-    """Remove files, and write files (`digests` by path). Returns the trash folder with the replaced files."""
+    """Remove files, and write files (`digests` by path). Returns the trash folder with the replaced files;
+    None if there were none."""
     trash = move_to_trash(copy, list(removed))
     for path in removed:
         copy.files.prune(path)

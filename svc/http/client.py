@@ -76,9 +76,9 @@ class Http:
         self._opened: httpx.Client | None = None
 
     def send(self, endpoint: Endpoint[T], body: Any = None, query: Any = None, **path: str) -> T:
-        """Call an endpoint. `path`: the parameters of its path; `body`, `query`: the structs that it
-        declares; bytes are sent unchanged. Raises UsageError, before anything is sent, if a value does not
-        fit its struct.
+        """Call an endpoint and return its answer. `path`: the parameters of its path; `body`, `query`: the
+        structs that it declares; bytes are sent unchanged. Raises UsageError, before anything is sent, if a
+        value does not fit its struct.
 
         Raises the error of the server's problem document, ServerUnreachable or ServerMisbehaved.
         """

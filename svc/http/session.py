@@ -83,7 +83,7 @@ class Sessions:
         return self._identity
 
     def find(self, origin: str) -> Session | None:
-        """The stored session of this server, expired or not."""
+        """The stored session of this server, expired or not; None if there is none."""
         content = read_private(self._file(origin))
         if content is None:
             return None
@@ -109,7 +109,7 @@ class Sessions:
         self._file(origin).unlink(missing_ok=True)
 
     def default_server(self) -> str | None:
-        """The server that was signed in to last."""
+        """The server that was signed in to last; None if there was none."""
         content = read_private(self.home / "settings.json")
         try:
             return msgspec.json.decode(content, type=_Settings).server if content else None

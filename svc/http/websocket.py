@@ -149,8 +149,8 @@ class WebSocket:
             self._flush()
 
     def _wait_readable(self, now: float, until: float | None) -> bool:
-        """Wait until there is something to read, another thread wakes this one, or the next deadline is
-        due."""
+        """Wait until there is something to read, another thread wakes this one, or the next deadline is due.
+        Returns whether there is something to read."""
         if self._more:
             return True
         moments = [self._pong_by or self._ping_at, *([until] if until is not None else [])]

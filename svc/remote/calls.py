@@ -193,7 +193,7 @@ def _program(machine: _Machine) -> list[bytes]:
 
 
 def _argument(index: int) -> int:
-    """The offset of the lower half of an argument."""
+    """The offset of the lower 32 bits of the system call's argument `index`."""
     return 16 + 8 * index
 
 

@@ -226,7 +226,8 @@ def _runs(before: Row, after: Row, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _coloured(cells: Row) -> bool:
-    """Whether the cells between the first and the last one change the look more often than just these two."""
+    """Whether the look changes more often within these cells than it would if only the first and the last one
+    were written."""
     changes = sum(cell.look != following.look for cell, following in pairwise(cells))
     return changes > (cells[0].look != cells[-1].look)
 

@@ -153,7 +153,8 @@ class Following:
         return True
 
     def _listen(self, socket: SyncSocket) -> None:
-        """Listen until the socket ends. After the first answer, report that events may have been missed."""
+        """Report events until the socket ends. The answer to a subscription is reported like an event,
+        because events before it may have been missed."""
         from localstore.core.model.sync import Event, Hidden, Resync, Subscribed  # not before the first paint
 
         for event in socket:

@@ -84,7 +84,8 @@ class Base(Screen[None], inherit_bindings=False):
 
     @property
     def lines(self) -> Lines | None:
-        """The list that keys control: the list with the focus, else the first one."""
+        """The list that keys control: the list with the focus, else the first one; None on a screen without a
+        list."""
         if isinstance(self.focused, Lines):
             return self.focused
         return next(iter(self.query(Lines)), None)
@@ -165,7 +166,7 @@ class Base(Screen[None], inherit_bindings=False):
         return None, False
 
     def facts(self) -> dict[str, str]:
-        """Values for parameters of commands that the screen shows, by parameter name: `issue` and `pr` a
+        """What the screen shows, as values for parameters of commands, by parameter name: `issue` and `pr` a
         number, `run`, `version` and so on."""
         return {}
 
@@ -269,8 +270,8 @@ class Base(Screen[None], inherit_bindings=False):
     def write(
         self, sign: str, done: Callable[[str], None], draft: str, text: str = "", *, blank: bool = False
     ) -> None:
-        """Ask for a text, which is stored as a draft while it is typed; a single-line text in the prompt.
-        `blank`: an empty text is also an answer."""
+        """Ask for a text, in the prompt or, if it has several lines, on a card; it is stored as the draft
+        `draft` while it is typed. `blank`: an empty text is also an answer."""
         drafts = self.svc.drafts
         drafted = drafts.read(draft) if drafts is not None else ""
 
@@ -401,7 +402,7 @@ class Base(Screen[None], inherit_bindings=False):
         self._move(lambda lines: lines.choose())
 
     def do_pane(self) -> None:
-        """Go to the next link of the list, behind the last one to the next pane."""
+        """Go to the next link of the list; after its last link, to the next pane."""
         if self.lines is not None and self.lines.step_link():
             return
         visible = [
@@ -429,7 +430,7 @@ class Base(Screen[None], inherit_bindings=False):
 
     @property
     def texts_shown(self) -> Texts | None:
-        """The screen's texts with details that can be folded."""
+        """The screen's texts with details that can be folded; None if it has none."""
         return self.texts
 
     def follow_link(self, target: str) -> None:

@@ -186,8 +186,8 @@ class Home(SplitScreen):
         self.svc.exit()
 
     def do_leave(self) -> None:
-        """Show how to quit if esc can close nothing more; users press esc several times to leave open
-        screens."""
+        """Esc on the first screen: shows how to quit if there is nothing more to close, because users press
+        esc several times to leave open screens."""
         if not self.leave_filter() and not self.leave_preview():
             self.say(f"{self._key_of('back') or 'ctrl+c'} quits", "dim")
 

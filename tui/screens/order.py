@@ -19,7 +19,7 @@ from tui.widgets.frame import OPENING_SECONDS, Passed
 
 
 class Arrived(Message, bubble=False):
-    """To the app: no key is still on its way to a covered screen."""
+    """Posted to the app: no key is on its way to a covered screen any more."""
 
 
 class KeysInOrder(LeanApp, inherit_bindings=False):

@@ -228,7 +228,8 @@ class RepoScreen(RepoPage):
         }
 
     def _count_tabs(self) -> None:
-        """Ask how many things the tabs have that were not opened, each at most every COUNT_EVERY seconds."""
+        """Request the number of items in each tab that was not opened yet, at most once in COUNT_EVERY
+        seconds for each."""
         reads, now = self._counting(), time.monotonic()
         for number, (name, _) in enumerate(TABS, 1):
             read = reads.get(name)

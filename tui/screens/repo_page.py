@@ -23,7 +23,7 @@ class RepoPage(Base):
 
     @property
     def head(self) -> str | None:
-        """The newest seal of the shown branch, or the seal of the shown tag."""
+        """The newest seal of the shown branch, or the seal of the shown tag; None if there is none."""
         return next((ref.head for ref in self.refs if ref.name == self.ref_name), None)
 
     def subject(self) -> tuple[Repo | None, bool]:

@@ -304,7 +304,8 @@ class Panes(Mixed):
             self.call_after_refresh(self._again)
 
     def leave_preview(self) -> bool:
-        """Return from the preview to the list, as esc does. Returns False if the list has the focus."""
+        """Move the focus from the preview to the list, as esc does. Returns False if the list has the
+        focus."""
         if self._zooms:
             self.do_zoom()
             return True

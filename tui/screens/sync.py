@@ -92,7 +92,8 @@ class Sync(SplitScreen):
             self.paint()
 
     def do_pause(self) -> None:
-        """Pause the watched folder under the cursor, or resume it; the only one wherever the cursor is."""
+        """Pause the watched folder under the cursor, or resume it. If only one folder is watched, it is meant
+        wherever the cursor is."""
         machine, key = self.svc.machine, self.listed.key
         folder = next((watched for watched in self._folders if ("folder", watched.folder) == key), None)
         if folder is None and len(self._folders) == 1 and self._entry is None:
@@ -155,7 +156,8 @@ class Sync(SplitScreen):
             self.show_preview(key, "connection", self._connection_rows())
 
     def _connection_rows(self) -> list[Line]:
-        """What the light means, to whom the connection is, and what happens to actions."""
+        """Rows about the connection: what the light means, server and account, the queue, the folders, and
+        the keys that help."""
         news, client, now = self.svc.news, self.svc.client, self.svc.clock()
         width = self.preview_width
         refused = sum(entry.state == "refused" for entry in self.svc.entries)

@@ -42,7 +42,7 @@ class View(Vertical):
         self.of.do_refresh()
 
     def facts(self) -> dict[str, str]:
-        """Values for parameters of commands that the tab shows, as `Base.facts` of a screen."""
+        """What the tab shows, as values for parameters of commands, as `Base.facts` of a screen."""
         return {}
 
     def queue_changed(self) -> None:

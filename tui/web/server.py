@@ -174,7 +174,7 @@ class _Server:
         return page
 
     async def _life(self, request: web.Request, page: web.WebSocketResponse) -> None:
-        """The app of a page, from its start to its end."""
+        """Run the app of a page, from its start to its end."""
         await page.prepare(request)
         child = Child(self._serving.words)
         try:

@@ -111,9 +111,9 @@ class _Best(FilteredRows):
 
 def distance(path: str, word: str) -> int | None:
     """The distance of the path from the typed word, both in lower case; None if the path lacks its letters in
-    order. Nearest are paths whose file name begins with the word; then those where a word of it does, where
-    it contains the word, and where the letters are at the beginnings of words; then the same in the
-    folders."""
+    order. Nearest are paths whose file name begins with the word; then names in which a word begins so, that
+    contain the typed word, or that have the letters at the beginnings of their words; then the same for the
+    whole path."""
     base = path.rfind("/") + 1
     at = path.find(word, base)
     if at == base:

@@ -72,7 +72,8 @@ def hunks_of(patch: str) -> Iterator[Hunk]:
 
 
 def _numbered(signs: str, without: str, first: int) -> array[int]:
-    """The number of each line on the side without the lines that start with `without`; 0 for those lines."""
+    """The line number of each line of a hunk on one side, from `first` on; 0 for lines that this side lacks:
+    those with the sign `without`."""
     there = signs.translate({ord(sign): sign != without for sign in SIGNS.values()}).encode()
     return array("I", map(mul, accumulate(there, initial=first), there))
 

@@ -112,7 +112,7 @@ class Lines(Widget, can_focus=True):
 
     @property
     def item(self) -> Item | None:
-        """The row under the cursor."""
+        """The row under the cursor; None if the cursor is on none."""
         return self.rows[self.cursor] if 0 <= self.cursor < len(self.rows) else None
 
     @property
@@ -135,7 +135,8 @@ class Lines(Widget, can_focus=True):
         return self.size.height // self.tall
 
     def name_frame(self, title: str, position: str) -> None:
-        """Write into the frame, if something else stands there: that paints all rows."""
+        """Write title and position into the frame, if they have changed: writing them paints all rows
+        again."""
         if (title, position) != self._framed:
             self._framed = title, position
             self.border_title = Content(title)
@@ -198,7 +199,8 @@ class Lines(Widget, can_focus=True):
         self.move(int(by * max(2, self.fits - 1)) or (1 if by > 0 else -1))
 
     def go(self, index: int, step: int = 1) -> None:
-        """Put the cursor on row `index` or the next that can be chosen in direction `step`."""
+        """Put the cursor on row `index`; if that cannot be chosen, on the next row in direction `step` that
+        can."""
         before, last = self.cursor, len(self.rows) - 1
         index = max(0, min(index, last))
         chosen = self._choosable(index, step)

@@ -43,7 +43,7 @@ class Made(Generic[T]):
         return text_of(self[index]) if self[index].key is not None else ""
 
     def place_of(self, key: Hashable) -> int | None:
-        """The row of the value with this key."""
+        """The row of the value with this key; None if no value has it."""
         own = self._key
         at = next((at for at, value in enumerate(self._values) if own(value) == key), None)
         return None if at is None else at + len(self._first)

@@ -218,7 +218,8 @@ class Patches:
         ]
 
     def _partner(self, index: int) -> int | None:
-        """The added line that replaces a deleted one, or the deleted line that an added one replaces."""
+        """The added line that replaces a deleted one, or the deleted line that an added one replaces; None
+        without one."""
         kinds, own = self._kinds, self._kinds[index : index + 1]
         above = bytes(kinds[max(0, index - RUN_MAX) : index])
         before = len(above) - len(above.rstrip(own))  # lines of the same kind above it
@@ -243,7 +244,7 @@ class Patches:
         return "\n".join(self._text(file, at[index] + 1) for numbers, at in sides if numbers[index])
 
     def place_of(self, key: Hashable) -> int | None:
-        """The row with this key."""
+        """The index of the row with this key; None if no row has it."""
         if not isinstance(key, Key):
             return None
         if key.kind == "file":
@@ -252,7 +253,7 @@ class Patches:
         return next((place for place in self._places(key) if self[place].key == key), None)
 
     def of_spot(self, spot: Spot) -> int | None:
-        """The index of the row that shows this line."""
+        """The index of the row that shows this line; None if no row does."""
         key = Key(spot.path, "", *((spot.line, 0) if spot.side == "old" else (0, spot.line)))
         return next((place for place in self._places(key) if chr(self._kinds[place]) not in "FH"), None)
 

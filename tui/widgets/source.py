@@ -61,6 +61,7 @@ class Source:
         return key - 1 if isinstance(key, int) and 0 < key <= len(self._lines) else None
 
     def blamed(self, number: int) -> BlameRange | None:
-        """Who last changed line `number` (1-based)."""
+        """The lines around line `number` (1-based) that one seal changed last, with that seal; None if
+        unknown."""
         at = bisect_right(self._blame, number, key=lambda lines: lines.start) - 1
         return self._blame[at] if at >= 0 and number <= self._blame[at].end else None

@@ -78,7 +78,8 @@ class _Rows(Sequence[Any]):
 
 
 class _Flat(WrappedDocument):
-    """A document with each line in one row. Rows stored by number would have to be made again at each key."""
+    """A document in which each line is one row. The base class stores the rows by number, which after each
+    key would have to be made again for a long text."""
 
     def wrap(self, width: int, tab_width: int | None = None) -> None:
         lines: Any = self.document
@@ -178,7 +179,7 @@ class Written(TextArea, inherit_bindings=False):
         self._rewrap_and_refresh_virtual_size()
 
     def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
-        """None: looking for a partner of a bracket would search the whole text at each key."""
+        """Always None: looking for the partner of a bracket would search the whole text at each key."""
         return None
 
     def begin(self, text: str) -> None:

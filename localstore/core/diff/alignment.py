@@ -41,9 +41,9 @@ def interned(*sequences: Iterable[Hashable]) -> list[list[int]]:
 def hunks(old: Sequence[int], new: Sequence[int], cells: int) -> list[Hunk]:
     """The changed runs, ascending; no two of them touch.
 
-    Gaps of at most `cells` = rows × columns are solved exactly (longest common subsequence; cells / 8 bytes
-    of memory). Larger gaps are first split at anchors: elements that occur equally often on both sides,
-    preferably once. A large gap without an anchor is one hunk.
+    Gaps are solved exactly if (elements of `old`) × (elements of `new`) is at most `cells` (longest common
+    subsequence; cells / 8 bytes of memory). Larger gaps are first split at anchors: elements that occur
+    equally often on both sides, preferably once. A large gap without an anchor is one hunk.
     """
     todo = [_Gap(Hunk(0, len(old), 0, len(new)), 0)]
     runs: list[Hunk] = []
@@ -105,7 +105,8 @@ def _single(sequence: Sequence[int], start: int, end: int) -> dict[int, int]:
 
 
 def _repeated_alike(old: Sequence[int], new: Sequence[int], hunk: Hunk) -> list[tuple[int, int]]:
-    """Pairs of the occurrences of each element that occurs equally often on both sides."""
+    """Pairs (index in old, index in new) of the occurrences, in order, of each element that occurs equally
+    often on both sides."""
     places_old = _places(old, hunk.old_start, hunk.old_end)
     places_new = _places(new, hunk.new_start, hunk.new_end)
     alike = ((a, places_new.get(element, [])) for element, a in places_old.items())

@@ -112,7 +112,7 @@ def _by_lines(old: bytes, edits: Sequence[Edit]) -> list[Edit]:
 
 def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
     """The number of bytes by which an inserted or deleted run at `offset` can be moved back to the start of a
-    line; 0 if it cannot be moved."""
+    line; 0 if it cannot be moved. `moved`: the bytes of the run; it may not begin before `floor`."""
     for by in range(offset - floor + 1):
         at = offset - by
         if at == 0 or old[at - 1 : at] == b"\n":
@@ -123,8 +123,9 @@ def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
 
 
 def _narrow(old: bytes, new: bytes, span: Span, moved: Span, edits: Sequence[Edit]) -> Span:
-    """The span `moved`. If one edit replaced more than the span, only its line that is most similar to the
-    old text, or an empty span if no line is similar."""
+    """The place of the text in `new`: normally `moved`. If one edit replaced `span` together with its
+    surroundings, only the line of `moved` that is most similar to the old text, or an empty span if no line
+    is similar."""
     whole = next(
         (edit for edit in edits if edit.offset <= span.start and edit.offset + edit.deleted >= span.end), None
     )

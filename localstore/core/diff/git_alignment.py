@@ -99,8 +99,8 @@ def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]
 def _select_compared(
     side: Sequence[int], other: Sequence[int], start: int, end: int, effort: _Effort
 ) -> tuple[list[int], bytearray]:
-    """(indices of the lines to compare, flags of all lines). The flags of ignored lines are set, like those
-    of changed lines."""
+    """(indices of the lines to compare, a flag for each line). The flag of a line that git ignores is 1, like
+    that of a changed line."""
     counts = Counter(other)
     many = min(_rough_root(len(side)), FREQUENT)
     matches = bytearray(len(side))
@@ -203,8 +203,8 @@ class _Walk:
         self.backward[self.end + self.shift] = box.i2
 
     def on(self) -> tuple[tuple[int, int] | None, bool]:
-        """Extend all paths by one edit. Returns (the point where two paths met, None if none did; whether a
-        path passed more than SNAKE equal lines)."""
+        """Extend the paths from both ends by one edit. Returns (where a path from the start meets one from
+        the end, None if none does; whether a path passed more than SNAKE equal lines)."""
         self.search.effort.spend(self.high - self.low + self.back_high - self.back_low + 2)
         met, snake = self._forward()
         if met is not None:

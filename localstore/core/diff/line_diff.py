@@ -44,7 +44,8 @@ def is_binary(data: bytes) -> bool:
 
 
 def stat(old: bytes | None, new: bytes | None, space: bool = True) -> tuple[int, int]:
-    """(lines added, lines deleted); (0, 0) if either side is binary. None: a missing file."""
+    """(lines added, lines deleted); (0, 0) if either side is binary. `old`, `new`: None for a missing
+    file."""
     before, after = old or b"", new or b""
     if is_binary(before) or is_binary(after):
         return 0, 0

@@ -47,7 +47,8 @@ def applied(text: bytes, suggestions: Iterable[Suggested]) -> bytes:
 
 
 def message(number: int, count: int, authors: Iterable[str], text: str | None = None) -> str:
-    """The message of the seal. It names the authors of the suggestions by their handles."""
+    """The message of the seal that applies `count` suggestions to proposal `number`: `text`, or a standard
+    sentence, and then the handles of the suggestions' authors."""
     title = text or f"Apply {'a suggestion' if count == 1 else f'{count} suggestions'} to #{number}"
     credits = [f"Co-authored-by: {handle}" for handle in dict.fromkeys(authors)]
     return "\n\n".join([title.rstrip(), "\n".join(credits)]) if credits else title.rstrip()

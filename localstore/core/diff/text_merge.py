@@ -177,7 +177,8 @@ def _join(
 
 
 def _narrow(conflict: Conflict, theirs: list[bytes], mine: list[bytes]) -> list[bytes | Conflict]:
-    """The conflict without the equal lines at its ends, between these lines."""
+    """The parts of a conflict: the equal lines at its start, the conflict without them, the equal lines at
+    its end."""
     head, tail = common_ends(theirs, mine)
     (t1, t2), (m1, m2) = conflict.theirs, conflict.mine
     cut = conflict._replace(theirs=(t1 + head, t2 - tail), mine=(m1 + head, m2 - tail))
@@ -203,5 +204,5 @@ def _between_markers(
 
 
 def _whole(some: list[bytes], end: bytes) -> list[bytes]:
-    """The lines, with a line feed added to the last one if it lacks it."""
+    """The lines, with the line ending `end` added to the last one if it lacks a line feed."""
     return [*some[:-1], some[-1] if some[-1].endswith(b"\n") else some[-1] + end] if some else some

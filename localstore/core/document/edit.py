@@ -45,9 +45,9 @@ class Edited(NamedTuple):
 
 
 def plan(content: Any, stored: Sequence[Kept], base: int, number: int) -> Edit:
-    """The edit of version `base` that becomes update `number`. `content`: the result of `content.checked`.
-    Every DOCUMENT_UPDATES updates, as many updates before the last are joined. Raises Invalid for a version
-    that does not exist, DocumentBaseGone for a version that was joined with others."""
+    """The edit of version `base` that becomes update `number`. `content`: the result of `content.checked`. At
+    every DOCUMENT_UPDATES-th update, all but the last DOCUMENT_UPDATES updates are joined into one. Raises
+    Invalid for a version that does not exist, DocumentBaseGone for a version that was joined with others."""
     if base >= number:
         raise Invalid(f"the document has no version {base}; its newest is {number - 1}", pointer="/base")
     if stored and base < stored[0].number:
@@ -64,8 +64,8 @@ def plan(content: Any, stored: Sequence[Kept], base: int, number: int) -> Edit:
 
 
 def work_out(edit: Edit) -> Edited:
-    """Turn the content of an edit into operations on its base, and merge them with the later operations.
-    Raises TooLarge if the result exceeds a limit, DocumentDamaged."""
+    """Compute an edit: its content as operations on its base, merged with the later operations. Raises
+    TooLarge if the result exceeds a limit, DocumentDamaged."""
     # Each client counts its items. The one of the newest versions can go on only where it stopped; an edit of
     # an earlier version gets a client of its own.
     writer = HEAD_WRITER + edit.number if edit.later else HEAD_WRITER

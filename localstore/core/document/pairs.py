@@ -1,4 +1,4 @@
-"""Which items of a changed run of a list are earlier items that were edited, in bounded work."""
+"""Finds the items of a changed run of a list that are edits of earlier items, in bounded work."""
 
 from __future__ import annotations
 

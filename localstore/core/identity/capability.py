@@ -81,8 +81,7 @@ class Capability:
 
 class Token:
     """A token that passed the guard. Cache it by the digest of its bytes and authorize each request with it.
-    `_granted`: operations that it was found to allow; only its end depends on time and is checked in every
-    call."""
+    Allowed operations are remembered; the token's end is checked in every call."""
 
     __slots__ = ("_biscuit", "_granted", "capability")
 
@@ -156,7 +155,8 @@ class Guard:
         }
 
     def inspect(self, raw: bytes) -> Token:
-        """Verify signatures and shape without evaluating anything. The result depends on the bytes only.
+        """The token with these bytes, after verifying signatures and shape without evaluating anything. The
+        result depends on the bytes only.
 
         Raises Unauthorized for anything but a valid token, narrowed at most by harmless checks.
         """
@@ -314,7 +314,7 @@ def _revocation_ids(biscuit: Biscuit) -> list[str]:
 
 
 def _guard(work: Callable[[], _T]) -> _T:
-    """Run library code. A panic, which is a BaseException, becomes Unauthorized."""
+    """The result of library code. A panic, which is a BaseException, becomes Unauthorized."""
     try:
         return work()
     except BaseException as error:
@@ -324,7 +324,7 @@ def _guard(work: Callable[[], _T]) -> _T:
 
 
 def _unauthorized_on_failure(work: Callable[[], _T]) -> _T:
-    """Run library code on untrusted bytes; any error becomes Unauthorized."""
+    """The result of library code that reads untrusted bytes; any error becomes Unauthorized."""
     try:
         return _guard(work)
     except Unauthorized:

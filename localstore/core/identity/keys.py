@@ -130,7 +130,7 @@ class TransportKey(msgspec.Struct, frozen=True):
         return cls(chosen, crypto_scalarmult_base(chosen))
 
     def unseal(self, sealed: bytes) -> bytes:
-        """Open a box that `seal_to` made for this key. Raises Invalid."""
+        """The content of a box that `seal_to` made for this key. Raises Invalid."""
         try:
             return crypto_box_seal_open(sealed, self.public, self.secret)
         except (CryptoError, ValueError):

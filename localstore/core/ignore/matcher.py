@@ -108,7 +108,8 @@ class Scope:
         screen: Screen,
         deeper: bool,
     ) -> None:
-        """`deeper`: a rule with a slash can still match below this folder."""
+        """Made by `root`, `git_root` and `enter`. `deeper`: a rule with a slash can still match below this
+        folder."""
         self.path, self._layers, self._verdicts, self._closed = path, layers, verdicts, closed
         self._screen, self._deeper = screen, deeper
         decided = next(filter(None, verdicts), None)
@@ -188,8 +189,8 @@ class Scope:
         )
 
     def _rule(self, at: int, inherited: _Verdict | None, name: str, is_dir: bool) -> Rule | None:
-        """The line of one source that applies to an entry: from the nearest file with a match, or
-        inherited."""
+        """The line of one source that applies to an entry: from the nearest file with a match, or inherited;
+        None if no line does."""
         if inherited is not None and not inherited.rule.negated:
             return inherited.rule
         for layer in self._layers[at]:

@@ -43,7 +43,7 @@ class Rule:
         return "/" not in self.body
 
     def matches(self, text: str) -> object:
-        """Truthy if the rule matches these octets: a name, or a path relative to the rule's folder."""
+        """A true value if the rule matches these octets: a name, or a path relative to the rule's folder."""
         if self._match is None:
             source = expression(self.body.removeprefix("/"), pathname=not self.by_name)
             # Octets stand for the bytes of UTF-8: other case of bytes above 127 would be other letters.
@@ -144,7 +144,8 @@ class Rules:
         return cls(rules, base)
 
     def last(self, name: str, path: str, is_dir: bool, reachable: list[PathRule]) -> Rule | None:
-        """The last line that matches an entry; `name`, and `path` from the base, as octets."""
+        """The last line that matches an entry; None if no line does. `name`, and `path` from the base: as
+        octets. `reachable`: the rules with a slash that can match here."""
         best = self._tables[is_dir].last(name)
         for candidate in reachable:
             if candidate.position < best:
@@ -175,7 +176,7 @@ class Screen:
         self._globs = re.compile("|".join(sorted(globs)), re.DOTALL).fullmatch if globs else None
 
     def passes(self, name: str) -> object:
-        """Truthy if a rule may match the name; always for names with a leading dot or non-ASCII
+        """A true value if a rule may match the name; always for names with a leading dot or non-ASCII
         characters."""
         return (
             name in self._literals

@@ -108,8 +108,8 @@ class Document:
 
 
 class _Transaction:
-    """A transaction of a document, or a part of the open one. A class with plain methods, because a generator
-    would cost as much as the library call inside."""
+    """A context with a transaction of a document; inside another such context, the outer one's transaction.
+    It is a class, because a context made from a generator would cost as much as the library's call inside."""
 
     __slots__ = ("_document", "_mine")
 

@@ -277,7 +277,7 @@ class Weave:
 
 
 def _missing(struct: Struct, ends: dict[int, int]) -> int | None:
-    """The client whose item must be placed before this one."""
+    """The client of an item that must be placed before this one; None if this one can be placed now."""
     for point in (struct.origin, struct.right_origin):
         if point is None:
             continue

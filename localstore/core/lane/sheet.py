@@ -26,7 +26,7 @@ def of_agent(text: bytes) -> Lane:
 
 
 class Sheet:
-    """The app's side. `now`: milliseconds of a clock."""
+    """The app's side of a sheet. `now`: returns the milliseconds of a clock."""
 
     def __init__(self, text: bytes, now: Callable[[], int]) -> None:
         library = core()

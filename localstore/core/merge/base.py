@@ -34,8 +34,8 @@ class Relation(msgspec.Struct, frozen=True):
 
 
 def relation(ours: str, theirs: str) -> Walk:
-    """Walk both histories from the highest rank down, until only common seals are left. A seal is visited
-    after all its descendants, so that its marks are complete."""
+    """The relation of two seals. Walks both histories from the highest rank down, until only common seals are
+    left: a seal is visited after all its descendants, so that its marks are complete."""
     marks = {ours: _OURS}
     marks[theirs] = marks.get(theirs, 0) | _THEIRS
     nodes = yield list(marks)

@@ -152,7 +152,8 @@ def _exact(gone: Mapping[str, File], came: Mapping[str, File]) -> Ways:
 
 
 def _similarity(old: File, new: File, counts: Mapping[bytes, Counter[bytes]]) -> int:
-    """The common part of the larger file, from 0 to WHOLE; 0 for files that are not compared."""
+    """The share of the larger file that both files have in common, from 0 to WHOLE; 0 for files that are not
+    compared. `counts`: digest → occurrences of each line."""
     few, many = min(old.size, new.size), max(old.size, new.size)
     if old.digest not in counts or new.digest not in counts or 2 * few < many:
         return 0

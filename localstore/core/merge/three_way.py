@@ -204,7 +204,7 @@ def _texts(base: TreeEntry | None, *sides: TreeEntry) -> bool:
 
 
 def _stand_in_the_way(planned: Plan, table: Mapping[str, _Path]) -> None:
-    """Add each file to the conflicts whose path is a directory on the other side."""
+    """Add to the conflicts each file whose path is a directory on the other side."""
     conflicts = set(planned.conflicts)
     present = set()
     for path, versions in table.items():

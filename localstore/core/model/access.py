@@ -102,7 +102,7 @@ class AccessRequest(Model, frozen=True):
 
 
 class AccessRequestCreate(Sent, frozen=True):
-    """`repo`: OWNER/NAME, whether or not the caller can see it."""
+    """A request for access. `repo`: OWNER/NAME, whether or not the caller can see it."""
 
     repo: FullName
     role: Granted = "read"
@@ -115,14 +115,14 @@ class AccessRequested(Model, frozen=True):
 
 
 class AccessGrant(Sent, frozen=True):
-    """`role`: the role to give; None: the requested role."""
+    """The grant of a request for access. `role`: the role to give; None: the requested role."""
 
     role: Granted | None = None
 
 
 class Transfer(Model, frozen=True):
-    """`to`: the new owner after acceptance. `sender`: who made the offer. `org`: the new owner is an
-    organisation, whose admins may accept."""
+    """An offer of a repository to another owner. `to`: the new owner after acceptance. `sender`: who made the
+    offer. `org`: the new owner is an organisation, whose admins may accept."""
 
     id: str
     repo: RepoName
@@ -135,7 +135,7 @@ class Transfer(Model, frozen=True):
 
 
 class TransferCreate(Sent, frozen=True):
-    """`org`: the handle belongs to an organisation."""
+    """A new offer of a repository. `org`: the handle belongs to an organisation."""
 
     to: Handle
     org: bool = False

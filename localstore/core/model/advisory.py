@@ -102,7 +102,7 @@ class AdvisoryDraft(Model, frozen=True, forbid_unknown_fields=True):
 
 
 class AdvisoryQuery(PageQuery, frozen=True):
-    """`repo`: OWNER/NAME; only advisories about this repository of the node."""
+    """A filter of advisories. `repo`: OWNER/NAME; only advisories about this repository of the node."""
 
     repo: Annotated[str, msgspec.Meta(max_length=200)] | None = None
 

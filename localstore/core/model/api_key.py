@@ -50,8 +50,8 @@ class ApiKeySecret(ApiKey, frozen=True):
 
 
 class ApiKeyCreate(Sent, frozen=True):
-    """`scopes`: the uses for which programs should accept the key. `expires_at`: None for a key that never
-    expires."""
+    """A new API key. `scopes`: the uses for which programs should accept the key. `expires_at`: None for a
+    key that never expires."""
 
     name: Annotated[str, visible(LABEL_CHARS)]
     scopes: Scopes = msgspec.field(default_factory=lambda: ["read"])
@@ -59,8 +59,8 @@ class ApiKeyCreate(Sent, frozen=True):
 
 
 class ApiKeyRotate(Sent, frozen=True):
-    """`overlap_seconds`: time for which the replaced secret stays valid beside the new one. A secret that was
-    replaced earlier becomes invalid at once."""
+    """A request for a new secret. `overlap_seconds`: time for which the replaced secret stays valid beside
+    the new one. A secret that was replaced earlier becomes invalid at once."""
 
     overlap_seconds: Annotated[int, msgspec.Meta(ge=0, le=API_KEY_OVERLAP)] = 0
 

@@ -158,8 +158,9 @@ class DeviceKeyStart(Sent, frozen=True):
 
 
 class Challenge(Model, frozen=True):
-    """`sealed_challenge`: a libsodium sealed box of 32 bytes for the requested X25519 key. `account`: the
-    account id that the registration statement must name (for a free handle: the id of the future account)."""
+    """A challenge to a device key. `sealed_challenge`: a libsodium sealed box of 32 bytes for the requested
+    X25519 key. `account`: the account id that the registration statement must name (for a free handle: the id
+    of the future account)."""
 
     v: int
     challenge_id: str
@@ -189,7 +190,7 @@ class DeviceKey(Model, frozen=True):
 
 
 class DeviceKeyPatch(Sent, frozen=True):
-    """`name`: the new name of the machine."""
+    """A change of a device key. `name`: the new name of the machine."""
 
     name: Line
 
@@ -255,8 +256,8 @@ class RefreshRequest(Model, frozen=True):
 
 
 class ScriptTokenRequest(Sent, frozen=True):
-    """`days`: lifetime, 1 to 365. `access`: read; write (includes read); admin (includes account
-    settings)."""
+    """A new token for scripts. `days`: lifetime, 1 to 365. `access`: read; write (includes read); admin
+    (includes account settings)."""
 
     label: Line
     days: Annotated[int, msgspec.Meta(ge=1, le=SCRIPT_TOKEN_DAYS)] = 30

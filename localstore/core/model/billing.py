@@ -36,7 +36,8 @@ class Checkout(Model, frozen=True):
 
 
 class PortalQuery(Model, frozen=True):
-    """`return_to`: the address to which the payment provider's page returns."""
+    """A request for the page of plans and invoices. `return_to`: the address to which the payment provider's
+    page returns."""
 
     return_to: Url | None = None
 

@@ -57,7 +57,7 @@ class Dependencies(Model, frozen=True):
 
 
 class DependencyQuery(Model, frozen=True):
-    """`ref`: a branch, a tag, `pr:N` or a seal; by default the default branch."""
+    """A query of dependencies. `ref`: a branch, a tag, `pr:N` or a seal; by default the default branch."""
 
     ref: Annotated[str, msgspec.Meta(max_length=REF_NAME_BYTES)] | None = None
 

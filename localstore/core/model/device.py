@@ -43,16 +43,16 @@ class Device(Model, frozen=True):
 
 
 class PairingCreate(Sent, frozen=True):
-    """`name`: name of the new device; by default the device chooses it. `commitment`: commitment to the
-    opening that the caller will send; without it the relay draws the number, and the digits do not protect
-    against the relay."""
+    """A new pairing. `name`: name of the new device; by default the device chooses it. `commitment`:
+    commitment to the opening that the caller will send; without it the relay draws the number, and the digits
+    do not protect against the relay."""
 
     name: Label = ""
     commitment: Key | None = None
 
 
 class Pairing(Model, frozen=True):
-    """`qr`: the text of the QR code, `svc-pair:1:…`."""
+    """A pairing that waits for the new device. `qr`: the text of the QR code, `svc-pair:1:…`."""
 
     pairing_id: str
     qr: str
@@ -103,8 +103,8 @@ class PairingStep(Model, frozen=True):
 
 
 class PairingComplete(Sent, frozen=True):
-    """`sas_confirmed`: False ends the pairing. `signature`: the new device's signature of the registration
-    statement; the end that drew the code need not send one."""
+    """The last step of an end of a pairing. `sas_confirmed`: False ends the pairing. `signature`: the new
+    device's signature of the registration statement; the end that drew the code need not send one."""
 
     pairing_id: Annotated[str, msgspec.Meta(max_length=64)] = ""
     sas_confirmed: bool = False

@@ -80,7 +80,8 @@ class Document(DocumentSummary, frozen=True):
 
 
 class DocumentCreate(Sent, frozen=True):
-    """`mode`: 2, stored by the server. Mode 1 never leaves the device; a server refuses 1 and 3 to 5."""
+    """A new document. `mode`: 2, stored by the server. Mode 1 never leaves the device; a server refuses 1 and
+    3 to 5."""
 
     title: Title
     mode: Annotated[int, msgspec.Meta(ge=1, le=5)] = STORED

@@ -163,8 +163,8 @@ class Blame(Model, frozen=True):
 
 
 class ChangedFile(Model, frozen=True):
-    """`patch`: unified diff of a text file; None for binary files and files over the diff limit. `old_path`,
-    `similarity` (percent): of a moved file."""
+    """A changed file of a comparison. `patch`: unified diff of a text file; None for binary files and files
+    over the diff limit. `old_path`, `similarity` (percent): of a moved file."""
 
     path: str
     status: Literal["added", "modified", "removed", "renamed"]
@@ -177,10 +177,10 @@ class ChangedFile(Model, frozen=True):
 
 
 class Compare(Model, frozen=True):
-    """`files`: changes from the merge base to `head`, or from `base` itself if requested. `base` None:
-    changes of the seal `head` from its first parent. `merge_base`: the first of `merge_bases`, the nearest
-    common ancestors, among which merged seals count. `ahead`, `behind`: numbers of seals along parents.
-    `next_cursor`: cursor of the next page of files; None on the last page."""
+    """A comparison of two seals. `files`: changes from the merge base to `head`, or from `base` itself if
+    requested. `base` None: changes of the seal `head` from its first parent. `merge_base`: the first of
+    `merge_bases`, the nearest common ancestors, among which merged seals count. `ahead`, `behind`: numbers of
+    seals along parents. `next_cursor`: cursor of the next page of files; None on the last page."""
 
     base: str | None
     head: str
@@ -221,14 +221,14 @@ class LogQuery(PageQuery, frozen=True):
 
 
 class BlameQuery(Model, frozen=True):
-    """`first_parent`: lines from a merged branch are shown as changed by the merge."""
+    """A query of blame. `first_parent`: lines from a merged branch are shown as changed by the merge."""
 
     first_parent: bool = False
 
 
 class UpdatesQuery(PageQuery, frozen=True):
-    """`by` path: the number of updates of each path and device, with times. Without it: the updates
-    themselves."""
+    """A query of a seal's live updates. `by` path: the number of updates of each path and device, with times.
+    Without it: the updates themselves."""
 
     by: Literal["path"] | None = None
 

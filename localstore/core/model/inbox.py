@@ -29,7 +29,7 @@ Reason = Literal[
 
 
 class InboxRepo(Model, frozen=True):
-    """`full_name`: OWNER/NAME."""
+    """The repository of a row of the inbox. `full_name`: OWNER/NAME."""
 
     id: str
     full_name: str

@@ -139,7 +139,7 @@ class CommentBody(Sent, frozen=True):
 
 
 class LabelAddQuery(Model, frozen=True):
-    """`create` 1: create the label if the repository lacks it."""
+    """How a label is added. `create` 1: create the label if the repository lacks it."""
 
     create: Literal["0", "1"] = "0"
 

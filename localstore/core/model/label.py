@@ -33,7 +33,7 @@ Color = msgspec.Meta(pattern=r"^#?[0-9A-Fa-f]{6}(?!\n)$", description="six hex d
 
 
 class Label(Model, frozen=True):
-    """`color`: six lowercase hex digits."""
+    """A label of a repository. `color`: six lowercase hex digits."""
 
     name: str
     color: str
@@ -41,7 +41,7 @@ class Label(Model, frozen=True):
 
 
 class LabelCreate(Sent, frozen=True):
-    """`color` with or without a hash sign, in any case."""
+    """A new label. `color`: with or without a hash sign, in any case."""
 
     name: Name
     color: Annotated[str, Color] = "ededed"
@@ -49,7 +49,7 @@ class LabelCreate(Sent, frozen=True):
 
 
 class LabelPatch(Sent, frozen=True):
-    """None changes nothing."""
+    """A change of a label; None changes nothing."""
 
     name: Name | None = None
     color: Annotated[str, Color] | None = None
@@ -57,7 +57,8 @@ class LabelPatch(Sent, frozen=True):
 
 
 class LabelClone(Sent, frozen=True):
-    """`source`: OWNER/NAME of the repository to copy from. `force`: change existing labels to match."""
+    """A request to copy labels. `source`: OWNER/NAME of the repository to copy from. `force`: change existing
+    labels to match."""
 
     source: Annotated[str, msgspec.Meta(min_length=3, max_length=2 * HANDLE_CHARS + 1)]
     force: bool = False

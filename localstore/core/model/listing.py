@@ -40,8 +40,8 @@ class ListingSet(Model, frozen=True, forbid_unknown_fields=True):
 
 
 class Listing(ListingSet, frozen=True, kw_only=True):
-    """`screenshots`: those visible to the caller. `installable`: a release of the repository has a signed
-    publication."""
+    """A repository in the catalog. `screenshots`: those visible to the caller. `installable`: a release of
+    the repository has a signed publication."""
 
     id: str
     repo: ParentRepo

@@ -69,8 +69,9 @@ class Row(Model, array_like=True, frozen=True):
 
 
 class BootstrapRequest(Sent, frozen=True):
-    """`since`: send only rows with a later `ver`. `replica`: the working copy's id, absent the first time;
-    `n`: the highest update number it has used (clock_reused if the relay knows a higher one)."""
+    """A request for the live frontier. `since`: send only rows with a later `ver`. `replica`: the working
+    copy's id, absent the first time; `n`: the highest update number it has used (clock_reused if the relay
+    knows a higher one)."""
 
     device_key_id: str
     replica: Count | None = None
@@ -153,8 +154,8 @@ class ProofContextRequest(Sent, frozen=True):
 
 
 class ProofContext(Model, frozen=True):
-    """`bytes`: the bytes that the device key signs for this update (b64u). Clients can compute them
-    offline."""
+    """What a device has to sign. `bytes`: the bytes that the device key signs for this update (b64u). Clients
+    can compute them offline."""
 
     bytes: str
     digest: str

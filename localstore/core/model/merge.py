@@ -125,7 +125,7 @@ RefName = Annotated[str, msgspec.Meta(min_length=1, max_length=REF_NAME_BYTES)]
 
 
 class PreviewRequest(Sent, frozen=True):
-    """`base`: a branch; `head`: a branch, tag or seal."""
+    """A request for a trial merge. `base`: a branch; `head`: a branch, tag or seal."""
 
     base: RefName
     head: RefName

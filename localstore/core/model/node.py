@@ -37,7 +37,8 @@ class E2ee(Model, frozen=True):
 
 
 class NodeInfo(Model, frozen=True):
-    """`identity`: the node's origin; `sign_in`: the ways to sign in that it offers."""
+    """A node, as it describes itself. `identity`: the node's origin; `sign_in`: the ways to sign in that it
+    offers."""
 
     name: str
     identity: str

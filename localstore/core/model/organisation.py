@@ -71,7 +71,8 @@ class OrganisationChange(Sent, frozen=True):
 
 
 class Member(Model, frozen=True):
-    """`state` pending: invited, without rights until the invitation is accepted."""
+    """A member of an organisation. `state` pending: invited, without rights until the invitation is
+    accepted."""
 
     account: Actor
     role: MemberRole

@@ -39,7 +39,7 @@ class PathRuleRemove(Model, frozen=True):
 
 
 class PathChange(Model, frozen=True, rename={"was": "from", "became": "to"}):
-    """`from`, `to`: the visibility before and after; None without a rule."""
+    """A change of the rule for a path. `from`, `to`: the visibility before and after; None without a rule."""
 
     at: str
     by: Actor

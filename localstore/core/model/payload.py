@@ -9,7 +9,8 @@ from localstore.core.model.base import Count, Model
 
 
 class HaveAnswer(Model, frozen=True):
-    """`missing`: indices of the requested digests that the repository lacks."""
+    """The answer to a list of digests. `missing`: indices of the requested digests that the repository
+    lacks."""
 
     missing: list[Count]
 
@@ -37,8 +38,8 @@ class ChunkedStored(Model, frozen=True):
 
 
 class AtQuery(Model, frozen=True):
-    """`at`: id of a seal. A caller with hidden paths gets bytes by digest only if the visible part of this
-    seal's tree contains them."""
+    """A query of bytes by digest. `at`: id of a seal. A caller with hidden paths gets bytes by digest only if
+    the visible part of this seal's tree contains them."""
 
     at: str | None = None
 

@@ -86,7 +86,7 @@ class ThreadCounts(Model, frozen=True):
 
 class Reviewer(Model, frozen=True):
     """An account that was asked for a review, or whose verdict counts. `seal_id`: the head that the verdict
-    is about. `stale`: the change has differed since then."""
+    is about. `stale`: the proposal makes a different change now."""
 
     who: Actor
     state: Literal["requested", "approved", "changes_requested"]
@@ -104,15 +104,16 @@ class AutoMerge(Model, frozen=True):
 
 
 class Proposal(Model, frozen=True):
-    """`head_seal`: the head of the newest version, number `version`. `base_seal`: head of the base branch;
-    for a closed proposal, the base of the newest version. `merge_base`: None while unknown. `reviews`: the
-    reviews behind the verdicts of `reviewers`. `checks`: the checks on `head_seal`. `merge_state`: `clean` if
-    it can be fast-forwarded, `conflicts` if a merge conflicts in the files `conflicts` (regardless of other
-    obstacles; the first 100 that the caller sees), `draft`, `blocked`, `behind` if its base has moved on and
-    it can be merged, `unknown` while that was not tried. `mergeable`: whether a merge would not conflict,
-    None while unknown. `blocked_by`: codes of the obstacles to a merge. `depends_on`: open proposals whose
-    head branch is the base of this one. `closes`: issues that merging closes. `head_repo`: None if it was
-    deleted or is hidden; `cross_repository`: it is another repository."""
+    """A proposal to merge a branch into another. `head_seal`: the head of the newest version, number
+    `version`. `base_seal`: head of the base branch; for a closed proposal, the base of the newest version.
+    `merge_base`: None while unknown. `reviews`: the reviews behind the verdicts of `reviewers`. `checks`: the
+    checks on `head_seal`. `merge_state`: `clean` if it can be fast-forwarded, `conflicts` if a merge
+    conflicts in the files `conflicts` (regardless of other obstacles; the first 100 that the caller sees),
+    `draft`, `blocked`, `behind` if its base has moved on and it can be merged, `unknown` while that was not
+    tried. `mergeable`: whether a merge would not conflict, None while unknown. `blocked_by`: codes of the
+    obstacles to a merge. `depends_on`: open proposals whose head branch is the base of this one. `closes`:
+    issues that merging closes. `head_repo`: None if it was deleted or is hidden; `cross_repository`: it is
+    another repository."""
 
     number: int
     title: str
@@ -163,9 +164,9 @@ class Version(Model, frozen=True):
 
 
 class ProposalCreate(Sent, frozen=True):
-    """`head`: a branch of the repository, or OWNER:BRANCH of a fork (OWNER/NAME:BRANCH if OWNER has several)
-    that the author may write to. Labels, assignees and reviewers need the rights to set them; an author may
-    ask for reviews."""
+    """A new proposal. `head`: a branch of the repository, or OWNER:BRANCH of a fork (OWNER/NAME:BRANCH if
+    OWNER has several) that the author may write to. Labels, assignees and reviewers need the rights to set
+    them; an author may ask for reviews."""
 
     head: Head
     base: Branch

@@ -19,7 +19,8 @@ class NothingPublished(Conflict):
 
 
 class PublicationCreate(Sent, frozen=True):
-    """`signature`: made with the caller's device key over `localstore.core.publication.payload`."""
+    """A new signature of a release. `signature`: made with the caller's device key over
+    `localstore.core.publication.payload`."""
 
     version: Version
     device_key_id: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]

@@ -59,7 +59,8 @@ class Ref(Model, frozen=True):
 
 
 class RefCreate(Sent, frozen=True):
-    """`head`: a seal id or a branch name; `expected_head`: the head that this branch must have."""
+    """A new branch or tag. `head`: a seal id or a branch name; `expected_head`: the head that this branch
+    must have."""
 
     type: RefType
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=REF_NAME_BYTES)]
@@ -75,13 +76,14 @@ class RefUpdate(Sent, frozen=True):
 
 
 class RefQuery(PageQuery, frozen=True):
-    """`type` absent: branches, then tags."""
+    """A filter of branches and tags. `type` absent: branches, then tags."""
 
     type: RefType | None = None
 
 
 class RefDelete(Model, frozen=True):
-    """`discard_live`: also drop unsealed edits. `expected_head`: the head that the ref must have."""
+    """The deletion of a branch or tag. `discard_live`: also drop unsealed edits. `expected_head`: the head
+    that the ref must have."""
 
     discard_live: bool = False
     expected_head: str | None = None

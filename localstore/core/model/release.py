@@ -46,7 +46,7 @@ Notes = Annotated[str, msgspec.Meta(max_length=NOTES_BYTES)]
 
 
 class Asset(Model, frozen=True):
-    """`size`: bytes."""
+    """A file of a release. `size`: bytes."""
 
     name: str
     size: Count
@@ -72,7 +72,7 @@ UNSIGNED = Publication()
 
 
 class Release(Model, frozen=True):
-    """`notes`: the author's text. `assets`: sorted by name."""
+    """A release of a seal. `notes`: the author's text. `assets`: sorted by name."""
 
     version: str
     seal_id: str
@@ -84,7 +84,7 @@ class Release(Model, frozen=True):
 
 
 class ReleaseCreate(Sent, frozen=True):
-    """`seal_id`: a seal of this repository, by its full id."""
+    """A new release. `seal_id`: a seal of this repository, by its full id."""
 
     version: Version
     seal_id: SealId

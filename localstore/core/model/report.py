@@ -57,7 +57,7 @@ class ReportDecision(Sent, frozen=True):
 
 
 class ReportQuery(PageQuery, frozen=True):
-    """`state`: only reports in this state."""
+    """A filter of security reports. `state`: only reports in this state."""
 
     state: ReportState | None = None
 

@@ -29,8 +29,8 @@ Verdict = Literal["approve", "request_changes", "comment"]
 
 
 class Review(Model, frozen=True):
-    """A review. `seal_id`: the head that was reviewed, of version `version`. `stale`: the change has differed
-    since then. `counts`: the author has write access now, so the verdict counts."""
+    """A review. `seal_id`: the head that was reviewed, of version `version`. `stale`: the proposal makes a
+    different change now. `counts`: the author has write access now, so the verdict counts."""
 
     id: str
     reviewer: Actor

@@ -28,16 +28,19 @@ RANK: dict[str | None, int] = {None: 0, "read": 1, "triage": 2, "write": 3, "adm
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """`about` repository: `least` is the lowest role that may; `stranger`, `guest` and `anonymous` also may
-    if the repository is public; with `author` the author of the subject may too, which the service checks
-    (`View.require_author`). In an archived repository only if `archived`; for a suspended, killed or deleted
-    repository the answer is always 404.
+    """An operation and who may request it, by what it is `about`.
 
-    `about` account: needs a session; a guest's session is enough if `guest`. Browser: needs a session by
+    About a repository: `least` is the lowest role that may. If the repository is public, a `stranger` (an
+    account without a role), a `guest` and an `anonymous` caller may too, where set. `author`: the author of
+    the subject may too, which the service checks (`View.require_author`). `archived`: allowed in an archived
+    repository. For a suspended, killed or deleted repository the answer is always 404.
+
+    About an account: needs a session; a guest's session is enough if `guest`. Browser: needs a session by
     cookie. Node: everybody may.
 
     `needs`: the capability that the credential must include; `talk` is included in `write`. `edition`: the
-    lowest edition that has it. `grows`: adds data to a repository, which a nearly full node refuses.
+    lowest edition that has the operation. `grows`: it adds data to a repository, which a nearly full node
+    refuses.
     """
 
     name: str

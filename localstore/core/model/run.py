@@ -101,7 +101,7 @@ class RunCreate(Sent, frozen=True):
 
 
 class RunPatch(Sent, frozen=True):
-    """None changes nothing. A conclusion completes the run."""
+    """A change of a run; None changes nothing. A conclusion completes the run."""
 
     status: Status | None = None
     conclusion: Conclusion | None = None

@@ -68,10 +68,10 @@ class PrepareRequest(Sent, frozen=True):
 
 
 class Prepared(Model, frozen=True):
-    """`bytes`: the exact payload to sign (b64u); `digest`: its BLAKE3, the seal id. `changes`: differences
-    from the parent's tree, from which the device can compute `content_digest`. `live_by`: path → others with
-    unsealed edits in this seal. `unchanged`: the tree equals the parent's, so there is nothing to seal and no
-    `prepare_id`."""
+    """A prepared seal. `bytes`: the exact payload to sign (b64u); `digest`: its BLAKE3, the seal id.
+    `changes`: differences from the parent's tree, from which the device can compute `content_digest`.
+    `live_by`: path → others with unsealed edits in this seal. `unchanged`: the tree equals the parent's, so
+    there is nothing to seal and no `prepare_id`."""
 
     prepare_id: str
     bytes: str
@@ -117,7 +117,7 @@ class PreparedSeal(Model, frozen=True):
 
 
 class PreparedSeals(Model, frozen=True):
-    """`tree_key` (b64u): the tree key of the new seals."""
+    """Prepared seals of explicit trees. `tree_key` (b64u): the tree key of the new seals."""
 
     prepare_id: str
     seals: list[PreparedSeal]

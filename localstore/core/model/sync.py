@@ -33,10 +33,10 @@ EventId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1, description="the id of
 
 
 class Event(Model, frozen=True, tag="event"):
-    """`id` grows with every event of the node; `kind` is `noun.verb`, as in `ref.create`, or `live`; `data`
-    contains ids, numbers and names, never content. `actor`: the account that caused it, "operator", or "" for
-    the node; `device_key_id`: the key that signed the request; `turn`: the agent's name for its turn;
-    `number`: number of the issue or proposal."""
+    """An event of a repository. `id` grows with every event of the node; `kind` is `noun.verb`, as in
+    `ref.create`, or `live`; `data` contains ids, numbers and names, never content. `actor`: the account that
+    caused it, "operator", or "" for the node; `device_key_id`: the key that signed the request; `turn`: the
+    agent's name for its turn; `number`: number of the issue or proposal."""
 
     id: int
     repo_id: str
@@ -257,9 +257,9 @@ Frame = Opened | Refused | Live | Gap | People
 
 
 class PollAnswer(Model, frozen=True):
-    """`next`: the `since` of the next poll. `more`: poll again at once. `hidden`: ids of repositories that do
-    not exist for this caller. `resync`: events after `since` were deleted; read the state of all repositories
-    again. `frames`: the frames of the channels, as on a socket."""
+    """The answer to a poll. `next`: the `since` of the next poll. `more`: poll again at once. `hidden`: ids
+    of repositories that do not exist for this caller. `resync`: events after `since` were deleted; read the
+    state of all repositories again. `frames`: the frames of the channels, as on a socket."""
 
     events: list[Event]
     next: int

@@ -116,7 +116,7 @@ class DeliveryWhole(Delivery, frozen=True):
 
 
 class DeliveryQuery(PageQuery, frozen=True):
-    """`state`: only deliveries in this state."""
+    """A filter of deliveries. `state`: only deliveries in this state."""
 
     state: DeliveryState | None = None
 

@@ -61,9 +61,9 @@ def update(
     """Apply `changes` (path → TreeEntry, None: remove) to the tree at `root` (None: empty).
 
     Removing a missing file changes nothing; hidden entries stay. `key` must be the base's tree key. `cached`:
-    directories of the base. `alike`: path → digest of directories in `cached` from another tree with the same
-    key; the result may equal them, and their digests are then not computed again. Raises PathInvalid for an
-    invalid path, or if a file and a directory in the result have the same name.
+    directories of the base. `alike`: path → digest of directories of another tree with the same key, which
+    are in `cached`: where the new directory equals such a directory, its digest is not computed again. Raises
+    PathInvalid for an invalid path, or if a file and a directory in the result have the same name.
     """
     files: dict[str, dict[str, TreeEntry | None]] = {}
     for path, entry in changes.items():

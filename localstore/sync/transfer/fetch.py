@@ -34,8 +34,8 @@ def fetch(
 def _whole_group(
     transport: Transport, keep: Objects | None, missing: dict[bytes, None]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Repeat the request until all objects have arrived, or an answer contains none of the missing ones,
-    because an answer may contain only some. Yields (digest, bytes)."""
+    """Yields (digest, bytes) of the objects in `missing`. An answer may contain only some of them, so the
+    request is repeated until all have arrived or an answer contains none."""
     before = 0
     while missing and len(missing) != before:
         before = len(missing)

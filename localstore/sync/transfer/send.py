@@ -109,8 +109,8 @@ def _pair_renames(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> l
     """(update, size in bytes) of each update in flight, ordered so that the two updates of a rename are next
     to each other: other editors of the file then get removal and new file in one batch.
 
-    A text is created before it is removed at its old path. Byte files are removed first, because of the cap
-    on their sum.
+    In such a pair, a text is created before it is removed at its old path. A byte file is removed first, so
+    that it does not count twice towards the cap on the sum of byte files.
     """
     created = {update.blake3 for update, _ in flights if update.kind in NEW_FILES}
     news = {update.path for update, _ in flights if update.kind in NEW_FILES}
@@ -355,7 +355,7 @@ def _keep_texts(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer
 
 def _adopted_states(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> dict[str, bytes]:
     """Path → lane state of created files whose bytes the relay already had and whose lane others have edited.
-    A lane that nobody edited has `seq` equal to `gen`."""
+    An edited lane is recognised by an answer whose `seq` differs from its `gen`."""
     names = [
         LaneName(path=update.path, gen=answer.gen)
         for update, answer in answered

@@ -29,7 +29,7 @@ class Transport(Protocol):
         """The frontier's rows since a sequence number, and this working copy's replica id."""
 
     def lanes(self, request: LanesRequest) -> LaneStates:
-        """States of text lanes."""
+        """The states of these text lanes."""
 
     def updates(self, batch: UpdateBatch) -> UpdateAnswers:
         """Send signed updates. Returns their answers, in the same order."""
@@ -51,16 +51,16 @@ class Transport(Protocol):
         """The chunk manifest of the large file `digest`, not verified."""
 
     def prepare(self, request: PrepareRequest) -> Prepared:
-        """Prepare the next seal of the live frontier."""
+        """Prepare the next seal of the live frontier. Returns the bytes to sign."""
 
     def finalize(self, request: FinalizeRequest) -> Seal:
-        """Make the prepared seal the head. Raises StaleHead if another seal came first."""
+        """Make the prepared seal the head. Returns it. Raises StaleHead if another seal came first."""
 
     def ref(self) -> Ref:
         """The branch with id and sealed head. Raises NoBranch."""
 
     def head(self) -> str | None:
-        """The branch's sealed head."""
+        """The id of the branch's newest seal; None without seals."""
 
     def seal(self, seal_id: str) -> Seal:
         """One seal with its signed bytes and key."""

@@ -111,9 +111,9 @@ def page(filters: frozenset[str], lead: str = "") -> Keyset:
 
 
 def _led_by(link: Table, whole: bool) -> Select[Any]:
-    """A SELECT from the table of the leading filter, so that the list walks its index. `whole`: kind and
-    state are fixed too; if they are not, the condition keeps SQLite from walking the primary key of all
-    rows."""
+    """A SELECT from `link`, the table of the leading filter, so that the list walks its index. `whole`: the
+    filter fixes kind and state too. If it does not, the condition on the repository is written so that SQLite
+    does not walk the primary key of all rows."""
     on = and_(subject.c.repo_id == _REPO, subject.c.number == link.c.number)
     of_repo = link.c.repo_id if whole or link is not part else link.c.repo_id + ""
     return (

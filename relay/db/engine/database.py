@@ -118,8 +118,8 @@ class Database(Protocol):
         trips)."""
 
     async def lookup(self, statement: ClauseElement, **params: Any) -> Row | None:
-        """Read one row of the last committed state outside of a transaction. For statements that read a
-        handful of rows by key: SQLite runs them on the event loop."""
+        """The first row of the last committed state, read outside of a transaction; None without one. For
+        statements that read a handful of rows by key: SQLite runs them on the event loop."""
 
     def write(self, *names: str) -> AbstractAsyncContextManager[Tx]:
         """A context with a write transaction. Writers that share one of `names` run one at a time, in all

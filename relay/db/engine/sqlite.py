@@ -232,8 +232,9 @@ class SqliteDatabase:
             self._near = None
 
     async def lookup(self, statement: ClauseElement, **params: Any) -> Row | None:
-        """Read on the event loop, because a thread takes ten times as long as such a read. In WAL mode a
-        reader waits only during recovery of the log; then the read runs on a reader thread instead."""
+        """See `Database.lookup`. Reads on the event loop, because a thread takes ten times as long as such a
+        read. In WAL mode a reader waits only during recovery of the log; then the read runs on a reader
+        thread instead."""
         if self._near is None:
             raise RuntimeError("the database is not open")
         form = compiled(statement)
@@ -303,7 +304,7 @@ class SqliteDatabase:
 
     @contextlib.asynccontextmanager
     async def alone(self, name: str, waits: Callable[[], None]) -> AsyncIterator[None]:
-        """The lock is free: only one process uses the database."""
+        """Yields at once: the lock is always free, because only one process uses the database."""
         yield
 
     async def horizon(self, tx: Tx) -> int | None:

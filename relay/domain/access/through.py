@@ -54,7 +54,7 @@ async def raise_all(tx: Tx, org_id: str, who: str) -> None:
 
 
 async def lower_all(tx: Tx, org_id: str, who: str) -> None:
-    """Remove the admin's roles of a member; it keeps the roles it was given and the base role."""
+    """Remove the admin's roles of a member; the roles given to the member, and the base role, stay."""
     values = {"of_org": org_id, "who": who}
     before = [row for row in await tx.all(roles.ROLES, **values) if row[2] is not None]
     await _run_all(tx, roles.LOWER, **values)

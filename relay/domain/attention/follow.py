@@ -81,8 +81,8 @@ async def _notify_all(
 
 
 def _latest_for_everybody(loud: list[Logged]) -> list[Logged]:
-    """The newest event, for everybody except its author; before it the newest event by somebody else, for
-    that author."""
+    """The last two events that inboxes need: the newest one, for everybody except its author; before it, for
+    this author, the newest event by somebody else."""
     newest = loud[-1]
     others = [event for event in loud if event.actor != newest.actor]
     return [*others[-1:], newest]

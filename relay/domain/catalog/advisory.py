@@ -130,7 +130,8 @@ def _match(item: Dependency, advisories: list[Advisory]) -> list[Matched]:
 
 
 def _is_about(item: Dependency, affected: Affected) -> bool | None:
-    """Whether the advisory affects the dependency; None if its version does not decide it."""
+    """Whether the advisory affects the dependency; None if this is not certain, because the manifest allows
+    several versions or the version cannot be compared."""
     if affected.package.ecosystem != item.ecosystem or key(item.ecosystem, affected.package.name) != key(
         item.ecosystem, item.name
     ):

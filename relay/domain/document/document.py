@@ -177,7 +177,8 @@ async def _store(
     apart: Sequence[UpdateRow],
     edited: Edited,
 ) -> Document:
-    """Store an edit of version `base` of the document `row`, whose updates are `joined` and `apart`."""
+    """Store an edit of version `base` of the document `row`, with its new content. `joined`: its oldest
+    updates, which the edit may have replaced by one snapshot; `apart`: its other updates."""
     title = row.title if title is None else title
     now, number = _next_moment(row), row.head + 1
     if edited.snapshot is not None:

@@ -93,7 +93,7 @@ def _is_scattered(cache: Cache) -> bool:
 
 
 async def _join(view: View, cache: Cache, lock: int) -> None:
-    """Join the packs into one, unless the disk is nearly full: git can read them as they are."""
+    """Join the packs into one, which git reads faster, unless the disk is nearly full."""
     try:
         view.node.reserve.require()
     except NoSpace as error:

@@ -25,7 +25,8 @@ VERSIONS = ("version=2", "version=1")
 
 
 class RefsQuery(msgspec.Struct, frozen=True):
-    """`service`: the program that git will call next; empty for servers that run no program."""
+    """The query of git's first request. `service`: the program that git will call next; empty for servers
+    that run no program."""
 
     service: str = ""
 

@@ -61,7 +61,8 @@ class Graph:
 
 
 async def relation(tx: Tx, base: str, head: str) -> Relation:
-    """Walk both histories from the highest generation down until only common seals are left.
+    """The relation of two seals. Walks both histories from the highest generation down until only common
+    seals are left.
 
     A seal is visited after all its descendants, so its marks are complete then, and the first seal with both
     marks is the nearest common ancestor.

@@ -77,8 +77,8 @@ def _cursor(base: str | None, head: str, page: Files) -> str | None:
 
 
 async def _bases(tx: Tx, related: Relation, base: str, head: str) -> list[str]:
-    """The nearest common ancestors. A walk along parents finds the only one, unless the histories have merge
-    seals."""
+    """The nearest common ancestors. If the walk along parents ended at one of the two seals, that is the only
+    one; otherwise merge sources are followed too."""
     if related.merge_base in (base, head):
         return [related.merge_base]
     return (await merge_base.merge_bases(tx, base, head)).bases
@@ -151,8 +151,8 @@ async def _pairs(view: View, changes: Mapping[str, Change]) -> list[Pair]:
 
 
 async def _files(view: View, pairs: list[Pair], at: int, limit: int) -> Files:
-    """A page of files from index `at` on: at least one file, and fewer than `limit` if its bytes of texts or
-    patches are used up."""
+    """A page of the changed files, from index `at` on, with their patches: at most `limit` files, fewer once
+    their texts or patches have reached the size of an answer, but at least one."""
     characters, unread = COMPARE_PATCH_BYTES, COMPARE_TEXT_BYTES
     files: list[ChangedFile] = []
     end = min(len(pairs), at + limit)

@@ -83,8 +83,8 @@ async def commits(
 
 
 async def apart(view: View, query: CommitsQuery) -> Page[SealSummary]:
-    """Seals from the ref or seal of the query back, without `without` and its ancestors. The cursor names
-    both ends, so that pages fit together while refs move."""
+    """Seals from the ref or seal of the query back, without the seal `query.without` and its ancestors. The
+    cursor names both ends, so that pages fit together while refs move."""
     if query.ref is not None and query.sha is not None:
         raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
     size = page_size(query.limit)

@@ -184,7 +184,8 @@ def fingerprint(row: DeviceCodeRow) -> str:
 
 
 def approver(caller: Caller) -> Principal:
-    """Raise unless a signed-in browser approves. A terminal that a guest approves gets a guest session."""
+    """The signed-in caller, who approves or denies a terminal. Raises Forbidden unless the request comes from
+    a browser session. A terminal that a guest approves gets a guest session."""
     me = caller.me
     if me.via != "cookie":
         raise Forbidden("this decision is taken in a browser session, not with a token")

@@ -359,7 +359,7 @@ def _require_sign_up(caller: Caller) -> None:
 
 
 def decode_bytes(text: str, size: int, pointer: str) -> bytes:
-    """`size` bytes in base64url. Raises Invalid, with the pointer of the member."""
+    """The `size` bytes of a base64url text. Raises Invalid, with `pointer` as the member at fault."""
     try:
         return unb64u(text, size)
     except Invalid as error:

@@ -34,7 +34,8 @@ from relay.pages import HTML, redirect, visit
 
 
 class ReturnQuery(Model, frozen=True):
-    """`return_to`: a path of this node. `own`: the request came from a page of this node."""
+    """Where the browser goes afterwards. `return_to`: a path of this node. `own`: the request came from a
+    page of this node."""
 
     return_to: str = "/"
     own: bool = False
@@ -63,7 +64,8 @@ serves(auth.USER_INFO, operation="session.info", name="auth.userinfo", errors=(4
     auth.REFRESH, operation="session.refresh", name="auth.refresh", errors=(401, 403, 409), per_minute=120
 )
 async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
-    """A new access token for the refresh cookie, or for {refresh_token} in the body; each works once"""
+    """A new access token for the refresh cookie, or for {refresh_token} in the body; a refresh token works
+    once"""
     config = caller.node.config
     if raw:
         session = await sessions.refresh(caller, _parse_body(raw))

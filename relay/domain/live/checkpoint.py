@@ -29,7 +29,8 @@ async def when_idle(tx: Tx, node: Node, branch_id: str) -> None:
 
 
 async def turn(tx: Tx, branch_id: str, seq: int, turn_id: str | None) -> bool:
-    """Add a checkpoint if the turn differs from the previous one. `turn_id`: name of an agent's turn."""
+    """Add a checkpoint if the agent's turn `turn_id` differs from that of the last checkpoint. Returns
+    whether one was added."""
     if turn_id is None:
         return False
     last = await tx.one(rows.LAST_CHECKPOINT, branch_id=branch_id)
@@ -40,7 +41,8 @@ async def turn(tx: Tx, branch_id: str, seq: int, turn_id: str | None) -> bool:
 
 
 async def if_idle(node: Node, branch_id: str) -> bool:
-    """Add a checkpoint if the branch changed and has been quiet for `IDLE` since. Run as a job."""
+    """Add a checkpoint if the branch changed and has been quiet for `IDLE` since. Returns whether one was
+    added. Run as a job."""
     async with node.db.write(f"idle checkpoint {branch_id}") as tx:
         seq = await tx.value(rows.QUIET, branch_id=branch_id, before=now_ms() - IDLE)
         if seq is not None:

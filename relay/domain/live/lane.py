@@ -107,7 +107,8 @@ def _state(row: LaneRow, state: bytes | None, ends: dict[str, FinalState], asker
 
 
 def _since(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None) -> dict[str, FinalState]:
-    """The stored ends of the lane's older epochs, from this one on."""
+    """The end states that are stored for the lane's older epochs, from `epoch` on, by epoch; none if `epoch`
+    is None."""
     if epoch is None:
         return {}
     keys = (

@@ -135,7 +135,8 @@ class Replay:
         return step
 
     def complete(self, key: LaneKey) -> bool:
-        """Whether all results for the lane were used, so that it matches its row."""
+        """Whether all results for the lane were used, so that the lane of the bench is the one that its row
+        describes."""
         return self._used.get(key, 0) == len(self.bench.steps.get(key, ()))
 
 

@@ -212,7 +212,8 @@ async def _take(
 
 
 class _Known(NamedTuple):
-    """A computed result: the input of the rules, and the batch with its updates applied to it."""
+    """A batch whose updates were computed outside of a transaction. `given`: the batch before; `taken`: the
+    batch with its updates applied; `bench`: the edits that were computed for it."""
 
     given: Batch
     taken: Batch

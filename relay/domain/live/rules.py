@@ -69,8 +69,8 @@ class Frontier:
 
     `rows`: every row of the affected paths and of their parent directories' names. `directories`: numbers of
     files below the paths and their parents, without files of the base, which `below` counts. `unwritten`:
-    affected paths of base files without a row. `taken`: lane numbers that are in use, although such a file
-    would have them.
+    affected paths of base files without a row. `taken`: lane numbers of such files that other lanes already
+    use.
     """
 
     branch_id: str

@@ -116,10 +116,9 @@ ATTEMPTS = 5  # to prepare a merge while its branches move
 
 
 async def outside(node: Node, who: str, attempt: Callable[[Ready], Awaitable[T]]) -> T:
-    """The result of `attempt`, which opens a transaction. If an attempt lacks the result of a merge, that
-    merge is computed before the next attempt, on the budget of `who`: this may take seconds, during which no
-    transaction is open. Raises Unavailable if every attempt lacks another merge; the merge that the last
-    attempt lacks is not computed."""
+    """Call `attempt`, which opens a transaction, and return its result. If it raises ToWorkOut because it
+    needs the result of a merge, that merge is computed, with no transaction open, on the budget of `who`, and
+    `attempt` is called again. Raises Unavailable if every one of ATTEMPTS calls needs another merge."""
     ready: Ready = {}
     for attempts_after in reversed(range(ATTEMPTS)):
         try:
@@ -259,8 +258,9 @@ class Working:
         return agreed(merges)
 
     async def update(self, chain: Chain, root: bytes, changes: Mapping[str, TreeEntry | None]) -> bytes:
-        """The root of the tree at `root` with these changes, which `outcome` found last. Directories of
-        theirs are reused where the tree has the same tree key as ours."""
+        """The root of the tree at `root` with these changes, as `outcome` computed them last. Where the
+        result equals directories of theirs, these are used without computing their digests again, if both
+        trees have the same tree key."""
         top = self._directories.get(self._theirs)
         same = top is not None and tree.salted_with(top, self._theirs, chain.view.repo.tree_key)
         return await chain.update(root, dict(changes), self._directories, self._alike if same else {})

@@ -163,7 +163,7 @@ class _Moved(Exception):
 
 
 def _local(head: str) -> str:
-    """The branch in OWNER:BRANCH if OWNER owns this very repository; else None."""
+    """The name of the branch in BRANCH or OWNER:BRANCH, for a branch of this repository."""
     return head.rpartition(":")[2]
 
 

@@ -11,9 +11,9 @@ from localstore.core.model.base import Sent
 class ActForm(Sent, frozen=True):
     """A form of a repository's page. `act`: a name of `acts.ACTS`; a button may append its object after a
     space. `key`: different for each form that was shown, so that a form sent twice takes effect once. The
-    other fields are typed by the reader; each act reads those it needs. `n`: of an issue or proposal;
-    `comment`, `thread`: within it. `path`, `side`, `start`, `end`: lines of a proposal, and if `suggest` is
-    ticked, `suggestion`: the lines to replace them."""
+    other fields are typed by the reader; each act reads those it needs. `n`: number of an issue or proposal;
+    `comment`, `thread`: id of one in it. `path`, `side`, `start`, `end`: lines of a proposal, and if
+    `suggest` is ticked, `suggestion`: the lines to replace them."""
 
     act: str = ""
     key: str = ""

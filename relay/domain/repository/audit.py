@@ -26,7 +26,8 @@ _PATHS = ("path.set", "path.remove")
 async def page(view: View, query: PageQuery) -> Page[AuditEntry]:
     """Events of a repository, newest first
 
-    Events contain no paths; those of path rules are read from their changes.
+    Events contain no paths; the path of an event about a path rule is read from the recorded change of the
+    rule.
     """
     async with view.read() as tx:
         entries = await paging.page(tx, rows.PAGE, query, _to_wire, of_repo=view.repo.id)

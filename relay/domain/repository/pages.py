@@ -54,12 +54,13 @@ START_ROWS = 30  # repositories of a list on the first page
 
 
 class DevQuery(msgspec.Struct, frozen=True):
-    """`at`: a branch, tag, `pr:N` or seal. `path`: below it. `plain`: Markdown unrendered. `lines`: N or N-M,
-    to mark. `view`: `history` or `blame` of the path, or `compare`: the changes of `head` since its merge
-    base with `base`. `seal`: one seal and its changes. `n`: one issue or proposal; with `view` `files` the
-    changes of the proposal; without `n` a list of `kind`, `issues` or `proposals`, with the filters of the
-    API. With `view` `edit` the form of the issue or of its `comment`; with `view` `new` the form of a new
-    issue; for settings their panel. `note`: what was just done, or what a page of settings asks about."""
+    """The query of a repository's pages for developers. `at`: a branch, tag, `pr:N` or seal. `path`: below
+    it. `plain`: Markdown unrendered. `lines`: N or N-M, to mark. `view`: `history` or `blame` of the path, or
+    `compare`: the changes of `head` since its merge base with `base`. `seal`: one seal and its changes. `n`:
+    one issue or proposal; with `view` `files` the changes of the proposal; without `n` a list of `kind`,
+    `issues` or `proposals`, with the filters of the API. With `view` `edit` the form of the issue or of its
+    `comment`; with `view` `new` the form of a new issue; for settings their panel. `note`: what was just
+    done, or what a page of settings asks about."""
 
     tab: str = "overview"
     at: str = ""

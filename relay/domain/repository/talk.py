@@ -32,8 +32,8 @@ class Text:
 
 @dataclass(slots=True)
 class Talk:
-    """An issue or proposal with its comments. `more`: there are further comments. `threads`: the first open
-    ones of a proposal."""
+    """An issue or proposal with its first comments. `more`: there are further comments. `threads`: the first
+    open threads of a proposal."""
 
     subject: Issue | Proposal
     body: Text
@@ -45,7 +45,7 @@ class Talk:
 
     @property
     def entries(self) -> list[tuple[Comment | Review, Text]]:
-        """The comments and the reviews that hold, in the order in which they were written."""
+        """The comments, and the reviews that were not dismissed, in the order in which they were written."""
         reviews = [entry for entry in self.reviews if entry[0].dismissed_at is None]
         return sorted([*self.comments, *reviews], key=lambda entry: entry[0].created_at)
 

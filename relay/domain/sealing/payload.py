@@ -29,7 +29,8 @@ from relay.domain.storage import chunked
 
 
 class Wish(Protocol):
-    """A request for a seal."""
+    """What a request for a seal must have: the message, the id of the device key that will sign, and the
+    author of an imported commit (None: none)."""
 
     @property
     def message(self) -> str: ...
@@ -211,7 +212,7 @@ async def record(
 
 
 def bytes_of(built: Built) -> int:
-    """The total size of the tree's files; 0 for a known tree."""
+    """The total size of the tree's files in bytes; 0 if the tree was not built anew, and so is known."""
     if built.root not in built.directories:
         return 0
     return sum(child.size for child in tree.decode(built.directories[built.root]).children)

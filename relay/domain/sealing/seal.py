@@ -190,7 +190,7 @@ async def take_prepared(
 
 
 async def prepared_for(purpose: Purpose, tx: Tx, prepare_id: str) -> PrepareRow:
-    """Raise NotFound unless something was prepared under this id for this purpose."""
+    """The row of what was prepared under this id for this purpose. Raises NotFound if there is none."""
     row = await tx.one(rows.PREPARED, prepare_id=prepare_id)
     if row is None or rows.prepared(row).purpose != purpose:
         raise NotFound
@@ -198,9 +198,9 @@ async def prepared_for(purpose: Purpose, tx: Tx, prepare_id: str) -> PrepareRow:
 
 
 async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
-    """Raise NotFound if the seal was landed for another purpose than the repeated finalize. The prepare of a
-    frontier seal is deleted when the seal lands, but its range of live updates stays; other prepares are kept
-    as long as repeats are answered."""
+    """Before a finalize is answered as a repeat: raise NotFound if the seal was landed for another purpose.
+    The purpose of a frontier seal follows from its live updates, because its prepare was deleted when it
+    landed; other prepares are kept as long as repeats are answered."""
     if await tx.one(live_batch.RANGE_OF, seal_id=row.id, repo_id=row.repo_id) is not None:
         landed: str = "seal"
     else:
@@ -269,8 +269,8 @@ def _nothing_to_seal(ref: RefRow, parent: bytes | None) -> Prepared:
 async def _may_be_many(
     load: trees.Load, view: View, ref: RefRow, changes: dict[str, TreeEntry | None]
 ) -> bool:
-    """Whether the tree may exceed the number of files of a seal. Every file not in the base has a number of
-    the branch's counter."""
+    """Whether the tree may have too many files for a seal. An upper bound is the number of files in the
+    branch's base plus the number of its live updates, since each other file was created by one."""
     if ref.base is None or not any(changes.values()):
         return ref.seq > limits.TREE_ENTRIES
     files = await view.node.files.count(load, [ref.base])

@@ -63,7 +63,8 @@ _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 
 @dataclass(slots=True, frozen=True)
 class Said:
-    """A request for a seal."""
+    """What a seal says, apart from its tree: `message`, the device key that signs, and the `author` of an
+    imported commit."""
 
     message: str
     device_key_id: str

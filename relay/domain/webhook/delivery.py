@@ -114,8 +114,9 @@ async def queue(
     failing: bool = False,
     redelivery: bool = False,
 ) -> str:
-    """Queue a delivery of a stored message, due at once. Returns its id. Nothing is queued for a failing
-    webhook with too many waiting deliveries."""
+    """Queue a delivery of a stored message, due at once. Returns its id. `failing`: the webhook's last
+    attempts failed; if too many of its deliveries wait, this one counts as failed and is not sent.
+    `redelivery`: the message was sent before."""
     delivery_id, now = new_id(), now_ms()
     full = failing and await tx.value(rows.COUNT_WAITING, of_hook=hook_id) >= WEBHOOK_WAITING
     blank = dict.fromkeys(

@@ -66,15 +66,16 @@ class Scanned(msgspec.Struct):
 
 
 class Of(Args, kw_only=True):
-    """One place: a linked `folder` (absolute path), or a `repo` (OWNER/NAME) at the head of its default
-    branch. Left out, all linked folders."""
+    """Names a place: a linked `folder` (absolute path), or a `repo` (OWNER/NAME) at the head of its default
+    branch. Neither: all linked folders."""
 
     folder: str | None = None
     repo: str | None = None
 
 
 class Listing(Of, kw_only=True):
-    """At most `limit` images, those after the path `after` of one place."""
+    """A request for at most `limit` images of a place, in the order of their paths, from the one after the
+    path `after` on."""
 
     kind: Kind | None = None
     after: str | None = None

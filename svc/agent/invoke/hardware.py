@@ -78,8 +78,8 @@ class Gpus(msgspec.Struct):
 
 
 class NpuModels(msgspec.Struct):
-    """`npus`: neural processors that the system reports. `models`: models of this machine that can run on
-    one; empty for the reason in `why`."""
+    """The neural processors and their models. `npus`: neural processors that the system reports. `models`:
+    models of this machine that can run on one; empty for the reason in `why`."""
 
     npus: list[Device]
     models: list[str]

@@ -50,7 +50,8 @@ class NamedOnPort(OnPort, kw_only=True):
 
 
 class Pull(Named):
-    """`again`: pull an installed model again, to get its repository's current version."""
+    """Names a model to pull. `again`: pull an installed model again, to get its repository's current
+    version."""
 
     again: bool = False
 

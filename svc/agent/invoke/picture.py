@@ -24,8 +24,8 @@ _ORIENTATION, _MAKE, _MODEL, _TIME, _EXIF, _TAKEN = 0x0112, 0x010F, 0x0110, 0x01
 
 
 class Metadata(msgspec.Struct):
-    """`frames`: number of frames of an animation. `orientation`: in EXIF's numbers; 1 is upright. `taken_at`
-    and `camera`: as the camera wrote them."""
+    """What the header of an image says. `frames`: number of frames of an animation. `orientation`: in EXIF's
+    numbers; 1 is upright. `taken_at` and `camera`: as the camera wrote them."""
 
     kind: str
     width: int

@@ -30,7 +30,7 @@ class Pause(OfFolder):
 
 
 class Page(Args):
-    """At most `limit` entries."""
+    """A request for at most `limit` entries of the queue."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
 

@@ -18,7 +18,7 @@ from svc.api import Api
 
 
 class Args(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The arguments of a command; a struct without members: it has none."""
+    """The arguments of a command. A command without arguments has a struct without members."""
 
 
 class Host(Protocol):

@@ -85,7 +85,8 @@ def register(origin: str) -> tuple[str, list[str]]:
 
 
 def offer(ctx: Ctx, origin: str) -> bool:
-    """Whether the user wants git to use this sign-in. Does not ask if git has a helper for the server."""
+    """Whether the user wants git to use this sign-in. False, without a question, if git has a helper for the
+    server already."""
     from svc.flows.git import settings
 
     if not ctx.out.interactive or link(ctx.obj.environment) is not None:

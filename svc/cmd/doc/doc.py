@@ -129,7 +129,7 @@ def history(ctx: Ctx, id: Id, limit: Limit = 30) -> None:
     """List the changes of a document
 
     Newest first. `base` is the version that was edited: smaller than `number - 1` if others changed the
-    document meanwhile. Old changes are joined into one, which begins with `first`.
+    document meanwhile. Old changes are joined into one; `first` is the number of the oldest change in it.
 
     Examples:
     svc doc history 0198c0de

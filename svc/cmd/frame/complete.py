@@ -141,7 +141,8 @@ def _refs(environment: Mapping[str, str], folder: Path, kinds: frozenset[str]) -
 def _subjects(
     environment: Mapping[str, str], folder: Path, numbers: bool, proposals: bool
 ) -> Iterator[tuple[str, str]]:
-    """(number or label, meaning), newest first; for a fork, `proposals` are its parent's."""
+    """Yields (number, title) of known issues and proposals, newest first, if `numbers`; else (name,
+    description) of known labels. `proposals`: in the folder of a fork, the proposals of its parent."""
     from localstore.folder import link
     from localstore.home import Home
     from svc.flows.place.known_subjects import recall
@@ -162,7 +163,7 @@ def _repository(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _tracked_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """Files of the last seal, relative to the current folder."""
+    """Yields (path relative to the current folder, "") of files of the last seal."""
     from localstore.folder import link
 
     root = link.find(folder)

@@ -20,7 +20,7 @@ PATHS_NAMED = 20  # paths that a summary names before it counts the rest
 
 
 def count(number: int, what: str) -> str:
-    """`1 file`, `3 files`."""
+    """A number with its noun: `1 file`, `3 files`."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
@@ -82,7 +82,7 @@ def skipped_record(item: Skipped) -> dict[str, object]:
 
 
 def handles(who: Iterable[str]) -> str:
-    """`@ann, @bob`."""
+    """The handles for a sentence: `@ann, @bob`."""
     return ", ".join(f"@{handle}" for handle in who)
 
 
@@ -130,7 +130,7 @@ def _conflict(conflict: ConflictCopy, verb: str) -> str:
 
 
 def line_ranges(ranges: str) -> str:
-    """`line 5`, `lines 2-4, 9`."""
+    """Line ranges for a sentence: `line 5`, `lines 2-4, 9`."""
     return f"line {ranges}" if ranges.isdecimal() else f"lines {ranges}"
 
 

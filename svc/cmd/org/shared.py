@@ -17,7 +17,7 @@ class MemberRoleName(StrEnum):
 
 
 def handle_of(typed: str) -> str:
-    """The handle that was typed. Raises Invalid if no handle can be so."""
+    """The handle that was typed. Raises Invalid for a text that is not a possible handle."""
     return argument(handle, typed.removeprefix("@"))
 
 

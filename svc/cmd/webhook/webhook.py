@@ -31,7 +31,8 @@ LIST = "svc repo webhook list"
 
 
 def state(record: dict[str, Any]) -> str:
-    """`active`, `failing`, or the reason why the webhook is off; `off` if its owner switched it off."""
+    """The state of a webhook: `active`, `failing`, or the reason why the webhook is off; `off` if its owner
+    switched it off."""
     if record["active"]:
         return "failing" if record["failing_since"] else "active"
     why = record["disabled"]

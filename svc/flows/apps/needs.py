@@ -42,8 +42,8 @@ def needs_of(manifest: RepoManifest) -> Needs:
 
 
 def _preferred(tag: str | None, names: list[ModelName]) -> ModelName | None:
-    """The model that `ollama_tag` selects. `tag`: a whole name, or only a tag, which applies to the first
-    model."""
+    """The model that `ollama_tag` selects; None without `tag`. `tag`: a whole name, or only a tag, which
+    applies to the first model."""
     if tag is None:
         return None
     if names and ":" not in tag and "/" not in tag and tag != names[0].name:
@@ -62,7 +62,8 @@ class Bringing:
         self._server, self._note, self._tell = Server(port), note, tell
 
     def bring_all(self, needs: Needs) -> ModelName | None:
-        """Pull the missing models. Returns the app's first model. Raises the errors of a pull."""
+        """Pull the missing models. Returns the app's first model; None if it needs none. Raises the errors of
+        a pull."""
         first, rest = needs.models[:1], needs.models[1:]
         chosen = [self._bring_first(name, needs.preferred) for name in first]
         for name in rest:

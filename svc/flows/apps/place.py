@@ -103,7 +103,7 @@ class Apps:
         return app
 
     def record(self, app: App) -> None:
-        """Raises DiskError."""
+        """Store the app's record. Raises DiskError."""
         folder = self.folder(app.id)
         with translated_disk_errors(folder, folder):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -117,7 +117,7 @@ class Apps:
             return False
 
     def allow(self, app: App, launch: Launch) -> None:
-        """Raises DiskError."""
+        """Record that the user has allowed this launch of the app. Raises DiskError."""
         self.record(app)
         with translated_disk_errors(self.folder(app.id), self.folder(app.id)):
             store.write(self.folder(app.id) / ALLOWED, digest_of(app, launch).encode())
@@ -138,7 +138,8 @@ def digest_of(app: App, launch: Launch) -> str:
 
 
 def is_own(app: App) -> bool:
-    """Whether the app's folder is the user's. Who owns another's may change its program at any time."""
+    """Whether the app's folder belongs to the user. The owner of any other folder could change its program at
+    any time."""
     try:
         return Path(app.folder).stat().st_uid == os.getuid()
     except OSError:
@@ -155,7 +156,7 @@ def _folder_at(base: Path, typed: str) -> Path | None:
 
 
 def _is_text(path: str) -> bool:
-    """Whether a path is UTF-8; bytes that are not are surrogates in the path."""
+    """Whether a path is UTF-8. Python shows other bytes of a path as surrogates."""
     try:
         path.encode()
     except UnicodeEncodeError:

@@ -64,9 +64,9 @@ def standing(api: Api, version: str) -> Standing:
 
 
 def install(api: Api, target: Standing, progress: Progress) -> Path:
-    """Replace the program's file. Raises Conflict if the program is not a single file, or trusts no key;
-    NotFound if there is no build for this machine; ServerMisbehaved if no trusted key has signed the build,
-    or if its bytes differ from the announced ones; then nothing is changed."""
+    """Replace the program's file. Returns its path. Raises Conflict if the program is not a single file, or
+    trusts no key; NotFound if there is no build for this machine; ServerMisbehaved if no trusted key has
+    signed the build, or if its bytes differ from the announced ones; then nothing is changed."""
     if target.build is None:
         raise NotFound(
             f"{api.origin} has no build of version {target.newest} for {_system()} on {_machine()}"

@@ -75,8 +75,8 @@ class _Work(msgspec.Struct):
 
 
 def prepare(copy: WorkingCopy) -> str | None:
-    """Bring the record up to date. Returns the folder's last seal. Raises UnpulledSeal if the branch is
-    further, FolderShowsSeal, MergeOpen."""
+    """Bring the record up to date. Returns the id of the folder's last seal; None without one. Raises
+    UnpulledSeal if the branch is further, FolderShowsSeal, MergeOpen."""
     if copy.repo.shown_seal:
         raise FolderShowsSeal(copy.repo.shown_seal, copy.repo.branch)
     head = begin(copy)

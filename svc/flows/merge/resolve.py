@@ -207,8 +207,8 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
 
 
 def _take_copy(copy: WorkingCopy, conflict: OpenConflict, how: How) -> Resolved:
-    """Rename the copy to the path, for a conflict of a file with a directory. The present one moves to the
-    trash."""
+    """Rename the copy to the path, for a conflict of a file with a directory. What is at the path now moves
+    to the trash."""
     record = conflict.record
     files = copy.files
     blocked = next(
@@ -236,7 +236,7 @@ def _with_inside(copy: WorkingCopy, record: RecordedConflict) -> list[RecordedCo
 
 
 def end(copy: WorkingCopy, conflict: OpenConflict) -> Resolved:
-    """Drop the record of a conflict whose copy was deleted."""
+    """Drop the record of a conflict whose copy was deleted. Returns the result for the user."""
     with copy.db.step():
         copy.db.conflicts.remove(conflict.record.kept_as)
     return Resolved(conflict.record.path, "gone", conflict.record.kept_as)

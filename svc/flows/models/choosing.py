@@ -123,7 +123,7 @@ def _is_projector(path: PurePosixPath) -> bool:
 
 
 def _projector(files: Iterable[str], model: _Model) -> str | None:
-    """The projector beside the model; of several the first by name."""
+    """The projector beside the model, of several the first by name; None if there is none."""
     beside = [
         path
         for path in map(PurePosixPath, files)

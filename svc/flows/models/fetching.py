@@ -164,8 +164,8 @@ def _work(models: Models, part: Part, file: Path, report: Report) -> str:
 
 def known_files(models: Models, size: int, note: Callable[[str], None]) -> Iterator[KnownFile]:
     """Blobs of the cache that may contain chunks of a file of this size, blobs of a similar size first. A
-    blob without a list of chunks is read completely, which `note` reports: at most CUT of them, and
-    CUT_FACTOR times `size` bytes."""
+    blob without a stored list of chunks has to be read completely; `note` is called with a sentence about
+    each. At most CUT such blobs are used, with at most CUT_FACTOR times `size` bytes together."""
     candidates = []
     for path in models.blobs.glob("sha256-*.about"):
         digest = path.name.removeprefix("sha256-").removesuffix(".about")

@@ -94,7 +94,8 @@ def _write(
     seen: Callable[[bytes], object],
     report: Report,
 ) -> ChunkList | None:
-    """Complete a file of the repository. Raises WrongBytes."""
+    """Complete a file of the repository. Returns its list of chunks; None for a small file. Raises
+    WrongBytes."""
     if file.size <= BLOB_FILE:
         data = dict(fetch(transport, None, {file.digest: file.size})).get(file.digest)
         if data is None:

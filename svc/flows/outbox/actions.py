@@ -174,8 +174,8 @@ def replay(
 ) -> Report:
     """Send the queued actions of each account, oldest first. `connect` opens the API for (origin, account)
     and raises Unauthorized if that account must sign in. `on_action` is called with each action that was sent
-    or refused. `only`: (origin, account, path) of the actions to send, which depend on no others; a process
-    that sends at this moment is waited for.
+    or refused. `only`: send just the actions of this (origin, account, path), which must depend on no others,
+    and wait if another process is sending.
 
     A refused action is set aside. After one without an answer the others of its account stay queued. Raises
     ClientError while another process is sending.
@@ -265,8 +265,8 @@ def _may_pass(error: SvcError) -> bool:
 
 
 def _members(body: msgspec.Struct) -> dict[str, Any]:
-    """The members of a body that have a value: not None, and not an empty list, unless the list itself is the
-    value, as in the content of a document."""
+    """The members of a body that have a value: those that are neither None nor an empty list. A list that is
+    itself the value, as in the content of a document, counts even if it is empty."""
     values = {field.encode_name for field in structs.fields(body) if field.type is Any}
     members = msgspec.to_builtins(body)
     return {k: v for k, v in members.items() if v is not None and (v != [] or k in values)}

@@ -55,7 +55,7 @@ def extended(action: QueuedAction, content: Any, title: str | None) -> dict[str,
 
 
 def joined(value: dict[str, Any]) -> dict[str, Any]:
-    """The value of an action that was not carried out, joined into one edit."""
+    """The value of an action that was not carried out, with the edits made since joined into it."""
     later = value.get("later", {})
     return {**{name: member for name, member in value.items() if name != "later"}, **later}
 

@@ -115,7 +115,8 @@ def copy_for_reading(where: Where) -> Iterator[WorkingCopy]:
 
 
 def turn(where: Where, link: RepoLink | None = None) -> Turn:
-    """How to wait for the folder. Other waiting commands see the name in `where`."""
+    """How a command waits for the folder: by the name in `where`, which other waiting commands see, and for
+    the limited time that all commands wait. `link`: the link that the folder must still have then."""
 
     def waiting(holder: Holder) -> None:
         where.note(f"waiting for {holder} …")

@@ -180,7 +180,8 @@ def last_seal(where: Where) -> str | None:
 
 def abbreviated(where: Where, repo: Repo, typed: str) -> str | None:
     """The seal whose id begins with `typed`, among the seals of all branches and tags, the folder's last seal
-    and those that this machine has printed. Raises UsageError, with the candidates, if several match."""
+    and those that this machine has printed; None if none does. Raises UsageError, with the candidates, if
+    several match."""
     if not ABBREVIATION.fullmatch(typed):
         return None
     seals = where.reader.items(history.COMMITS, CommitsQuery(prefix=typed), limit=PAGE_MAX, id=repo.id)

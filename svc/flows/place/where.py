@@ -153,7 +153,8 @@ class Where:
         return server
 
     def _typed_server(self) -> tuple[str, str] | None:
-        """(flag or variable, value) that names the server. Raises UsageError if two contradict each other."""
+        """(flag or variable, value) that names the server; None if none does. Raises UsageError if two
+        contradict each other."""
         flag, variable = self.given.get("server"), self.environment.get("SVC_SERVER")
         named = (self._names_repo, self.named_repo.host) if self.named_repo and self.named_repo.host else None
         beside = ("--server", flag) if flag else None

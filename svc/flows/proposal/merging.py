@@ -113,8 +113,8 @@ class Checked:
             raise ServerMisbehaved("the server did not send a text that the merge joins; nothing was signed")
 
     def merged(self, bases: Sequence[Files], ours: Files, theirs: Files, apart: bool = False) -> Files:
-        """The result of merging into `ours`. Raises ServerMisbehaved for conflicts, because the server saw
-        none."""
+        """The result of merging `theirs` into `ours`. `apart`: the sides may not have changed the same file.
+        Raises ServerMisbehaved for conflicts, because the server saw none."""
         plans = [self._plan(_changes(base, ours), _changes(base, theirs), apart) for base in bases or [{}]]
         self.load(name for plan in plans for name in plan.digests())
         outcome: Merged = agreed([finish(plan, dict(merged_texts(plan, self.texts))) for plan in plans])
@@ -198,8 +198,8 @@ def _raw(
     parents: list[str],
     root: bytes,
 ) -> bytes:
-    """The bytes to sign. Raises ServerMisbehaved with the names of members that differ from the checked
-    ones."""
+    """The bytes to sign for a prepared seal, after each member was compared with what it must be. Raises
+    ServerMisbehaved with the names of members that differ."""
     raw, payload = unb64u(prepared_seal.bytes), _payload(prepared_seal)
     proposal, update = request.proposal, prepared.strategy == "update"
     origin = MergeOrigin("merge" if update else prepared.strategy, [expected_seal.source], proposal.number)

@@ -162,8 +162,9 @@ def _pop_to_unpaired(places: list[int], unpaired: set[int]) -> int | None:
 def _likely_pairs(
     old: Sequence[Step], new: Sequence[Step], unpaired: Iterable[int], open_: Sequence[int], work: Work
 ) -> Iterator[tuple[int, int, int, int]]:
-    """(difference, distance of the positions, old, new) of seals that may be pairs. The likeliest are
-    compared first: those with the same message, then those near each other."""
+    """(difference, distance of the positions, old, new) of seals that may be pairs. `unpaired`, `open_`: the
+    old and the new positions to compare. The likeliest are compared first: those with the same message, then
+    those near each other."""
     pairs = [
         (old[old_at].message != new[at].message, abs(old_at - at), old_at, at)
         for old_at in unpaired

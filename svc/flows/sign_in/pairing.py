@@ -200,7 +200,8 @@ def _bytes(origin: str, text: str, size: int) -> bytes:
 def _wait(
     ask: Callable[[], PairingStep], reached: Callable[[PairingStep], bool], sleep: Callable[[float], None]
 ) -> PairingStep:
-    """The first step that is `reached`. Raises PairingEnded, at the latest when the code is too old."""
+    """The first step for which `reached` returns True. Raises PairingEnded, at the latest when the code is
+    too old."""
     for _ in range(int(PAIRING_CODE / INTERVAL) + 60):
         step = ask()
         if reached(step):

@@ -82,7 +82,7 @@ class Edit(Over):
             event.prevent_default()
 
     def _act(self, event: Key) -> bool:
-        """Run the action of a key. Letters are text here and have no action."""
+        """Run the action of a key; letters are text here. Returns False if the key has no action here."""
         if self._said is not None:
             self._said = None
             self.show_frame()

@@ -143,7 +143,7 @@ class History(Differing, FileView):
         stepped: list[bool] = []
 
         def of_branch(seals: list[SealSummary], at: float) -> None:
-            """Continue from the seal that made the shown text, which may be older than the shown seal."""
+            """Step from the seal that made the shown text; that may be older than the shown seal."""
             ids = [seal.id for seal in seals]
             if current in ids:
                 step(ids, ids.index(current))

@@ -76,8 +76,8 @@ def _repo_of(svc: AskedApp, full_name: str) -> Repo | None:
 
 
 def _with_refs(svc: AskedApp, repo: Repo, then: Callable[[list[Ref]], None]) -> None:
-    """Call `then` with the branches and tags that the repository has now; without a server with those that
-    were there."""
+    """Call `then` with the current branches and tags of the repository; if the server cannot be reached, with
+    those in the cache."""
     screen, client, read = cast("Base", svc.screen), svc.client, contents.refs(repo.id)
 
     def open_with(refs: list[Ref]) -> None:

@@ -47,8 +47,8 @@ class Glance:
         first: Sequence[Line] = (),
         on_checks: Callable[[str, Part], None] | None = None,
     ) -> None:
-        """`first`: rows at the top; `on_checks`: called with the id of the repository and the state of the
-        checks of its default branch."""
+        """`key`: key of the row. `first`: rows at the top; `on_checks`: called with the id of the repository
+        and the state of the checks of its default branch."""
         self._panes, self._key, self._repo_id = panes, key, repo_id
         self._first, self._on_checks = first, on_checks
         self._repo: Repo | None = None

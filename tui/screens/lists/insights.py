@@ -83,7 +83,7 @@ class Insights(Split):
         self._changed()
 
     def _changed(self) -> None:
-        """Paint an answer; what is previewed may be about it."""
+        """Paint an answer that has arrived, and request the preview again, which may depend on it."""
         self.renew()
         self.paint()
 
@@ -127,12 +127,12 @@ class Insights(Split):
 
     @property
     def _people(self) -> list[tuple[str, int]]:
-        """Who sealed in the last weeks, and how often, the most first."""
+        """(handle, number of seals) of each person who sealed in the last weeks, the most active first."""
         return Counter(seal.provenance.who.handle or "?" for seal in self._recent).most_common()
 
     def _activity(self) -> list[Item]:
-        """A row for the seals, the people and the checks of the last weeks. They are there before the
-        answers, so that the cursor stays on the first."""
+        """A row for the seals, the people and the checks of the last weeks. The rows are shown before their
+        data has arrived, so that the cursor stays on the first one."""
         waits: Line = (("…", "dim"),)
         seals, names, checks = waits, waits, waits
         if self._seals is not None or self.of.seal is None:
@@ -205,7 +205,8 @@ class Insights(Split):
         return [*rows, BLANK, (("the newest run first; 4 opens Workflows", "dim"),)]
 
     def preview_of(self, key: Hashable) -> None:
-        """A chart; the facts of a dependency; a glance at a repository that depends on this one."""
+        """Show the preview of a row: a chart, the facts of a dependency, or a glance at a repository that
+        depends on this one."""
         from tui.screens.lists.glance import Glance
 
         if key == "seals":

@@ -44,7 +44,7 @@ class Move:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """`↓ [####....] 45 %  1.5 MiB of 3.3 MiB  1.2 MiB/s`"""
+        """The progress as parts of a line: `↓ [####....] 45 % 1.5 MiB of 3.3 MiB 1.2 MiB/s`."""
         if self.state:
             return (
                 (f"  {self.sign} ", "dim"),

@@ -173,7 +173,7 @@ class Workflows(Split):
             self.svc.load(contents.seal_checks(repo.id, seal), self._paint_head)
 
     def count(self) -> str | None:
-        """The number of failed checks of the shown seal."""
+        """The number of failed checks of the shown seal, as text; None while unknown, "" for none."""
         if self._head is None or self._head.seal_id != self.of.seal:
             return None
         return f"✗{self._head.rollup.failed}" if self._head.rollup.failed else ""
@@ -315,7 +315,7 @@ class RunScreen(SplitScreen):
         self.svc.load(contents.runs(self.repo.id), self._go_on)
 
     def _go_on(self, runs: list[Run], at: float) -> None:
-        """Take all runs, and show the newest attempt if it was asked for."""
+        """Use these runs. If a new attempt was requested here and is among them, show it."""
         self._runs = runs
         opened = self._run
         if self._attempts and opened is not None:
@@ -334,7 +334,7 @@ class RunScreen(SplitScreen):
             self.paint()
 
     def _take(self, run: Run) -> None:
-        """Be about this run."""
+        """Show this run instead of the last one."""
         self._run, self._run_id, self._moved_to = run, run.id, run.id
         self.renew()
         self.paint()
@@ -391,7 +391,7 @@ class RunScreen(SplitScreen):
         return Item(("run", run.id), left, right, f"{run.name} {run.branch} {run.seal_id}")
 
     def _rows_of(self, run: Run) -> list[Row | Line]:
-        """The run as a text, for the pane that it has room in."""
+        """The rows of a run, for the width of the pane that shows it."""
         texts, width = self.texts, self.preview_width if self.previews else max(20, self.app.size.width - 3)
         if texts is None:
             return []
@@ -411,7 +411,7 @@ class RunScreen(SplitScreen):
 
     @property
     def _current(self) -> Run | None:
-        """The run under the cursor, else the opened one."""
+        """The run under the cursor, else the opened one; None until it is loaded."""
         key = self.listed.key
         if isinstance(key, tuple) and key[0] == "run" and self._run is not None:
             return next((run for run in (self._run, *self._runs) if run.id == key[1]), self._run)

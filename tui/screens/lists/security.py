@@ -1,5 +1,5 @@
 """The Security tab: advisories about a repository and about what it depends on, and the protection of its
-branches; of franking evidence only a note that this version of svc has none."""
+branches; and a note that this version of svc has no franking evidence."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Security(Split):
             self._changed()
 
     def _changed(self) -> None:
-        """Paint an answer; what is previewed may be about it."""
+        """Paint an answer that has arrived, and request the preview again, which may depend on it."""
         self.renew()
         self.paint()
 
@@ -187,7 +187,7 @@ class Security(Split):
         return [*rows, BLANK, (("Next", "title"),), BLANK, *helps]
 
     def _protection_rows(self, branch: str) -> list[Line]:
-        """What a branch is protected by, and what nobody asks for there."""
+        """The requirements of the rules of a branch, and the recommended requirements that they lack."""
         rules = matching(self._rules or (), branch)
         if not rules:
             return [(("○ ", "warn"), ("no rule: whoever may write pushes and deletes", "text"))]

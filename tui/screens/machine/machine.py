@@ -149,14 +149,14 @@ class MachineScreen(Base):
 
     @property
     def _pull(self) -> Pull | None:
-        """The pull under the cursor."""
+        """The pull under the cursor; None for another row."""
         name = self._under_cursor("model")
         pulls = self._overview.pulls if self._overview is not None else []
         return next((pull for pull in pulls if pull.name == name), None)
 
     @property
     def _app_row(self) -> AppRow | None:
-        """The app under the cursor."""
+        """The app under the cursor; None for another row."""
         name = self._under_cursor("app")
         rows = self._overview.apps if self._overview is not None else []
         return next((row for row in rows if row.state.id == name), None)
@@ -314,8 +314,8 @@ class MachineScreen(Base):
     def _on_thread(
         self, act: Callable[[], T], then: Callable[[T], None], failed: Callable[[str], None] | None = None
     ) -> None:
-        """Call `act` on a thread, then `then` with its result. An error is shown by `failed`, by default as a
-        message."""
+        """Call `act` on a thread, then `then` with its result. The sentence of an error is passed to
+        `failed`, which by default shows it as a message."""
         app, tell = self.svc, failed or self._failed
 
         def run() -> None:

@@ -43,7 +43,7 @@ class Offer(NamedTuple):
 
 
 def pull(machine: Machine, name: ModelName, server: str) -> str:
-    """Start pulling a model, in a process that outlives the app."""
+    """Start pulling a model, in a process that outlives the app. Returns a sentence."""
     download = background.start(machine.root, name, _environment(machine), server)
     if download.state == "failed":
         return f"{name.short} was not pulled: {download.detail}"
@@ -51,7 +51,7 @@ def pull(machine: Machine, name: ModelName, server: str) -> str:
 
 
 def cancel(machine: Machine, going: Pull) -> str:
-    """End the process of a pull. Raises ClientError if it does not end."""
+    """End the process of a pull. Returns a sentence. Raises ClientError if it does not end."""
     if going.lock is None:
         state = background.cancel(machine.root, parse(going.name), _models(machine))
         ended = state.state != "pulling"
@@ -65,7 +65,7 @@ def cancel(machine: Machine, going: Pull) -> str:
 
 
 def forget(machine: Machine, failed: Pull) -> str:
-    """Show a pull that failed no longer."""
+    """Remove a failed pull from the list. Returns a sentence."""
     background.forget(machine.root, parse(failed.name))
     return f"forgot the pull of {failed.name}"
 
@@ -84,13 +84,14 @@ def recorded(machine: Machine, id: str) -> App:
 
 
 def stop(machine: Machine, id: str) -> str:
-    """Stop the app with just this id. Raises AppMissing, AppFailed."""
+    """Stop the app with just this id. Returns a sentence. Raises AppMissing, AppFailed."""
     before = control.stop(Apps(machine.root), recorded(machine, id))
     return f"Stopped {id}" if before is not None else f"{id} does not run"
 
 
 def prepare(machine: Machine, app: App) -> Offer:
-    """Examine an app before it is launched. Raises the faults in its manifest."""
+    """The app with the content of its manifest, to be shown before it is launched. Raises the faults in its
+    manifest."""
     apps = Apps(machine.root)
     manifest = manifest_of(app)
     launch_now = launch_of(app, manifest)

@@ -222,7 +222,7 @@ class Files(Remarking, Differing):
             self.diff.show_files([file])  # all of it
 
     def _shown(self) -> ChangedFile | None:
-        """The file whose changes are on the screen."""
+        """The file whose changes are on the screen; None without one."""
         place = self._changes.place_of.get(self.diff.files[0].path) if self.diff.files else None
         return self._changes.file(place) if place is not None else None
 
@@ -309,7 +309,8 @@ class Files(Remarking, Differing):
     # --- colours
 
     def _ask_for_colours(self, file: ChangedFile) -> None:
-        """Find the roles of the words in a file, on a thread. The whole text says more than the patch."""
+        """Find the roles of the words in a file, on a thread. Reads the whole new text, because the patch
+        alone does not show where a comment or string begins."""
         is_known = file.path in self.diff.colours or self._coloured == file.path
         if is_known or file.patch is None or len(file.patch) > TEXT_MAX:
             return

@@ -153,7 +153,8 @@ class Merge(Card):
 
 
 def lost_with(proposal: Proposal) -> str:
-    """A question with the seals that are lost with the branch if the base does not have them."""
+    """The question whether to delete the head branch after the merge, for a strategy after which its own
+    seals are on no branch."""
     return f"delete {safe(proposal.head)} too? its own seals are then on no branch."
 
 

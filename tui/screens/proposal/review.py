@@ -40,7 +40,7 @@ class Reviewing(Base):
     repo: Repo
 
     def reviewed(self) -> Proposal | None:
-        """The proposal on the screen."""
+        """The proposal on the screen; None until it is loaded."""
         raise NotImplementedError
 
     def pending(self) -> int:

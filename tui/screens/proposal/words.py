@@ -64,7 +64,8 @@ def sign_of_check(check: SealCheck) -> Part:
 
 
 def checks_of(rollup: Rollup | Counts, items: Sequence[SealCheck] = ()) -> Part:
-    """`✓ 4/4`, `✗ lint`, `◐ 1/3`; "" without checks. `items`: provide the names of failed checks."""
+    """The state of the checks: `✓ 4/4`, `✗ lint`, `◐ 1/3`; "" without checks. `items`: provide the names of
+    failed checks."""
     if not rollup.total:
         return ("", "text")
     if rollup.failed:

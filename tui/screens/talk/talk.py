@@ -54,13 +54,14 @@ class Talk(WithFacts):
         return self.repo, self.one is not None and self.mine(self.one)
 
     def mine(self, subject: Issue | Proposal) -> bool:
-        """Whether the account is its author."""
+        """Whether the account is the author of the issue or proposal."""
         return bool(self.svc.client.account) and subject.author.handle == self.svc.client.account
 
     # --- rows
 
     def people_rows(self, subject: Issue | Proposal) -> list[Item]:
-        """Its author, labels, assignees, and the time of its last change."""
+        """Rows of facts about the issue or proposal: author, labels, assignees, and the time of its last
+        change."""
         cached = self.svc.client.known(contents.labels(self.repo.id))
         colours = colours_of(cached[0]) if cached is not None else {}
         return people_facts(subject, colours, self.svc.clock())

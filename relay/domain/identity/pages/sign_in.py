@@ -27,8 +27,8 @@ _STYLE_CACHE = {"cache-control": "public, max-age=3600"}
 
 
 class LoginQuery(Model, frozen=True):
-    """`return_to`: a path of this node. `provider`: the name of an identity provider, to which the browser is
-    sent at once."""
+    """The query of the sign-in page. `return_to`: a path of this node. `provider`: the name of an identity
+    provider, to which the browser is sent at once."""
 
     provider: str | None = None
     return_to: str = "/"

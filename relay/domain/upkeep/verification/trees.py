@@ -26,7 +26,7 @@ AT_ONCE = 256  # directories
 
 
 class _Wanted(NamedTuple):
-    """A directory to check, once for each digest."""
+    """A directory to check. Directories with an equal digest are checked once, at one of their paths."""
 
     digest: bytes
     path: str
