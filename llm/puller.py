@@ -59,8 +59,11 @@ class _Told:
 
 
 def _print(line: dict[str, Any]) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:  # a server that was killed reads no lines
+        os._exit(0)
 
 
 def _end_with_input() -> NoReturn:

@@ -125,4 +125,5 @@ def _questions(source: BinaryIO) -> Iterator[tuple[int, str, str]]:
 if __name__ == "__main__":
     signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # an app that was killed reads no answers
     serve(sys.stdin.buffer, sys.stdout.buffer)

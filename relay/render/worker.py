@@ -1,12 +1,13 @@
 """A process that renders one job after the other: `python -m relay.render.worker`.
 
 On stdin and stdout each message is its length, four bytes big-endian, and msgpack. The process ends when
-stdin ends. It limits its own memory; its parent limits its time by killing it.
+stdin ends, or nobody reads its answers. It limits its own memory; its parent limits its time by killing it.
 """
 
 from __future__ import annotations
 
 import resource
+import signal
 import sys
 from typing import BinaryIO
 
@@ -21,6 +22,7 @@ MEMORY = 512 * 1024 * 1024
 def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a relay that was killed reads no answers
     serve(sys.stdin.buffer, sys.stdout.buffer)
 
 

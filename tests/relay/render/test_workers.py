@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 
+import msgspec
+import pytest
 import pytest_asyncio
 
 from relay.render.jobs import SOURCE_LINES, Links, MarkdownJob, SourceJob
 from relay.render.renderer import Renderer
 from relay.render.workers import Workers
 from tests.patience import PATIENCE
+from tui.lexing import BY_LANGUAGE, HEAD
 
 LINKS = Links("", "/page?path=", "/raw/", "/page")
 ENDLESS = SourceJob("(" * 30_000, "Makefile")  # keeps the lexer of Makefiles busy for minutes
@@ -28,6 +33,25 @@ async def test_a_text_is_rendered(workers: Workers) -> None:
     source = await workers.render(SourceJob("a = 1\n\nb = 2\n", "x.py"))
     assert markdown.html == ["<p><em>a</em></p>\n"]
     assert source.html == ["a = <i class=m>1</i>", "", "b = <i class=m>2</i>"]
+
+
+@pytest.mark.parametrize("module", ["relay.render.worker", "tui.lexing"])
+def test_a_process_whose_answers_nobody_reads_ends_in_silence(module: str) -> None:
+    """As after a kill of whoever asked."""
+    job = msgspec.msgpack.encode(SourceJob("a = 1", "x.py"))
+    question = len(job).to_bytes(4) + job
+    if module == "tui.lexing":
+        question = HEAD.pack(BY_LANGUAGE, 6, 5) + b"python" + b"a = 1"
+    process = subprocess.Popen(
+        [sys.executable, "-m", module],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    _, errors = process.communicate(question, PATIENCE)
+    assert errors == b""
 
 
 async def test_a_text_that_keeps_a_lexer_busy_is_given_up_and_the_next_one_is_not(workers: Workers) -> None:
