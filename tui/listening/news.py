@@ -11,6 +11,7 @@ from tui.asked import AskedApp
 from tui.listening.events import Following
 
 if TYPE_CHECKING:
+    from textual.screen import Screen
     from textual.timer import Timer
 
 NEWS_EVERY = 0.5  # seconds between an event and the request for its changes; events within are one
@@ -25,6 +26,9 @@ class AskedByNews(AskedApp, Protocol):
     """The interface of the app for news, in addition to that for screens."""
 
     key_at: float  # when the last key came, by the monotonic clock
+
+    @property
+    def screen_stack(self) -> list[Screen[Any]]: ...
 
     def set_timer(self, delay: float, callback: Callable[[], None]) -> Timer: ...
 
@@ -121,6 +125,8 @@ class News:
             return
         self._news_due, self._put_off = False, 0.0
         screen = cast("Any", self._app.screen)
+        for below in self._app.screen_stack[:-1]:
+            cast("Any", below).missed_news = True
         screen.news()
         if screen.FOLLOWS_LATER:
             self._asked_later = 0

@@ -33,6 +33,7 @@ class Base(Screen[None], inherit_bindings=False):
     ACTIONS: tuple[Action, ...] = ()
     AUTO_FOCUS = "Lines"
     texts: Texts | None = None  # those of the screen, if it shows some
+    missed_news = False  # whether news came while another screen was on top
     FOLLOWS_LATER = False  # whether the server makes what is shown some time after the event
 
     class Focused(Message):
@@ -81,6 +82,9 @@ class Base(Screen[None], inherit_bindings=False):
     def on_screen_resume(self) -> None:
         self.svc.news.follow(self.about())
         self.show_frame()
+        if self.missed_news:
+            self.missed_news = False
+            self.news()
 
     @property
     def lines(self) -> Lines | None:

@@ -156,6 +156,7 @@ class RepoScreen(RepoPage):
         self._left = True
 
     def on_screen_resume(self) -> None:
+        self.missed_news = False
         super().on_screen_resume()
         if self._left:  # a command may have made a branch
             self.do_refresh()

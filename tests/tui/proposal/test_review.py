@@ -18,6 +18,7 @@ from tests.tui.test_app import open_proposal, press, project, sees, settle
 from tests.tui.test_issues import NOWHERE, issue
 from tests.tui.test_team_day import Device
 from tui.app import SvcApp
+from tui.screens.command.output import Output
 
 __all__ = ["issue", "other", "project"]
 Open = Callable[..., SvcApp]
@@ -136,6 +137,28 @@ async def test_a_suggestion_is_applied(
         await sees(pilot, "+    c = 5", "─ ✓ resolved")  # the lines of the new version, not of the one before
     assert alice("pull").code == 0
     assert "c = 5" in Path("src/main.py").read_text()
+
+
+async def test_news_that_come_under_another_screen_are_not_lost(
+    proposal: str,
+    other: Callable[..., None],
+    open_app: Open,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The screen on top takes the news; the one below reads them once it is on top again."""
+    taken = []
+    monkeypatch.setattr(Output, "news", lambda self: taken.append(self))
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await open_files(pilot, proposal)
+        await sees(pilot, "● live")
+        await press(pilot, ":", *"version", "enter")
+        await sees(pilot, "done", "svc version")
+        taken.clear()
+        other("pr", "comment", "1", "--path", "src/main.py", "--line", "4", "-b", "Meanwhile")
+        while not taken:
+            await pilot.pause(0.02)
+        await press(pilot, "escape")
+        await sees(pilot, "Meanwhile", "1 open thread")
 
 
 async def test_a_draft_waits_where_it_was_begun(issue: str, open_app: Open) -> None:

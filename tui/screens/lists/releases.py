@@ -238,6 +238,7 @@ class ReleaseScreen(WithFacts, Moving):
         self.show_facts(_fact_items(self.repo.id, release, now, files=False))
 
     def on_screen_resume(self) -> None:
+        self.missed_news = False
         super().on_screen_resume()
         self.do_refresh()
 

@@ -101,6 +101,7 @@ class ProposalScreen(Reviewing, Talk):
         self._left = True
 
     def on_screen_resume(self) -> None:
+        self.missed_news = False
         super().on_screen_resume()
         if self._left:  # a command may have merged it
             self.do_refresh()
