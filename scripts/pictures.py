@@ -30,6 +30,7 @@ from svc.api import Api
 
 FONTS = "/usr/share/fonts/truetype/dejavu/DejaVuSansMono{}.ttf"
 WIDE, HIGH, POINTS = 9, 19, 15
+PAUSE = 0.8  # seconds without a byte after which a screen is complete
 GROUND, TEXT = "#1e1e1e", "#d4d4d4"
 COLOURS = {
     "black": "#1e1e1e",
@@ -330,7 +331,7 @@ def main() -> None:
                         terminal = Terminal([program, "tui", "--theme", theme], folder, width, height, its)
                         terminal.shows("httpx")
                         for key in SCREENS[name]:
-                            terminal.keys(key)
+                            terminal.keys(key, PAUSE)
                         terminal.read(0.8)
                         file = f"{name}-{theme}-{given.colours}-{size}.png"
                         drawn(terminal.screen).save(given.folder / file)

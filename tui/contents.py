@@ -5,6 +5,7 @@ client.fetch(contents.tree(repo_id, seal, "src"))
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,6 +13,7 @@ import msgspec
 from localstore.core.errors import NotFound
 from localstore.core.model import access as access_
 from localstore.core.model import advisory as advisories_
+from localstore.core.model import audit as audit_
 from localstore.core.model import check as checks_
 from localstore.core.model import dependency as dependencies_
 from localstore.core.model import history as histories
@@ -27,6 +29,7 @@ from localstore.core.model import run as runs_
 from localstore.core.model import thread as threads_
 from localstore.core.model.access import AccessRequest, Collaborator, Invite
 from localstore.core.model.advisory import Advisory, AdvisoryQuery
+from localstore.core.model.audit import AuditEntry
 from localstore.core.model.check import Check, SealChecks
 from localstore.core.model.dependency import Dependencies, DependencyQuery, Dependent
 from localstore.core.model.history import (
@@ -63,6 +66,9 @@ ISSUES = 10_000  # issues that a list holds
 COMMENTS = 1_000  # of one issue
 RELEASES, LABELS = 200, 1_000
 RUNS = 500
+TIMED, KINDS = 200, 20  # issues whose times are read; kinds of files
+AUDIT = 100  # newest entries among which changes of rules are looked for
+PATHS = 10  # files of a seal that a preview lists
 PEOPLE, VERSIONS = 500, 100
 ADVISORIES, PROTECTIONS, DEPENDENTS = 200, 50, 200
 
@@ -164,6 +170,36 @@ def brought(repo_id: str, seal_id: str) -> Read[Compare]:
     )
 
 
+class ChangedPath(msgspec.Struct, frozen=True):
+    """A file that a seal changed, without the changes."""
+
+    path: str
+    status: str
+    additions: int
+    deletions: int
+
+
+class ChangedPaths(msgspec.Struct, frozen=True):
+    """The first files that a seal changed. `more`: whether there are others."""
+
+    items: list[ChangedPath]
+    more: bool
+
+
+def changed_paths(repo_id: str, seal_id: str) -> Read[ChangedPaths]:
+    """The first files that a seal changed; their patches are not kept."""
+    query = CompareQuery(head=seal_id, limit=PATHS)
+
+    def call(api: Api) -> ChangedPaths:
+        compared = api.send(histories.COMPARE, query=query, id=repo_id)
+        items = [
+            ChangedPath(file.path, file.status, file.additions, file.deletions) for file in compared.files
+        ]
+        return ChangedPaths(items, compared.next_cursor is not None)
+
+    return Read(f"repos/{repo_id}/changed_paths/{seal_id}", ChangedPaths, call, final=True)
+
+
 def issues(repo_id: str, query: IssueQuery) -> Read[list[ListedIssue]]:
     return Read(
         f"repos/{repo_id}/issues/{_named(query)}",
@@ -211,6 +247,64 @@ def threads(repo_id: str, number: int) -> Read[list[Thread]]:
         list[Thread],
         lambda api: list(api.items(threads_.LIST, limit=COMMENTS, id=repo_id, n=str(number))),
     )
+
+
+class Times(msgspec.Struct, frozen=True):
+    """When the newest issues or proposals were opened, and how many of them are open and closed. `more`:
+    whether there are others."""
+
+    opened: list[str]
+    open: int
+    closed: int
+    more: bool
+
+
+def issue_times(repo_id: str) -> Read[Times]:
+    query = IssueQuery(state="all")
+    return Read(
+        f"repos/{repo_id}/issue_times",
+        Times,
+        lambda api: _times(api.items(issues_.LIST, query, limit=TIMED, id=repo_id)),
+    )
+
+
+def proposal_times(repo_id: str) -> Read[Times]:
+    query = ProposalQuery(state="all")
+    return Read(
+        f"repos/{repo_id}/proposal_times",
+        Times,
+        lambda api: _times(api.items(proposals_.LIST, query, limit=TIMED, id=repo_id)),
+    )
+
+
+def _times(items: Iterable[Issue] | Iterable[Proposal]) -> Times:
+    states = [(item.created_at, item.state) for item in items]
+    opened = sum(state == "open" for _, state in states)
+    return Times([time for time, _ in states], opened, len(states) - opened, len(states) >= TIMED)
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """Files whose names end alike: their number, and the sum of their sizes."""
+
+    name: str
+    files: int
+    size: int
+
+
+def kinds(repo_id: str, seal_id: str) -> Read[list[Kind]]:
+    """The kinds of files in a seal, the largest first; the list of the files is not kept."""
+    query = TreeQuery(recursive=True)
+
+    def call(api: Api) -> list[Kind]:
+        sizes: dict[str, list[int]] = {}
+        for entry in api.send(histories.TREE, query=query, id=repo_id, sha=seal_id).entries:
+            name = entry.path.rpartition("/")[2]
+            stem, _, ending = name.rpartition(".")
+            sizes.setdefault(ending.casefold() if stem else "other", []).append(entry.size)
+        ordered = [Kind(name, len(those), sum(those)) for name, those in sizes.items()]
+        return sorted(ordered, key=lambda kind: (-kind.size, kind.name))[:KINDS]
+
+    return Read(f"repos/{repo_id}/kinds/{seal_id}", list[Kind], call, final=True)
 
 
 def labels(repo_id: str) -> Read[list[Label]]:
@@ -264,6 +358,16 @@ def protections(repo_id: str) -> Read[list[Protection]]:
         list[Protection],
         lambda api: list(api.items(protections_.LIST, limit=PROTECTIONS, id=repo_id)),
     )
+
+
+def rule_changes(repo_id: str) -> Read[list[AuditEntry]]:
+    """Who set and cleared protection rules lately, the newest first; for the owner."""
+
+    def call(api: Api) -> list[AuditEntry]:
+        entries = api.items(audit_.LIST, limit=AUDIT, id=repo_id)
+        return [entry for entry in entries if entry.action.startswith("protection.")]
+
+    return Read(f"repos/{repo_id}/rule_changes", list[AuditEntry], call)
 
 
 def dependencies(repo_id: str, seal_id: str) -> Read[Dependencies]:

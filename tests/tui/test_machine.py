@@ -25,8 +25,10 @@ async def test_the_sync_screen_shows_watched_folders_and_pauses_them(
         async with open_app().run_test(size=(200, 24)) as pilot:
             await settle(pilot)
             await press(pilot, "s")
-            screen = await sees(pilot, f"{project} main")
-            assert str(folder) in screen
+            await sees(pilot, f"{project} main", "z pauses the folder under the cursor")
+            assert "put the cursor on a watched folder" in await press(pilot, "z"), "it is elsewhere"
+            await press(pilot, "j")
+            await sees(pilot, f"folder    {folder}")
             await press(pilot, "z")
             screen = await sees(pilot, "paused")
             assert "○ offline" in screen

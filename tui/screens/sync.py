@@ -10,6 +10,7 @@ from localstore.outbox import QueuedAction
 from svc.agent.invoke.sync import Status
 from svc.flows.outbox.actions import described
 from tui.actions import Action
+from tui.blocks import Block, laid
 from tui.screens.split import SPLIT_ACTIONS, SplitScreen
 from tui.text import Part, ago, folded, safe
 from tui.widgets.frame import LIGHTS
@@ -20,6 +21,7 @@ EVERY = 2.0  # seconds between two questions to the agent, while this screen is 
 Line = tuple[Part, ...]
 BLANK: Line = (("", "text"),)
 NAME = 10  # columns of the name of a fact
+SIGN, LISTED = 12, 8  # columns of a light with its word; rows of a list in the preview
 MEANINGS = {
     "live": "changes of others come by themselves, yours are sent at once",
     "online": "the server answers; its events do not come yet",
@@ -92,14 +94,11 @@ class Sync(SplitScreen):
             self.paint()
 
     def do_pause(self) -> None:
-        """Pause the watched folder under the cursor, or resume it. If only one folder is watched, it is meant
-        wherever the cursor is."""
+        """Pause the watched folder under the cursor, or resume it."""
         machine, key = self.svc.machine, self.listed.key
         folder = next((watched for watched in self._folders if ("folder", watched.folder) == key), None)
-        if folder is None and len(self._folders) == 1 and self._entry is None:
-            folder = self._folders[0]
         if machine is None or folder is None:
-            self.say("put the cursor on a watched folder", "warn")
+            self.say("put the cursor on a watched folder; z pauses it, Z zooms", "warn")
             return
         paused = not folder.paused
 
@@ -108,6 +107,8 @@ class Sync(SplitScreen):
             return machine.status()
 
         self._at_agent(ask)
+        words = "paused: edits wait here; z goes on" if paused else "follows its branch again"
+        self.say(f"{folder.repo} {folder.branch} {words}")
 
     def news(self) -> None:
         """Does nothing: events change nothing on this screen."""
@@ -156,29 +157,72 @@ class Sync(SplitScreen):
             self.show_preview(key, "connection", self._connection_rows())
 
     def _connection_rows(self) -> list[Line]:
-        """Rows about the connection: what the light means, server and account, the queue, the folders, and
-        the keys that help."""
-        news, client, now = self.svc.news, self.svc.client, self.svc.clock()
-        width = self.preview_width
-        refused = sum(entry.state == "refused" for entry in self.svc.entries)
-        waiting = len(self.svc.entries) - refused
+        """Rows about the connection: what the light means, the server, the account, and the waiting
+        actions."""
+        news, now, width = self.svc.news, self.svc.clock(), self.preview_width
         rows: list[Line] = [
             (*LIGHTS[news.state], (f"  since {ago(news.since, now)}", "dim")),
             *folded([(MEANINGS.get(news.state, ""), "text")], width),
             BLANK,
+        ]
+        blocks = [
+            Block("Connection", lambda wide: self._connection_facts()),
+            Block("Next", self._help_rows),
+            Block("Folders", self._folders_in_short, str(len(self._folders) or "")),
+            Block("Queue", self._queue_in_short, str(len(self.svc.entries) or "")),
+            Block("The lights", self._legend),
+        ]
+        return [*rows, *laid(blocks, width)]
+
+    def _connection_facts(self) -> list[Line]:
+        client = self.svc.client
+        refused = sum(entry.state == "refused" for entry in self.svc.entries)
+        waiting = len(self.svc.entries) - refused
+        return [
             _fact("server", client.origin),
             _fact("account", f"@{client.account}" if client.account else "not signed in"),
             _fact("queue", f"{waiting} waiting, {refused} refused" if self.svc.entries else "nothing waits"),
             _fact("folders", f"{len(self._folders)} watched" if self._folders else "none watched"),
-            *((*LIGHTS[folder.light], (f"  {safe(folder.folder)}", "text")) for folder in self._folders),
-            BLANK,
-            (("Next", "title"),),
         ]
+
+    def _help_rows(self, width: int) -> list[Line]:
+        refused = any(entry.state == "refused" for entry in self.svc.entries)
         helps = [("u ", "sends what waits, and asks the server again")]
-        if refused:
-            helps.append(("x ", "drops the refused action under the cursor"))
+        helps += [("x ", "drops the refused action under the cursor")] if refused else []
+        helps += [("z ", "pauses the folder under the cursor")] if self._folders else []
         helps.append((": ", "watch --detach  has this folder follow its branch"))
-        return [*rows, *(((key, "accent"), (words, "dim")) for key, words in helps)]
+        rows: list[Line] = []
+        for key, words in helps:
+            first, *rest = folded([(words, "dim")], max(8, width - 2))
+            rows += [((key, "accent"), *first), *((("  ", "text"), *row) for row in rest)]
+        return rows
+
+    def _folders_in_short(self, width: int) -> list[Line]:
+        """The watched folders, where they lead, and who is there."""
+        rows: list[Line] = []
+        for folder in self._folders:
+            rows.append((*LIGHTS[folder.light], (f"  {safe(folder.repo)} {safe(folder.branch)}", "text")))
+            rows += [
+                (("  ", "text"), *row) for row in folded([(safe(folder.folder), "dim")], max(8, width - 2))
+            ]
+            rows += map(_person, folder.people)
+        return rows
+
+    def _queue_in_short(self, width: int) -> list[Line]:
+        return [self._row(entry).left for entry in self.svc.entries[:LISTED]]
+
+    def _legend(self, width: int) -> list[Line]:
+        """What each state of the connection means; the present one is marked."""
+        rows: list[Line] = []
+        for state, words in MEANINGS.items():
+            if state == "unknown":
+                continue
+            mark: Part = ("▌", "accent") if state == self.svc.news.state else (" ", "text")
+            sign, (word, role) = LIGHTS[state]
+            first, *rest = folded([(words, "dim")], max(8, width - SIGN - 1))
+            rows.append((mark, sign, (f"{word:<{SIGN - 1}}", role), *first))
+            rows += [((" " * (SIGN + 1), "text"), *row) for row in rest]
+        return rows
 
     def _entry_rows(self, entry: QueuedAction) -> list[Line]:
         """An action: what it does, how often it was tried, why it was refused, and its text."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle
@@ -25,11 +26,12 @@ async def test_a_run_stands_beside_the_checks_of_its_seal(project: str, alice: S
     run_of(alice, "lint", "--conclusion", "failure", "--summary", "Two **lines**")
     async with open_app().run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        await press(pilot, "enter", "4", "g", "j")
-        await sees(pilot, "Workflows 3")
+        await press(pilot, "enter", "4")
+        await sees(pilot, "Workflows 3", "What it changed 1", "Runs of lint 2")
         await press(pilot, "enter")
         text = await sees(pilot, "─ Checks and runs ─", "Other runs of", "the last 2", "runs it again")
         assert text.index("✗ fail") < text.index("✓ pass"), "what failed stands first"
+        await sees(pilot, "What it changed 1", "M src/main.py", "+1 −1", "▌✗ fail")
         shown = pilot.app.screen
         await press(pilot, "j")
         await sees(pilot, "2 of 3")
@@ -37,6 +39,23 @@ async def test_a_run_stands_beside_the_checks_of_its_seal(project: str, alice: S
         await pilot.resize_terminal(80, 24)
         await press(pilot, "g")
         assert "Checks of" in await settle(pilot), "there is no room beside it, so they stand below"
+
+
+async def test_a_run_names_the_proposal_that_brings_its_seal(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    assert alice("repo", "branch", "topic").code == 0
+    assert alice("switch", "topic").code == 0
+    Path("src/main.py").write_text("def main():\n    return 3\n")
+    assert alice("push", "-m", "Return three").code == 0
+    assert alice("pr", "create", "--base", "main", "-t", "Three is better", "-b", "Because.").code == 0
+    run_of(alice, "lint", "--conclusion", "failure")
+    async with open_app().run_test(size=(200, 50)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "4")
+        await sees(pilot, "Workflows 1")
+        await press(pilot, "G")
+        await sees(pilot, "Proposals 1", "#1 Three is better", "○ open", "Return three", "on topic")
 
 
 async def test_another_attempt_is_shown_when_it_is_there(project: str, alice: Svc, open_app: Open) -> None:
@@ -63,10 +82,12 @@ async def test_security_says_which_branches_are_protected(project: str, alice: S
         await press(pilot, "r")
         text = await sees(pilot, "1 of 2 branches protected", "✓ 2 approvals")
         assert "○ checks: not asked for" in text
+        text = await sees(pilot, "✗ push to it without a proposal", "✓ merge a proposal: 2 approvals")
+        assert "✗ delete it" in text and "✓ main  @" in text, "who set the rule"
         await press(pilot, "j")
         await sees(pilot, "─ main ─", "kept from deletion")
         await press(pilot, "G")
-        await sees(pilot, "branches  main", "now       main")
+        await sees(pilot, "branches  main", "now       main", "What it means", "Who set it")
 
 
 async def test_insights_draw_what_was_done(project: str, alice: Svc, open_app: Open) -> None:
@@ -76,6 +97,7 @@ async def test_insights_draw_what_was_done(project: str, alice: Svc, open_app: O
         await settle(pilot)
         await press(pilot, "enter", "7")
         await sees(pilot, "Activity of main", "50 % of 2 runs", "Seals a week", "this week", "Second")
+        await sees(pilot, "none in 12 weeks", "py ", "0 open  0 closed")
         await press(pilot, "j")
         await sees(pilot, "Who sealed in 12 weeks", "━ 2")
         await press(pilot, "j")
@@ -101,7 +123,9 @@ async def test_sync_shows_what_waits_and_why_it_was_refused(project: str, alice:
         await sees(pilot, "● live")
         await press(pilot, "s")
         await sees(pilot, "─ connection ─", "server    http", "none watched")
-        await sees(pilot, "0 waiting, 1 refused", "✗ refused")
+        await sees(pilot, "0 waiting, 1 refused", "✗ refused", "The lights", "● live ")
+        await press(pilot, "z")
+        await sees(pilot, "put the cursor on a watched folder; z pauses it, Z zooms")
         await press(pilot, "G")
         text = await sees(pilot, "─ action ─", "tried", "archived", "Later then")
         assert "*then*" not in text
@@ -112,6 +136,7 @@ async def test_the_account_shows_what_a_row_is(project: str, open_app: Open) -> 
         await settle(pilot)
         await press(pilot, "a")
         await sees(pilot, "─ Account of @", "the key of a device", "this machine is signed out then")
+        await sees(pilot, " left", "Sessions by kind 1", "Repositories 1", "owner")
         await press(pilot, "j", "j")
         await sees(pilot, "public key", "Sessions 1", "signs nothing from then on")
         await press(pilot, "j")

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 from localstore.core.model.dependency import Dependencies, Dependency, Dependent
 from localstore.core.model.history import SealSummary
 from localstore.core.model.run import Run, state_of
+from svc.console.table import size
 from tui import contents
 from tui.actions import Action
+from tui.blocks import Block, laid
 from tui.charts import WEEK, bar, by_week, columns_of, sparkline
+from tui.contents import Kind, Times
 from tui.screens.split import SPLIT_ACTIONS, Split
-from tui.text import Part, brief, safe
+from tui.text import Part, brief, fit, safe
 from tui.texts import first_words
 from tui.widgets.lines import Item, Lines, heading, sequence
 
@@ -25,9 +28,11 @@ if TYPE_CHECKING:
 
 Line = tuple[Part, ...]
 WEEKS = 12  # that the activity is about
-NAME, BAR = 20, 24  # columns of a name, and of a bar, in a preview
+NAME, BAR = 20, 30  # columns of a name, and of a bar, in a preview
 HIGH = 6  # rows of a chart
-NEWEST = 8  # seals below the chart, at least
+NEWEST, AUTHORS, KINDS = 8, 8, 8  # seals, people and kinds of files in a preview
+GOES = {"checks": "4", "issues": "3", "proposals": "3"}  # chart → key of the tab that it is about
+CHARTS = ("seals", "people", "checks", "issues", "proposals")
 BLANK: Line = (("", "text"),)
 
 
@@ -46,6 +51,10 @@ class Insights(Split):
         self._found: Dependencies | None = None
         self._dependents: list[Dependent] | None = None
         self._repos: dict[str, str] = {}
+        self._issues: Times | None = None
+        self._proposals: Times | None = None
+        self._kinds: tuple[str, list[Kind]] | None = None  # (seal, the kinds of its files)
+        self._asked_kinds = ""  # the seal whose files were requested
 
     def titled(self) -> tuple[Part, ...]:
         return (("Insights", "title"),)
@@ -64,6 +73,29 @@ class Insights(Split):
             self.svc.load(contents.dependencies(repo, self.of.seal), self._depends)
         self.svc.load(contents.runs(repo), self._checked)
         self.svc.load(contents.dependents(repo), self._needed)
+        self.svc.load(contents.issue_times(repo), self._opened)
+        self.svc.load(contents.proposal_times(repo), self._proposed)
+
+    def _ask_for_kinds(self) -> None:
+        """Request the files of the seal, once for each seal."""
+        seal = self.of.seal
+        if seal is not None and self._asked_kinds != seal:
+            self._asked_kinds = seal
+            self.svc.load(
+                contents.kinds(self.of.repo.id, seal), lambda kinds, at: self._learn_kinds(seal, kinds)
+            )
+
+    def _learn_kinds(self, seal: str, kinds: list[Kind]) -> None:
+        self._kinds = seal, kinds
+        self.renew()
+
+    def _opened(self, times: Times, at: float) -> None:
+        self._issues = times
+        self._changed()
+
+    def _proposed(self, times: Times, at: float) -> None:
+        self._proposals = times
+        self._changed()
 
     def _sealed(self, seals: list[SealSummary], at: float) -> None:
         self._seals = seals
@@ -131,8 +163,8 @@ class Insights(Split):
         return Counter(seal.provenance.who.handle or "?" for seal in self._recent).most_common()
 
     def _activity(self) -> list[Item]:
-        """A row for the seals, the people and the checks of the last weeks. The rows are shown before their
-        data has arrived, so that the cursor stays on the first one."""
+        """A row for each kind of work in the last weeks. The rows are shown before their data has arrived, so
+        that the cursor stays on the first one."""
         waits: Line = (("…", "dim"),)
         seals, names, checks = waits, waits, waits
         if self._seals is not None or self.of.seal is None:
@@ -147,74 +179,139 @@ class Insights(Split):
             words = f"  {int(100 * share)} % of {decided} run{'' if decided == 1 else 's'}"
             none: Line = (("no run yet", "dim"),)
             checks = (*bar(share, 1, WEEKS, _role(share)), (words, "text")) if decided else none
-        return [
-            Item("seals", (("  seals   ", "text"), *seals), text="seals"),
-            Item("people", (("  people  ", "text"), *names), text="people"),
-            Item("checks", (("  checks  ", "text"), *checks), text="checks"),
+        rows = [
+            Item("seals", (("  seals      ", "text"), *seals), text="seals"),
+            Item("people", (("  people     ", "text"), *names), text="people"),
+            Item("checks", (("  checks     ", "text"), *checks), text="checks"),
         ]
-
-    def _seal_rows(self) -> list[Line]:
-        """The seals of each week, and the newest ones."""
-        now = self.svc.clock()
-        counts = by_week((seal.created_at for seal in self._recent), now, WEEKS)
-        wide = max(1, min(4, (self.preview_width - 6) // WEEKS - 1))
-        chart = columns_of(counts, HIGH, wide)
-        ruler = f"{WEEKS} weeks ago".ljust(WEEKS * (wide + 1) - 9) + "this week"
-        rows: list[Line] = [(("Seals a week", "title"),), BLANK, *chart]
-        rows += [((" " * len(chart[0][0][0]) + ruler, "dim"),), BLANK, (("Newest", "title"),)]
-        fitting = max(NEWEST, self.preview.size.height - len(rows) - 2)
-        for seal in (self._seals or [])[:fitting]:
-            who = f"  @{safe(seal.provenance.who.handle or '?')} {brief(seal.created_at, now)}"
-            rows.append(
-                (
-                    (f"{seal.id[:8]}  ", "accent"),
-                    (safe(first_words(seal.message)) or "without a message", "text"),
-                    (who, "dim"),
-                )
-            )
-        return [*rows, BLANK, (("2 opens Code, where h is the whole history", "dim"),)]
-
-    def _people_rows(self) -> list[Line]:
-        """A bar for each person who sealed."""
-        people = self._people
-        rows: list[Line] = [((f"Who sealed in {WEEKS} weeks", "title"),), BLANK]
-        most = max((count for _, count in people), default=0)
-        wide = max(NAME, *(len(name) + 1 for name, _ in people)) if people else NAME
-        wide = min(wide, max(NAME, self.preview_width - BAR - 6))
-        for name, count in people:
-            words = safe(name)[: wide - 1]
-            rows.append(((f"@{words:<{wide}}", "person"), *bar(count, most, BAR), (f" {count}", "text")))
+        for name, times in (("issues", self._issues), ("proposals", self._proposals)):
+            drawn = waits if times is None else self._row_of(times)
+            rows.append(Item(name, ((f"  {name:<11}", "text"), *drawn), text=name))
         return rows
 
-    def _check_rows(self) -> list[Line]:
+    def _row_of(self, times: Times) -> Line:
+        """What was opened in each week, and how many are open now."""
+        chart = sparkline(by_week(times.opened, self.svc.clock(), WEEKS))
+        return (*chart, (f"  {times.open}{'+' if times.more else ''} open", "text"))
+
+    def _board(self, first: str) -> list[Line]:
+        """All charts beside each other, one of them first."""
+        blocks = {
+            "seals": Block("Seals a week", self._seal_chart),
+            "people": Block(f"Who sealed in {WEEKS} weeks", self._people_rows, str(len(self._people) or "")),
+            "checks": Block("How often checks pass", self._check_rows),
+            "issues": Block("Issues a week", lambda wide: self._times_rows(self._issues, wide)),
+            "proposals": Block("Proposals a week", lambda wide: self._times_rows(self._proposals, wide)),
+        }
+        order = [first, *(name for name in blocks if name != first)]
+        newest = Block("Newest seals", self._newest_rows)
+        chosen = [blocks[first], newest] if first == "seals" else [blocks[first]]
+        after = [] if first == "seals" else [newest]
+        after += [
+            Block("Sizes by kind of file", self._kind_rows),
+            Block("Next", lambda wide: _helps(first)),
+        ]
+        return laid([*chosen, *(blocks[name] for name in order[1:]), *after], self.preview_width)
+
+    def _seal_chart(self, width: int) -> list[Line]:
+        """A column for the seals of each week."""
+        return self._chart([seal.created_at for seal in self._recent], width)
+
+    def _times_rows(self, times: Times | None, width: int) -> list[Line]:
+        """What was opened in each week, and how many are open and done."""
+        if times is None:
+            return []
+        done = (f"{times.closed} closed", "dim")
+        counts: Line = (
+            (f"{times.open} open  ", "good"),
+            done,
+            ("  of the newest 200" if times.more else "", "dim"),
+        )
+        return [*self._chart(times.opened, width), counts]
+
+    def _chart(self, times: Sequence[str], width: int) -> list[Line]:
+        counts = by_week(times, self.svc.clock(), WEEKS)
+        if not any(counts):
+            return [((f"none in {WEEKS} weeks", "dim"),)]
+        label = len(str(max(counts, default=0)))
+        wide = max(1, min(6, (width - label - 1) // WEEKS - 1))
+        chart = columns_of(counts, HIGH, wide)
+        ruler = f"{WEEKS} weeks ago".ljust(WEEKS * (wide + 1) - 10) + "this week"
+        return [*chart, ((" " * (label + 1) + ruler, "dim"),)]
+
+    def _newest_rows(self, width: int) -> list[Line]:
+        """The newest seals."""
+        now = self.svc.clock()
+        rows: list[Line] = []
+        for seal in (self._seals or [])[:NEWEST]:
+            who = f"  @{safe(seal.provenance.who.handle or '?')} {brief(seal.created_at, now)}"
+            message = fit(
+                [(safe(first_words(seal.message)) or "without a message", "text")],
+                max(8, width - 10 - len(who)),
+            )
+            rows.append(((f"{seal.id[:8]}  ", "accent"), *message, (who, "dim")))
+        return rows
+
+    def _people_rows(self, width: int) -> list[Line]:
+        """A bar for each person who sealed."""
+        people = self._people
+        rows: list[Line] = []
+        most = max((count for _, count in people), default=0)
+        wide = max(NAME // 2, *(len(name) + 1 for name, _ in people)) if people else NAME
+        wide = min(wide, NAME + 4)
+        room = max(8, min(BAR, width - wide - 6))
+        for name, count in people[:AUTHORS]:
+            words = safe(name)[: wide - 1]
+            rows.append(((f"@{words:<{wide}}", "person"), *bar(count, most, room), (f" {count}", "text")))
+        more = len(people) - AUTHORS
+        return [*rows, ((f"and {more} more", "dim"),)] if more > 0 else rows
+
+    def _check_rows(self, width: int) -> list[Line]:
         """How often each check passed, those that fail most first, and its newest runs."""
         named: dict[str, list[Run]] = {}
         for run in self._runs or ():
             named.setdefault(run.name, []).append(run)
         shares = sorted((_passing(runs)[0], name) for name, runs in named.items() if _passing(runs)[1])
-        wide = max(NAME, min(max((len(name) for _, name in shares), default=0) + 1, self.preview_width - 40))
-        rows: list[Line] = [(("How often checks pass", "title"),), BLANK]
+        if not shares:
+            return [(("no run has passed or failed yet: svc repo run create records one", "dim"),)]
+        longest = max(len(safe(name)) for _, name in shares) + 1
+        wide = max(8, min(longest, width - WEEKS - 16))
+        room = max(6, min(BAR, width - wide - WEEKS - 9))
+        rows: list[Line] = []
         for share, name in shares:
             signs = [_sign(run) for run in named[name][:WEEKS]]
             words = (f" {int(100 * share):>3} %  ", "text")
             title = safe(name)
             title = title if len(title) < wide else title[: wide - 2] + "…"
-            rows.append(((f"{title:<{wide}}", "text"), *bar(share, 1, WEEKS, _role(share)), words, *signs))
-        if not shares:
-            rows.append((("no run has passed or failed yet: svc repo run create records one", "dim"),))
-        return [*rows, BLANK, (("the newest run first; 4 opens Workflows", "dim"),)]
+            rows.append(((f"{title:<{wide}}", "text"), *bar(share, 1, room, _role(share)), words, *signs))
+        return rows
+
+    def _kind_rows(self, width: int) -> list[Line]:
+        """A bar for each kind of file by its size in the shown seal."""
+        kinds = self._kinds
+        if kinds is None or kinds[0] != self.of.seal or not kinds[1]:
+            return []
+        whole = sum(kind.size for kind in kinds[1])
+        most = max(kind.size for kind in kinds[1])
+        room = max(6, min(BAR, width - 34))
+        return [
+            (
+                (f"{safe(kind.name)[:9]:<10}", "text"),
+                *bar(kind.size, most, room),
+                (f" {_percent(kind.size, whole):>4}  ", "text"),
+                (f"{size(kind.size):>8}  {kind.files} file{'' if kind.files == 1 else 's'}", "dim"),
+            )
+            for kind in kinds[1][:KINDS]
+        ]
 
     def preview_of(self, key: Hashable) -> None:
         """Show the preview of a row: a chart, the facts of a dependency, or a glance at a repository that
         depends on this one."""
         from tui.screens.lists.glance import Glance
 
-        if key == "seals":
-            self.show_preview(key, "seals", self._seal_rows())
-        elif key == "people":
-            self.show_preview(key, "people", self._people_rows())
-        elif key == "checks":
-            self.show_preview(key, "checks", self._check_rows())
+        if isinstance(key, str) and key in CHARTS:
+            self._ask_for_kinds()
+            self.show_preview(key, key, self._board(key))
         for dependent in self._dependents or ():
             if f"dependent {dependent.id}" == key:
                 Glance(self, key, dependent.id).begin()
@@ -250,8 +347,8 @@ class Insights(Split):
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         if (name := self._repos.get(str(event.key))) is not None:
             self.svc.run_words(["repo", "view", name])
-        elif event.key == "checks":
-            self.svc.press("4")
+        elif (key := GOES.get(str(event.key))) is not None:
+            self.svc.press(key)
 
 
 def _passing(runs: Sequence[Run]) -> tuple[float, int]:
@@ -259,6 +356,21 @@ def _passing(runs: Sequence[Run]) -> tuple[float, int]:
     states = Counter(state_of(run.status, run.conclusion) for run in runs)
     decided = states["pass"] + states["fail"]
     return (states["pass"] / decided if decided else 0.0), decided
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{round(100 * part / whole)} %" if whole else ""
+
+
+def _helps(chart: str) -> list[Line]:
+    """Where the work of a chart is."""
+    words = {
+        "seals": ("2 ", "opens Code, where h is the whole history"),
+        "people": ("2 ", "opens Code, where h is the whole history"),
+        "checks": ("4 ", "opens Workflows; the newest run stands first"),
+    }
+    key, sentence = words.get(chart, ("3 ", "opens Issues, where p lists proposals"))
+    return [((key, "accent"), (sentence, "dim"))]
 
 
 def _role(share: float) -> str:

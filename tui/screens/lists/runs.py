@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from datetime import datetime
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from localstore.core.model import run as runs
@@ -13,9 +12,9 @@ from localstore.core.model.run import Run
 from localstore.core.model.run import state_of as run_state
 from tui import contents
 from tui.actions import Action
-from tui.charts import sparkline
 from tui.screens.base import Base
-from tui.screens.facts import fact_rows
+from tui.screens.lists.run_glance import RunGlance
+from tui.screens.lists.run_rows import attempt_words, duration, fact_items, run_rows, seconds_of
 from tui.screens.proposal.words import checks_of, sign_of_check, sign_of_run
 from tui.screens.split import SPLIT_ACTIONS, Split, SplitScreen
 from tui.text import Part, ago, brief, safe
@@ -29,9 +28,8 @@ if TYPE_CHECKING:
 Line = tuple[Part, ...]
 BLANK: Line = (("", "text"),)
 ORDER = ("fail", "cancel", "pending", "pass", "skip")  # of the checks of a seal
-UNSAID = ("timed_out", "neutral")  # conclusions that the word of the state does not say
-RECENT = 20  # runs of a check that its history shows
-OTHERS = 40  # the same, as rows
+OTHERS = 40  # runs of a check that are listed
+NAME = 20  # columns of the name of a check, at most
 
 CHANGES = (
     Action("rerun", ("u",), "run again", "svc repo run rerun {run}", "signed_in", True, "run.rerun"),
@@ -57,89 +55,6 @@ def cancel(on: Base, repo: Repo, run: Run) -> None:
     on.say(f"asked to cancel {run.name}")
 
 
-def _facts_of(run: Run, now: float) -> list[tuple[str, Part]]:
-    """The facts about a run, each with its name."""
-    facts = [
-        ("seal", run.seal_id[:12], "accent"),
-        ("branch", run.branch, "text"),
-        ("attempt", str(run.attempt), "text"),
-        ("reported", f"@{run.reported_by.handle or '?'} {ago(run.created_at, now)}", "text"),
-        ("started", ago(run.started_at or "", now), "text"),
-        ("completed", ago(run.completed_at or "", now), "text"),
-        ("took", duration(_seconds(run)), "text"),
-    ]
-    return [(name, (safe(value), role)) for name, value, role in facts if value]
-
-
-def fact_items(run: Run, now: float) -> list[Item]:
-    """The facts about a run as rows of a column."""
-    return [row for name, value in _facts_of(run, now) for row in fact_rows(name, [value])]
-
-
-def run_rows(
-    run: Run,
-    now: float,
-    text_rows: Callable[[str], Sequence[Row]],
-    beside: bool = False,
-    others: Sequence[Run] = (),
-) -> list[Row | Line]:
-    """The state of a run, its facts, its summary, earlier runs and what can be done next. `beside`: the facts
-    are left out, because they are in a separate column; `others`: runs of the repository, newest first."""
-    conclusion = run.conclusion.replace("_", " ") if run.conclusion in UNSAID else ""
-    rows: list[Row | Line] = [(sign_of_run(run), (f" {safe(run.name)}", "title"), (f"  {conclusion}", "dim"))]
-    if not beside:
-        rows += [((f"{name:<10}", "dim"), value) for name, value in _facts_of(run, now)]
-    if run.details_url:
-        rows.append(_details(run.details_url))
-    rows += [BLANK, *text_rows(run.summary or "no summary")]
-    same = [other for other in others if other.name == run.name]
-    if len(same) > 1:
-        rows += [BLANK, *_history(run, same)]
-    return [*rows, BLANK, _next(run)]
-
-
-def _history(run: Run, same: Sequence[Run]) -> list[Line]:
-    """How runs of the same check ended, and how long they took, the newest last."""
-    newest = list(reversed(same[:RECENT]))
-    signs: list[Part] = [(words[0], role) for words, role in map(sign_of_run, newest)]
-    rows: list[Line] = [
-        (("runs      ", "dim"), *signs, (f"  the last {len(newest)}, the newest right", "dim"))
-    ]
-    times = [seconds for seconds in map(_seconds, newest) if seconds is not None]
-    if len(times) > 1:
-        middle = sorted(times)[len(times) // 2]
-        rows.append((("took      ", "dim"), *sparkline(times), (f"  mostly {duration(middle)}", "dim")))
-    return rows
-
-
-def _next(run: Run) -> Line:
-    """What the user can do about a run."""
-    if run.status == "completed":
-        return (("u ", "accent"), ("runs it again", "dim"))
-    waits = "nobody has begun it yet" if run.status == "queued" else "it is running"
-    return (("x ", "accent"), (f"cancels it; {waits}", "dim"))
-
-
-def _details(address: str) -> Row:
-    from tui.markdown.words import Row
-
-    return Row((("details   ", "dim"), (safe(address), "link")), (address,))
-
-
-def _seconds(run: Run) -> int | None:
-    """The duration of a run; None if it did not begin or end."""
-    if not run.started_at or not run.completed_at:
-        return None
-    span = datetime.fromisoformat(run.completed_at) - datetime.fromisoformat(run.started_at)
-    return max(0, int(span.total_seconds()))
-
-
-def duration(seconds: int | None) -> str:
-    """A duration in words; "" for none."""
-    minutes, rest = divmod(seconds or 0, 60)
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s" if rest else ""
-
-
 class Workflows(Split):
     LIST = "runs"
     FACTS = True
@@ -154,6 +69,8 @@ class Workflows(Split):
         super().__init__(of)
         self._runs: dict[str, Run] = {}
         self._head: SealChecks | None = None
+        self._first: Hashable | None = None  # the row on which the cursor began
+        self._glance = RunGlance(self)
 
     def facts(self) -> dict[str, str]:
         key = self.query_one("#runs", Lines).key
@@ -167,6 +84,7 @@ class Workflows(Split):
 
     def do_refresh(self) -> None:
         self.renew()
+        self._glance.forget()
         repo, seal = self.of.repo, self.of.seal
         self.svc.load(contents.runs(repo.id), self._paint_runs)
         if seal is not None:
@@ -193,6 +111,7 @@ class Workflows(Split):
         if not self.is_mounted:
             return
         rows: list[Item] = []
+        wide = self._name_width
         head = self._head if self._head is not None and self._head.seal_id == self.of.seal else None
         if head is not None:
             sign = checks_of(head.rollup, head.items)
@@ -200,23 +119,32 @@ class Workflows(Split):
                 (f"Checks of {safe(self.of.ref_name)} @ {head.seal_id[:8]}  ", "title"),
             )
             rows.append(Item(None, (*title, sign if sign[0] else ("no checks", "dim"))))
-            for check in head.items:
+            for check in sorted(head.items, key=lambda check: (ORDER.index(check.state), check.name)):
                 must = "  required" if check.required else ""
                 summary = f"  {safe(first_words(check.summary))}" if check.summary else ""
                 below = must + summary
-                left = (sign_of_check(check), (f" {safe(check.name)}", "text"))
+                left = (sign_of_check(check), (f" {_named(check.name, wide)}", "text"))
                 when = self._when(check.completed_at or check.started_at or "")
                 key = ("head", check.run_id) if check.run_id else None
-                right = ((f"{_attempt(check.attempt)}{when} ", "dim"),)
+                right = ((f"{attempt_words(check.attempt)}{when} ", "dim"),)
                 rows.append(Item(key, (*left, (below, "dim")), right, check.name))
+            rows.append(Item(None, BLANK))
         rows.append(heading("Runs", len(self._runs)))
-        rows += [self._row(run) for run in self._runs.values()]
+        rows += [self._row(run, wide) for run in self._runs.values()]
         if not self._runs:
             rows.append(Item(None, (("no runs; whoever checks records one: svc repo run create", "dim"),)))
         queued = self.svc.queued(f"/repos/{self.of.repo.id}/runs")
         rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in queued]
-        self.query_one("#runs", Lines).show(sequence(rows))
+        self.listed.show(sequence(rows), self._begin_at(rows))
         self.rest()
+
+    def _begin_at(self, rows: Sequence[Item]) -> Hashable | None:
+        """The first row, if the cursor is still where it began: the checks may come after the runs, above
+        them. None if it stays."""
+        first = next((row.key for row in rows if row.key is not None), None)
+        stays = self._first is not None and self.listed.key != self._first
+        self._first = self._first if stays else first
+        return None if stays else first
 
     def titled(self) -> tuple[Part, ...]:
         return ("Workflows ", "title"), (str(len(self._runs)), "dim")
@@ -230,15 +158,23 @@ class Workflows(Split):
             self.svc.load(contents.run(self.of.repo.id, run_id), lambda run, at: self._preview(key, run))
 
     def _preview(self, key: Hashable, run: Run) -> None:
-        now = self.svc.clock()
-        rows = run_rows(run, now, self.text_rows, self.facts_shown, list(self._runs.values()))
+        now, blocks = self.svc.clock(), self._glance.blocks(self.of.repo, run)
+        others, width = list(self._runs.values()), self.preview_width
+        rows = run_rows(run, now, self.text_rows, self.facts_shown, others, width, blocks)
         self.show_preview(key, safe(run.name), rows, fact_items(run, now))
 
     def _when(self, time: str) -> str:
         return (brief if self.narrow else ago)(time, self.svc.clock())
 
-    def _row(self, run: Run) -> Item:
-        left: tuple[Part, ...] = (sign_of_run(run), (f" {safe(run.name)}", "text"))
+    @property
+    def _name_width(self) -> int:
+        """The columns of the names of all checks, at most NAME."""
+        names = [run.name for run in self._runs.values()]
+        names += [check.name for check in self._head.items] if self._head is not None else []
+        return min(NAME, max((len(safe(name)) for name in names), default=0))
+
+    def _row(self, run: Run, wide: int) -> Item:
+        left: tuple[Part, ...] = (sign_of_run(run), (f" {_named(run.name, wide)}", "text"))
         first = first_words(run.summary or "")
         more: tuple[Part, ...] = (
             (f"  {run.seal_id[:8]}", "accent"),
@@ -246,7 +182,7 @@ class Workflows(Split):
         )
         when = self._when(run.completed_at or run.started_at or run.created_at)
         text = f"{run.name} {run.branch} {run.seal_id} {run.summary or ''} {run.conclusion or run.status}"
-        right = ((f"{_attempt(run.attempt)}{when} ", "dim"),)
+        right = ((f"{attempt_words(run.attempt)}{when} ", "dim"),)
         return Item(("run", run.id), (*left, *more), right, text)
 
     @property
@@ -287,6 +223,7 @@ class RunScreen(SplitScreen):
         super().__init__()
         self.repo, self._run_id, self._run = repo, run_id, run
         self._runs: list[Run] = []  # of the repository, the newest first
+        self._glance = RunGlance(self)
         self._attempts = 0  # that there were when another one was asked for, which is shown once it is there
         self._moved_to = run_id  # the run that the cursor goes to with the next rows; "" for none
 
@@ -311,6 +248,7 @@ class RunScreen(SplitScreen):
 
     def do_refresh(self) -> None:
         self.renew()
+        self._glance.forget()
         self.svc.load(contents.run(self.repo.id, self._run_id), self._paint)
         self.svc.load(contents.runs(self.repo.id), self._go_on)
 
@@ -384,10 +322,10 @@ class RunScreen(SplitScreen):
         return sorted(newest.values(), key=lambda run: (ORDER.index(states[run.name]), run.name))
 
     def _row(self, run: Run, name: str, more: str) -> Item:
-        took = duration(_seconds(run))
+        took = duration(seconds_of(run))
         when = brief(run.completed_at or run.started_at or run.created_at, self.svc.clock())
         left: Line = (("  ", "text"), sign_of_run(run), (f" {name}", "text"), (more, "dim"))
-        right = ((f"{_attempt(run.attempt)}{took or when} ", "dim"),)
+        right = ((f"{attempt_words(run.attempt)}{took or when} ", "dim"),)
         return Item(("run", run.id), left, right, f"{run.name} {run.branch} {run.seal_id}")
 
     def _rows_of(self, run: Run) -> list[Row | Line]:
@@ -395,8 +333,11 @@ class RunScreen(SplitScreen):
         texts, width = self.texts, self.preview_width if self.previews else max(20, self.app.size.width - 3)
         if texts is None:
             return []
-        now = self.svc.clock()
-        return run_rows(run, now, lambda text: texts.rows(text, width), self.facts_shown, self._runs)
+        now, beside = self.svc.clock(), self.facts_shown
+        if not self.previews:
+            return run_rows(run, now, lambda text: texts.rows(text, width), beside, self._runs)
+        blocks = self._glance.blocks(self.repo, run)
+        return run_rows(run, now, lambda text: texts.rows(text, width), beside, self._runs, width, blocks)
 
     def preview_of(self, key: Hashable) -> None:
         run = self._current
@@ -439,5 +380,6 @@ class RunScreen(SplitScreen):
             cancel(self, self.repo, run)
 
 
-def _attempt(number: int) -> str:
-    return f"attempt {number}  " if number > 1 else ""
+def _named(name: str, wide: int) -> str:
+    """The name of a check in its column; a longer one is whole, and moves what is right of it."""
+    return f"{safe(name):<{wide}}"

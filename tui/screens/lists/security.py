@@ -8,11 +8,17 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from localstore.core.model.advisory import Advisory, Affected
+from localstore.core.model.audit import AuditEntry
+from localstore.core.model.check import Check
 from localstore.core.model.dependency import Dependencies, Dependency
-from localstore.core.model.protection import Protection, matching
+from localstore.core.model.proposal import ProposalQuery
+from localstore.core.model.protection import Protection, matching, refusal
 from tui import contents
 from tui.actions import Action
+from tui.blocks import Block, laid
 from tui.charts import bar
+from tui.listed import ListedProposal
+from tui.screens.proposal.words import checks_of, sign_of_run, verdicts_of
 from tui.screens.split import SPLIT_ACTIONS, Split
 from tui.text import Part, ago, brief, folded, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
@@ -29,11 +35,25 @@ _FLAGS = (
     ("lock_writes", "no writes"),
     ("lock_deletions", "no deletion"),
 )
+_MEANINGS = (
+    ("require_review", "a proposal needs an approval before it is merged"),
+    ("require_checks", "the required checks have to pass on its newest seal"),
+    ("require_resolution", "every thread has to be resolved before the merge"),
+    ("fresh_approvals", "an approval counts until the proposal changes"),
+    ("lock_writes", "nobody pushes or edits there directly"),
+    ("lock_deletions", "nobody deletes the branch"),
+)
+NO_DEMANDS = "whoever may write pushes there; nobody deletes it"
+LOCKS = ("no writes", "no deletion")  # demands that are not those of a merge
+WRITERS, RULERS = ("owner", "admin", "write"), ("owner",)  # roles
+SET = "protection.set"  # in the audit
 _WISHED = ("require_review", "require_checks")  # flags whose lack is said
 Line = tuple[Part, ...]
 BLANK: Line = (("", "text"),)
 BAR, PATTERN = 24, 20  # columns of a bar, and of the name of a branch
 BRANCHES, VERSIONS = 50, 4  # that are listed
+BRANCH_ROWS, AUDITED = 8, 5  # branches and changes of rules in a preview
+SUMMARY = 46  # columns of a list that has room for the whole summary
 FRANKING = "not in this version of svc"
 _ROLES = {"critical": "bad", "high": "bad", "medium": "warn", "low": "accent"}
 
@@ -51,6 +71,9 @@ class Security(Split):
         self._advisories: list[Advisory] | None = None
         self._rules: list[Protection] | None = None
         self._dependencies: Dependencies | None = None
+        self._checks: list[Check] | None = None
+        self._proposals: list[ListedProposal] | None = None
+        self._set_by: list[AuditEntry] = []  # who set and cleared rules, the newest first
 
     def titled(self) -> tuple[Part, ...]:
         return (("Security", "title"),)
@@ -71,6 +94,28 @@ class Security(Split):
         self.svc.load(contents.protections(repo.id), self._protected)
         if self.of.seal is not None:
             self.svc.load(contents.dependencies(repo.id, self.of.seal), self._depends)
+        if self.previews:
+            self._ask_for_more()
+
+    def _ask_for_more(self) -> None:
+        """Request what only previews show."""
+        repo = self.of.repo
+        self.svc.load(contents.checks(repo.id), self._checked)
+        self.svc.load(contents.proposals(repo.id, ProposalQuery(state="open")), self._proposed)
+        if repo.viewer is not None and repo.viewer.role == "owner":
+            self.svc.load(contents.rule_changes(repo.id), self._audited)
+
+    def _checked(self, checks: list[Check], at: float) -> None:
+        self._checks = checks
+        self.renew()
+
+    def _proposed(self, proposals: list[ListedProposal], at: float) -> None:
+        self._proposals = proposals
+        self.renew()
+
+    def _audited(self, entries: list[AuditEntry], at: float) -> None:
+        self._set_by = entries
+        self.renew()
 
     def _advised(self, advisories: list[Advisory], at: float) -> None:
         self._advisories = advisories
@@ -110,7 +155,7 @@ class Security(Split):
             rows.append(heading("Branches", len(self._branches)))
             rows += [self._branch(name) for name in self._branches]
             rows += [Item(None, BLANK), heading("Protection rules", len(self._rules))]
-            rows += [_rule(rule) for rule in self._rules]
+            rows += [self._rule(rule) for rule in self._rules]
             if not self._rules:
                 rows.append(Item(None, (("  no rules; 8 opens Settings, where Checks makes one", "dim"),)))
             rows.append(Item(None, BLANK))
@@ -153,44 +198,126 @@ class Security(Split):
         parts = parts or [("✓ nothing known  ", "good")]
         if self._rules is not None and self._branches:
             protected = len(self._branches) - len(self._unprotected())
-            parts.append(
-                (f"{protected} of {_counted(len(self._branches), 'branch', 'branches')} protected", "dim")
+            of = (
+                str(len(self._branches))
+                if self.list_width < SUMMARY
+                else _counted(len(self._branches), "branch", "branches")
             )
+            parts.append((f"{protected} of {of} protected", "dim"))
         return tuple(parts)
 
     def _summary_rows(self) -> list[Line]:
         """Bars of the severities, the protection of the default branch, and what helps next."""
+        branch = self.of.repo.default_branch
+        blocks = [
+            Block("Advisories about this repository", self._severity_rows),
+            Block("Dependencies", self._dependency_share),
+            Block(f"{safe(branch)} is the default branch", lambda wide: self._protection_rows(branch)),
+            Block("What you may do", lambda wide: self._allowed_rows(branch, wide)),
+            Block("Branches", self._branch_rows, str(len(self._branches))),
+            Block("Required checks", self._check_rows),
+            Block("Who set the rules", self._audit_rows),
+            Block("Next", self._help_rows),
+        ]
+        return laid(blocks, self.preview_width)
+
+    def _severity_rows(self, width: int) -> list[Line]:
         counts = self._severities()
-        most = max(counts.values(), default=0)
-        rows: list[Line] = [(("Advisories about this repository", "title"),), BLANK]
-        for severity, count in counts.items():
-            drawn = bar(count, most, BAR, _ROLES[severity])
-            rows.append(((f"{severity:<10}", _ROLES[severity]), *drawn, (f" {count}", "text")))
+        most, room = max(counts.values(), default=0), max(8, min(BAR, width - 14))
+        return [
+            (
+                (f"{severity:<10}", _ROLES[severity]),
+                *bar(count, most, room, _ROLES[severity]),
+                (f" {count}", "text"),
+            )
+            for severity, count in counts.items()
+        ]
+
+    def _dependency_share(self, width: int) -> list[Line]:
+        """How many dependencies have advisories, and which."""
         affected = self._affected
         all_of_them = self._dependencies.items if self._dependencies is not None else []
-        rows += [BLANK, (("Dependencies", "title"),), BLANK]
-        if affected:
-            words = f" {len(affected)} of {len(all_of_them)} with advisories"
-            rows.append((*bar(len(affected), len(all_of_them), BAR, "bad"), (words, "text")))
-        else:
+        if not affected:
             words = f"none of {len(all_of_them)} has an advisory" if all_of_them else "none in this seal"
-            rows.append((("✓ ", "good"), (words, "text")))
-        branch = self.of.repo.default_branch
-        rows += [BLANK, ((f"{safe(branch)} is the default branch", "title"),), BLANK]
-        rows += self._protection_rows(branch)
-        helps: list[Line] = []
-        if branch in self._unprotected():
-            helps.append((("8 ", "accent"), ("opens Settings, where Checks makes a rule", "dim")))
-        helps.append(
-            ((": ", "accent"), ("repo reports list  lists faults that people reported in private", "dim"))
+            return [(("✓ ", "good"), (words, "text"))]
+        words = f" {len(affected)} of {len(all_of_them)} with advisories"
+        room = max(8, min(BAR, width - len(words)))
+        rows: list[Line] = [(*bar(len(affected), len(all_of_them), room, "bad"), (words, "text"))]
+        return [*rows, *(_dependency(dependency).left for dependency in affected)]
+
+    def _branch_rows(self, width: int) -> list[Line]:
+        return [self._branch(name).left for name in self._branches[:BRANCH_ROWS]]
+
+    def _check_rows(self, width: int) -> list[Line]:
+        """The checks that a merge requires, with their newest run."""
+        rows: list[Line] = []
+        for check in self._checks or ():
+            if check.enabled:
+                state: Part = sign_of_run(check.last) if check.last is not None else ("◌ queued ", "dim")
+                rows.append((state, (f" {safe(check.name)}", "text")))
+        none: Line = (("○ ", "dim"), ("none: 8 opens Settings, where Checks requires one", "dim"))
+        return rows if rows or self._checks is None else [none]
+
+    def _audit_rows(self, width: int) -> list[Line]:
+        """Who set which rules; for the owner, who may read it."""
+        now = self.svc.clock()
+        return [
+            (
+                ("✓ " if entry.action == SET else "✗ ", "good" if entry.action == SET else "bad"),
+                (f"{safe(entry.subject or '')}  ", "accent"),
+                (f"@{safe((entry.actor and entry.actor.handle) or '?')}", "person"),
+                (f" {ago(entry.at, now)}", "dim"),
+            )
+            for entry in self._set_by[:AUDITED]
+        ]
+
+    def _help_rows(self, width: int) -> list[Line]:
+        rows: list[Line] = []
+        if self.of.repo.default_branch in self._unprotected():
+            rows.append((("8 ", "accent"), ("opens Settings, where Checks makes a rule", "dim")))
+        words = "repo reports list  lists faults that people reported in private"
+        return [*rows, *folded([(": ", "accent"), (words, "dim")], width)]
+
+    def _allowed_rows(self, branch: str, width: int) -> list[Line]:
+        """What the rules mean for the user on a branch, in sentences."""
+        rules = matching(self._rules or (), branch)
+        viewer = self.of.repo.viewer
+        role = viewer.role if viewer is not None else None
+        may_write = role in WRITERS
+        demands = list(
+            dict.fromkeys(words for rule in rules for words in _demands(rule) if words not in LOCKS)
         )
-        return [*rows, BLANK, (("Next", "title"),), BLANK, *helps]
+        merges = f"merge a proposal: {', '.join(demands)}" if demands else "merge a proposal"
+        acts = [
+            (may_write and refusal(branch, rules, "write") is None, "push to it without a proposal"),
+            (may_write, merges),
+            (may_write and not rules and branch != self.of.repo.default_branch, "delete it"),
+            (role in RULERS, "change its rules"),
+        ]
+        rows: list[Line] = [(("as  ", "dim"), (role or "a reader", "accent"))]
+        for allowed, words in acts:
+            sign: Part = ("✓ ", "good") if allowed else ("✗ ", "bad")
+            first, *rest = folded([(words, "text" if allowed else "dim")], width - 2)
+            rows += [(sign, *first), *((("  ", "text"), *row) for row in rest)]
+        return rows
+
+    def _proposal_rows(self, branch: str, width: int) -> list[Line]:
+        """The open proposals for a branch, with what they still lack."""
+        rows: list[Line] = []
+        for proposal in self._proposals or ():
+            if proposal.base == branch:
+                rows += folded([(f"#{proposal.number} ", "accent"), (safe(proposal.title), "text")], width)
+                rows.append(
+                    (("   ", "text"), checks_of(proposal.checks), ("  ", "text"), verdicts_of(proposal))
+                )
+        return rows
 
     def _protection_rows(self, branch: str) -> list[Line]:
         """The requirements of the rules of a branch, and the recommended requirements that they lack."""
         rules = matching(self._rules or (), branch)
         if not rules:
-            return [(("○ ", "warn"), ("no rule: whoever may write pushes and deletes", "text"))]
+            ends = "" if branch == self.of.repo.default_branch else " and deletes"
+            return [(("○ ", "warn"), (f"no rule: whoever may write pushes{ends}", "text"))]
         rows: list[Line] = []
         for rule in rules:
             rows.append((("rule  ", "dim"), (safe(rule.pattern), "accent")))
@@ -216,10 +343,7 @@ class Security(Split):
                 self.show_preview(key, safe(dependency.name), self._dependency_rows(dependency))
         for name in self._branches:
             if f"branch {name}" == key:
-                head: Line = ((safe(name), "title"),)
-                help_row: Line = (("8 opens Settings, where Checks changes it", "dim"),)
-                rows = [head, BLANK, *self._protection_rows(name), BLANK, help_row]
-                self.show_preview(key, safe(name), rows)
+                self.show_preview(key, safe(name), self._rows_of_branch(name))
         for rule in self._rules or ():
             if f"rule {rule.pattern}" == key:
                 self.show_preview(key, safe(rule.pattern), self._rule_rows(rule))
@@ -273,24 +397,70 @@ class Security(Split):
         words = ", ".join(demands) or ("kept from deletion" if rules else "no rule")
         return Item(
             f"branch {name}",
-            (sign, (f"{safe(name):<{PATTERN}} ", "text"), (words, "dim")),
+            (sign, (f"{safe(name):<{self._name_width}} ", "text"), (words, "dim")),
             text=name,
         )
 
+    @property
+    def _name_width(self) -> int:
+        """The columns of the names of branches and rules."""
+        names = [*self._branches, *(rule.pattern for rule in self._rules or ())]
+        return min(PATTERN, max((len(safe(name)) for name in names), default=0))
+
+    def _rule(self, rule: Protection) -> Item:
+        parts: Line = (
+            (f"  {safe(rule.pattern):<{self._name_width + 2}} ", "accent"),
+            (", ".join(_demands(rule)) or "kept from deletion", "text"),
+        )
+        return Item(f"rule {rule.pattern}", parts, (), rule.pattern)
+
+    def _rows_of_branch(self, name: str) -> list[Line]:
+        """What protects a branch, what that means for the user, and the proposals for it."""
+        blocks = [
+            Block("Protection", lambda wide: self._protection_rows(name)),
+            Block("What you may do", lambda wide: self._allowed_rows(name, wide)),
+            Block("Open proposals", lambda wide: self._proposal_rows(name, wide)),
+            Block("Required checks", self._check_rows),
+            Block(
+                "Next", lambda wide: [(("8 ", "accent"), ("opens Settings, where Checks changes it", "dim"))]
+            ),
+        ]
+        return [((safe(name), "title"),), BLANK, *laid(blocks, self.preview_width)]
+
     def _rule_rows(self, rule: Protection) -> list[Line]:
-        """What a rule asks for, a row each, and the branches that it is about."""
-        head: Line = (("branches  ", "dim"), (safe(rule.pattern), "accent"))
-        demands: list[Line] = [(("✓ ", "good"), (words, "text")) for words in _demands(rule)]
+        """What a rule asks for, a row each, the branches that it is about, and who set it."""
         covered = [name for name in self._branches if rule in matching([rule], name)]
+        head: Line = (("branches  ", "dim"), (safe(rule.pattern), "accent"))
         names = ", ".join(map(safe, covered)) or "no branch now"
+        flags = dict(_MEANINGS)
+        meant: list[Line] = [(("✓ ", "good"), ("kept from deletion", "text"))]
+        meant += [(("✓ ", "good"), (words, "text")) for words in _demands(rule)]
+
+        def meaning(width: int) -> list[Line]:
+            sentences = [flags[flag] for flag in flags if getattr(rule, flag)] or [NO_DEMANDS]
+            return [row for words in sentences for row in _bullet(words, width)]
+
+        blocks = [
+            Block("Rule", lambda wide: meant),
+            Block("What it means", meaning),
+            Block(
+                "What you may do",
+                lambda wide: self._allowed_rows(covered[0] if covered else rule.pattern, wide),
+            ),
+            Block("Required checks", lambda wide: self._check_rows(wide) if rule.require_checks else []),
+            Block(
+                "Who set it",
+                lambda wide: [
+                    row for row in self._audit_rows(wide) if row[1][0].strip() == safe(rule.pattern)
+                ],
+            ),
+            Block("Next", lambda wide: [(("8 ", "accent"), ("opens Settings, where it is changed", "dim"))]),
+        ]
         return [
             head,
-            (("now       ", "dim"), (names, "text")),
+            *folded([("now       ", "dim"), (names, "text")], self.preview_width),
             BLANK,
-            (("✓ ", "good"), ("kept from deletion", "text")),
-            *demands,
-            BLANK,
-            (("8 opens Settings, where it is changed", "dim"),),
+            *laid(blocks, self.preview_width),
         ]
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
@@ -304,14 +474,6 @@ def _demands(rule: Protection) -> list[str]:
     if rule.required_approvals:
         demands.append(_counted(rule.required_approvals, "approval", "approvals"))
     return demands
-
-
-def _rule(rule: Protection) -> Item:
-    parts: Line = (
-        (f"  {safe(rule.pattern):<{PATTERN + 2}} ", "accent"),
-        (", ".join(_demands(rule)) or "kept from deletion", "text"),
-    )
-    return Item(f"rule {rule.pattern}", parts, (), rule.pattern)
 
 
 def _dependency(dependency: Dependency) -> Item:
@@ -338,3 +500,9 @@ def _versions(affected: Affected) -> str:
 
 def _counted(count: int, noun: str, nouns: str) -> str:
     return f"{count} {noun if count == 1 else nouns}"
+
+
+def _bullet(words: str, width: int) -> list[Line]:
+    """A sentence as a point of a list."""
+    first, *rest = folded([(words, "text")], width - 2)
+    return [(("• ", "dim"), *first), *((("  ", "text"), *row) for row in rest)]

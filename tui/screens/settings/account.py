@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from datetime import datetime
 
 from localstore.core.model.auth import DeviceKey, Session
+from localstore.core.model.organisation import Organisation
+from localstore.core.model.repo import Repo
 from tui.actions import Action
+from tui.blocks import Block, laid
+from tui.charts import bar
 from tui.screens.settings import reads
 from tui.screens.split import SPLIT_ACTIONS, SplitScreen
 from tui.text import Part, ago, brief, folded, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
 
 SHOWN = 12  # characters of an id
+METER, LISTED = 20, 8  # columns of a meter, and rows of a list in the preview
+WHOLE = 40  # columns of a preview from which it shows the whole account beside the row
+HOUR, DAY = 3600.0, 86400.0
 NAME = 11  # columns of the name of a fact
 Line = tuple[Part, ...]
 BLANK: Line = (("", "text"),)
@@ -41,6 +50,8 @@ class Account(SplitScreen):
         super().__init__()
         self._sessions: list[Session] | None = None
         self._devices: list[DeviceKey] | None = None
+        self._repos: list[Repo] = []
+        self._organisations: list[Organisation] = []
 
     def title_parts(self) -> Sequence[Part]:
         client = self.svc.client
@@ -66,6 +77,17 @@ class Account(SplitScreen):
             return
         self.svc.load(reads.sessions(), self._paint_sessions)
         self.svc.load(reads.device_keys(), self._paint_devices)
+        if self.previews:
+            self.svc.load(self.svc.repos, self._learn_repos)
+            self.svc.load(reads.organisations(), self._learn_organisations)
+
+    def _learn_repos(self, repos: list[Repo], at: float) -> None:
+        self._repos = repos
+        self.renew()
+
+    def _learn_organisations(self, organisations: list[Organisation], at: float) -> None:
+        self._organisations = organisations
+        self.renew()
 
     def _paint_sessions(self, sessions: list[Session], at: float) -> None:
         self._sessions = sessions
@@ -151,53 +173,106 @@ class Account(SplitScreen):
 
     def _session_rows(self, session: Session) -> list[Line]:
         """What a session is, since when and until when, and what ends it."""
-        now, devices = self.svc.clock(), self._devices or []
-        device = next((device for device in devices if device.id == session.device_key_id), None)
+        more = ": this machine is signed out then" if session.current else ""
+        blocks = [
+            Block("Session", lambda wide: self._session_facts(session, wide)),
+            Block("Next", lambda wide: _help("x", f"ends it at once{more}", wide)),
+        ]
         rows: list[Line] = [((safe(session.label) or "without a name", "title"),)]
         rows += [(("● this one", "good"),)] if session.current else []
-        rows += [
-            BLANK,
+        return [*rows, BLANK, *laid([*blocks, *self._whole_account()], self.preview_width)]
+
+    def _session_facts(self, session: Session, width: int) -> list[Line]:
+        now, devices = self.svc.clock(), self._devices or []
+        device = next((device for device in devices if device.id == session.device_key_id), None)
+        return [
             _fact("kind", KINDS.get(session.kind, session.kind)),
             _fact("id", session.id, "accent"),
             _fact("made", ago(session.created_at, now)),
             _fact("used", ago(session.last_used_at, now) if session.last_used_at else "never"),
-            _fact("ends", session.expires_at[:10]),
+            (*_fact("ends", session.expires_at[:10]), *_left_of(session, now, width)),
             *([_fact("device", device.name or device.id[:SHOWN])] if device is not None else []),
-            BLANK,
         ]
-        more = ": this machine is signed out then" if session.current else ""
-        return [*rows, *self._help("x", f"ends it at once{more}")]
 
     def _device_rows(self, device: DeviceKey) -> list[Line]:
         """What a device is, the sessions that it signed in, and what can be done with it."""
         now = self.svc.clock()
         state: Part = ("✗ revoked", "bad") if device.revoked_at else ("✓ active", "good")
         sessions = [session for session in self._sessions or () if session.device_key_id == device.id]
-        rows: list[Line] = [
+
+        def facts(width: int) -> list[Line]:
+            return [
+                *_cut("id", device.id, width),
+                *_cut("public key", device.public_key, width),
+                _fact("added", ago(device.created_at, now)),
+                _fact("used", ago(device.last_used_at, now) if device.last_used_at else "never"),
+            ]
+
+        def helps(width: int) -> list[Line]:
+            if device.revoked_at:
+                return [(("what it signed before stays valid", "dim"),)]
+            words = "revokes it: its key signs nothing from then on, and its sessions end"
+            return [*_help("e", "gives it another name", width), *_help("x", words, width)]
+
+        blocks = [
+            Block("Device", facts),
+            Block("Sessions", lambda wide: [_short(session) for session in sessions], str(len(sessions))),
+            Block("Next", helps),
+        ]
+        return [
             ((safe(device.name) or "without a name", "title"),),
             (state, (f"  {ago(device.revoked_at, now)}" if device.revoked_at else "", "dim")),
             BLANK,
-            *(((f"{name:<{NAME}}", "dim"), *row) for name, row in self._cut("id", device.id)),
-            *(((f"{name:<{NAME}}", "dim"), *row) for name, row in self._cut("public key", device.public_key)),
-            _fact("added", ago(device.created_at, now)),
-            _fact("used", ago(device.last_used_at, now) if device.last_used_at else "never"),
-            BLANK,
-            (("Sessions ", "title"), (str(len(sessions)), "dim")),
+            *laid([*blocks, *self._whole_account()], self.preview_width),
         ]
-        for session in sessions:
-            mark: Part = ("● ", "good") if session.current else ("  ", "text")
-            rows.append(
-                (mark, (safe(session.label) or session.id[:SHOWN], "text"), (f"  {session.kind}", "dim"))
+
+    # --- the account as a whole, where there is room for it
+
+    def _whole_account(self) -> list[Block]:
+        """What the account has, beside the row under the cursor."""
+        if self.preview_width < WHOLE:
+            return []
+        devices = [device for device in self._devices or () if not device.revoked_at]
+        return [
+            Block("Sessions by kind", self._kind_rows, str(len(self._sessions or ()))),
+            Block("Active devices", lambda wide: self._used_rows(devices), str(len(devices))),
+            Block("Repositories", self._repo_rows, str(len(self._repos)) if self._repos else ""),
+            Block("Organisations", lambda wide: self._organisation_rows()),
+        ]
+
+    def _kind_rows(self, width: int) -> list[Line]:
+        counts = Counter(session.kind for session in self._sessions or ())
+        return _bars({KINDS[kind]: count for kind, count in counts.most_common()}, width)
+
+    def _used_rows(self, devices: Sequence[DeviceKey]) -> list[Line]:
+        """The devices, those used last first."""
+        now = self.svc.clock()
+        newest = sorted(devices, key=lambda device: device.last_used_at or device.created_at, reverse=True)
+        return [
+            (
+                ("✓ ", "good"),
+                (safe(device.name) or device.id[:SHOWN], "text"),
+                (f"  used {ago(device.last_used_at or device.created_at, now)}", "dim"),
             )
-        if device.revoked_at:
-            return [*rows, BLANK, (("what it signed before stays valid", "dim"),)]
-        words = "revokes it: its key signs nothing from then on, and its sessions end"
-        return [*rows, BLANK, *self._help("e", "gives it another name"), *self._help("x", words)]
+            for device in newest[:LISTED]
+        ]
+
+    def _repo_rows(self, width: int) -> list[Line]:
+        """The number of repositories by the role of the account in them."""
+        roles = Counter(repo.viewer.role or "reader" for repo in self._repos if repo.viewer is not None)
+        private = sum(repo.visibility == "private" for repo in self._repos)
+        if not self._repos:
+            return []
+        words = f"{private} private, {len(self._repos) - private} public"
+        return [*_bars(dict(roles.most_common()), width), ((words, "dim"),)]
+
+    def _organisation_rows(self) -> list[Line]:
+        return [((f"@{safe(listed.handle)}", "name"),) for listed in self._organisations[:LISTED]]
 
     def _token_rows(self) -> list[Line]:
         """Where a token for scripts is made, and what it is for."""
         page, width = f"{self.svc.client.origin}/settings?tab=tokens", self.preview_width
-        return [
+        rows: list[Line] = [
             (("A token for scripts", "title"),),
             BLANK,
             *folded([("made in a browser, where it is shown once:", "text")], width),
@@ -207,11 +282,12 @@ class Account(SplitScreen):
                 [("A script has it as SVC_TOKEN; x on its row here ends it.", "dim")], self.preview_width
             ),
         ]
+        return [*rows, BLANK, *laid(self._whole_account(), width)]
 
     def _pair_rows(self) -> list[Line]:
         """How another device gets into the account."""
         client = self.svc.client
-        return [
+        rows: list[Line] = [
             (("Let another device in", "title"),),
             BLANK,
             (("1  ", "accent"), ("a makes a code, which works once, for ten minutes", "text")),
@@ -221,16 +297,7 @@ class Account(SplitScreen):
             BLANK,
             (("Its key then signs in your name; x on its row revokes it.", "dim"),),
         ]
-
-    def _cut(self, name: str, value: str) -> list[tuple[str, Line]]:
-        """A long fact in as many rows as it needs, its name before the first."""
-        rows = folded([(safe(value), "text")], max(8, self.preview_width - NAME))
-        return [(name if place == 0 else "", row) for place, row in enumerate(rows)]
-
-    def _help(self, key: str, words: str) -> list[Line]:
-        """A key and what it does."""
-        first, *rest = folded([(words, "dim")], max(8, self.preview_width - 2))
-        return [((f"{key} ", "accent"), *first), *((("  ", "text"), *row) for row in rest)]
+        return [*rows, BLANK, *laid(self._whole_account(), self.preview_width)]
 
     # --- changes: at once, because a session that ends later ends too late
 
@@ -284,3 +351,45 @@ class Account(SplitScreen):
 
 def _fact(name: str, value: str, role: str = "text") -> Line:
     return (f"{name:<{NAME}}", "dim"), (safe(value), role)
+
+
+def _cut(name: str, value: str, width: int) -> list[Line]:
+    """A long fact in as many rows as it needs, its name before the first."""
+    rows = folded([(safe(value), "text")], max(8, width - NAME))
+    return [((f"{name if place == 0 else '':<{NAME}}", "dim"), *row) for place, row in enumerate(rows)]
+
+
+def _help(key: str, words: str, width: int) -> list[Line]:
+    """A key and what it does."""
+    first, *rest = folded([(words, "dim")], max(8, width - 2))
+    return [((f"{key} ", "accent"), *first), *((("  ", "text"), *row) for row in rest)]
+
+
+def _short(session: Session) -> Line:
+    """A session in the list of its device."""
+    mark: Part = ("● ", "good") if session.current else ("  ", "text")
+    return (mark, (safe(session.label) or session.id[:SHOWN], "text"), (f"  {session.kind}", "dim"))
+
+
+def _left_of(session: Session, now: float, width: int) -> Line:
+    """A meter of the time that is left of a session."""
+    begins, ends = (
+        datetime.fromisoformat(time).timestamp() for time in (session.created_at, session.expires_at)
+    )
+    remaining = ends - now
+    room = min(METER, width - NAME - 24)
+    if remaining <= 0 or ends <= begins or room < 4:
+        return ()
+    words = f"{remaining / HOUR:.0f} h" if remaining < 2 * DAY else f"{remaining / DAY:.0f} days"
+    role = "good" if remaining > (ends - begins) / 10 else "warn"
+    return (("  ", "text"), *bar(remaining, ends - begins, room, role), (f" {words} left", "dim"))
+
+
+def _bars(counts: Mapping[str, int], width: int) -> list[Line]:
+    """A bar for each number, with its name."""
+    most, longest = max(counts.values(), default=0), max(map(len, counts), default=0)
+    room = max(4, min(METER, width - longest - 6))
+    return [
+        ((f"{name:<{longest}}  ", "text"), *bar(count, most, room), (f" {count}", "dim"))
+        for name, count in counts.items()
+    ]

@@ -1,0 +1,70 @@
+"""Blocks of rows with titles, beside each other where there is room.
+
+rows = laid([Block("Seals a week", chart), Block("People", people)], width)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len
+
+from tui.text import Part, fit
+
+Line = tuple[Part, ...]
+BLANK: Line = (("", "text"),)
+GAP = 3  # columns between two blocks
+LEAST = 44  # columns that a block has at least where several are beside each other
+MOST = 3  # blocks beside each other
+
+
+class Block(NamedTuple):
+    """Rows with a title. `make`: makes the rows for a number of columns; without rows the block is left out.
+    `number`: of things, stands after the title."""
+
+    title: str
+    make: Callable[[int], Sequence[Line]]
+    number: str = ""
+
+
+def laid(blocks: Sequence[Block], width: int, least: int = LEAST) -> list[Line]:
+    """The rows of the blocks in columns of the same width, each block in the column that is shortest."""
+    number = max(1, min(MOST, len(blocks), (width + GAP) // (least + GAP)))
+    wide = (width - GAP * (number - 1)) // number
+    stacks: list[list[Line]] = [[] for _ in range(number)]
+    for block in blocks:
+        rows = block.make(wide)
+        if rows:
+            stack = min(stacks, key=len)
+            stack += [BLANK] if stack else []
+            stack += [ruled(block.title, block.number, wide), *rows]
+    stacks = [stack for stack in stacks if stack]
+    height = max(map(len, stacks), default=0)
+    return [
+        _beside([stack[row] if row < len(stack) else () for stack in stacks], wide) for row in range(height)
+    ]
+
+
+def ruled(title: str, count: str, width: int) -> Line:
+    """A title with a rule up to the last column."""
+    parts = fit([(title, "title"), (f" {count}" if count else "", "dim"), (" ", "text")], width)
+    return (*parts, ("─" * (width - sum(cell_len(text) for text, _ in parts)), "line"))
+
+
+def _beside(cells: Sequence[Line], wide: int) -> Line:
+    """A row of the columns, each `wide` columns wide; what is longer is cut."""
+    parts: list[Part] = []
+    last = max((place for place, cell in enumerate(cells) if cell), default=0)
+    for place, cell in enumerate(cells[: last + 1]):
+        fitting = fit(_ended(cell), wide)
+        parts += fitting
+        if place < last:
+            room = wide - sum(cell_len(text) for text, _ in fitting)
+            parts.append((" " * (room + GAP), "text"))
+    return tuple(parts)
+
+
+def _ended(cell: Line) -> Line:
+    """The parts without blanks at the end: a folded row may have one more than fits."""
+    return (*cell[:-1], (cell[-1][0].rstrip(), cell[-1][1])) if cell else cell

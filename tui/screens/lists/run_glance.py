@@ -1,0 +1,125 @@
+"""What a run is about: its seal, the files that the seal changed, and the proposal that brings them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from localstore.core.model.history import SealSummary
+from localstore.core.model.proposal import ProposalQuery
+from localstore.core.model.repo import Repo
+from localstore.core.model.run import Run
+from tui import contents
+from tui.blocks import Block
+from tui.contents import ChangedPaths
+from tui.listed import Counts, ListedProposal
+from tui.reads import Read
+from tui.screens.proposal.words import checks_of, state_of
+from tui.text import Part, brief, folded, safe
+
+if TYPE_CHECKING:
+    from tui.screens.split import Panes
+
+Line = tuple[Part, ...]
+T = TypeVar("T")
+SIGNS = {"added": ("A", "good"), "removed": ("D", "bad"), "renamed": ("R", "accent")}
+CHANGED = ("M", "warn")
+MESSAGE = 6  # rows of the message of a seal
+
+
+class RunGlance:
+    """Reads what previewed runs are about; each part is requested once, until `forget` is called."""
+
+    def __init__(self, panes: Panes) -> None:
+        self._panes = panes
+        self._seals: dict[str, SealSummary] = {}
+        self._changes: dict[str, ChangedPaths] = {}
+        self._proposals: dict[str, list[ListedProposal]] = {}  # the branch → what brings it
+        self._requested: set[str] = set()
+
+    def forget(self) -> None:
+        """Request again what may have changed."""
+        self._requested.clear()
+
+    def blocks(self, repo: Repo, run: Run) -> list[Block]:
+        """The known parts as blocks. Those that are missing are requested, and then the preview is made
+        again."""
+        seal, branch = run.seal_id, run.branch
+        self._request(contents.seal(repo.id, seal), lambda answer: self._learn(self._seals, seal, answer))
+        self._request(
+            contents.changed_paths(repo.id, seal), lambda answer: self._learn(self._changes, seal, answer)
+        )
+        if branch != repo.default_branch:
+            self._request(
+                contents.proposals(repo.id, ProposalQuery(state="all", head=branch)),
+                lambda answer: self._learn(self._proposals, branch, answer),
+            )
+        now = self._panes.front.svc.clock()
+        parts: list[Block] = []
+        if (summary := self._seals.get(seal)) is not None:
+            parts.append(Block("Seal", lambda wide: _seal_rows(summary, wide, now)))
+        if changes := self._changes.get(seal):
+            count = f"{len(changes.items)}{'+' if changes.more else ''}"
+            parts.append(Block("What it changed", lambda wide: _change_rows(changes, wide), count))
+        if proposals := self._proposals.get(branch):
+            parts.append(
+                Block("Proposals", lambda wide: _proposal_rows(proposals, wide), str(len(proposals)))
+            )
+        return parts
+
+    def _request(self, read: Read[T], learn: Callable[[T], None]) -> None:
+        if read.key not in self._requested:
+            self._requested.add(read.key)
+            self._panes.front.svc.load(read, lambda answer, at: learn(answer), lambda error: None)
+
+    def _learn(self, answers: dict[str, T], key: str, answer: T) -> None:
+        if answers.get(key) != answer:
+            answers[key] = answer
+            self._panes.renew()
+
+
+def _seal_rows(seal: SealSummary, width: int, now: float) -> list[Line]:
+    """A seal: its message, who made it where, and when."""
+    who = f"@{seal.provenance.who.handle or '?'}"
+    role = "agent" if seal.provenance.who.kind == "agent" else "person"
+    first, _, rest = seal.message.strip().partition("\n")
+    rows = folded([(safe(first) or "without a message", "strong")], width)
+    rows += [
+        row for line in rest.strip().split("\n") if line for row in folded([(safe(line), "text")], width)
+    ]
+    head = [
+        (f"{seal.id[:12]}  ", "accent"),
+        (f"{safe(who)} ", role),
+        (f"{brief(seal.created_at, now)}  on {safe(seal.branch)}", "dim"),
+    ]
+    return [*rows[:MESSAGE], *folded(head, width)]
+
+
+def _change_rows(changes: ChangedPaths, width: int) -> list[Line]:
+    """The changed files with the number of lines; of long paths the end."""
+    rows: list[Line] = []
+    for file in changes.items:
+        path, counts = safe(file.path), f"+{file.additions} −{file.deletions}"
+        room = max(8, width - len(counts) - 3)
+        path = path if len(path) <= room else "…" + path[1 - room :]
+        rows.append(
+            (
+                SIGNS.get(file.status, CHANGED),
+                (f" {path:<{room}} ", "text"),
+                (f"+{file.additions} ", "good"),
+                (f"−{file.deletions}", "bad"),
+            )
+        )
+    return [*rows, (("… and more", "dim"),)] if changes.more else rows
+
+
+def _proposal_rows(proposals: list[ListedProposal], width: int) -> list[Line]:
+    """The proposals with their state, their checks and the branch that they are for."""
+    rows: list[Line] = []
+    for proposal in proposals:
+        rows += folded([(f"#{proposal.number} ", "accent"), (safe(proposal.title), "text")], width)
+        checks: Counts = proposal.checks
+        rows.append(
+            (state_of(proposal), ("→ ", "dim"), (f"{safe(proposal.base)}  ", "dim"), checks_of(checks))
+        )
+    return rows

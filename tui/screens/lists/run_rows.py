@@ -1,0 +1,149 @@
+"""A run as rows: its state, its facts, its summary, and how earlier runs of its check ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from localstore.core.model.run import Run
+from tui.blocks import Block, laid
+from tui.charts import bar, sparkline
+from tui.screens.facts import fact_rows
+from tui.screens.proposal.words import sign_of_run
+from tui.text import Part, ago, brief, safe
+from tui.widgets.lines import Item
+
+if TYPE_CHECKING:
+    from tui.markdown.words import Row
+
+Line = tuple[Part, ...]
+BLANK: Line = (("", "text"),)
+UNSAID = ("timed_out", "neutral")  # conclusions that the word of the state does not say
+RECENT = 20  # runs of a check that its history shows
+LISTED = 12  # the same, with a row each
+TIMES = 12  # columns of the bar of a duration, at most
+
+
+def _facts_of(run: Run, now: float) -> list[tuple[str, Part]]:
+    """The facts about a run, each with its name."""
+    facts = [
+        ("seal", run.seal_id[:12], "accent"),
+        ("branch", run.branch, "text"),
+        ("attempt", str(run.attempt), "text"),
+        ("reported", f"@{run.reported_by.handle or '?'} {ago(run.created_at, now)}", "text"),
+        ("started", ago(run.started_at or "", now), "text"),
+        ("completed", ago(run.completed_at or "", now), "text"),
+        ("took", duration(seconds_of(run)), "text"),
+    ]
+    return [(name, (safe(value), role)) for name, value, role in facts if value]
+
+
+def fact_items(run: Run, now: float) -> list[Item]:
+    """The facts about a run as rows of a column."""
+    return [row for name, value in _facts_of(run, now) for row in fact_rows(name, [value])]
+
+
+def run_rows(
+    run: Run,
+    now: float,
+    text_rows: Callable[[str], Sequence[Row]],
+    beside: bool = False,
+    others: Sequence[Run] = (),
+    width: int = 0,
+    blocks: Sequence[Block] = (),
+) -> list[Row | Line]:
+    """The state of a run, its facts, its summary, earlier runs and what can be done next. `beside`: the facts
+    are left out, because they are in a separate column; `others`: runs of the repository, newest first;
+    `width`: columns for a row for each earlier run and for the `blocks`, 0 if there is no room for them."""
+    conclusion = run.conclusion.replace("_", " ") if run.conclusion in UNSAID else ""
+    rows: list[Row | Line] = [(sign_of_run(run), (f" {safe(run.name)}", "title"), (f"  {conclusion}", "dim"))]
+    if not beside:
+        rows += [((f"{name:<10}", "dim"), value) for name, value in _facts_of(run, now)]
+    if run.details_url:
+        rows.append(_details(run.details_url))
+    rows += [BLANK, *text_rows(run.summary or "no summary")]
+    rows += [BLANK, _next(run)] if width else []
+    same = [other for other in others if other.name == run.name]
+    if width:
+        listed = Block(
+            f"Runs of {safe(run.name)}", lambda wide: _runs_of(run, same, wide, now), str(len(same))
+        )
+        return [*rows, BLANK, *laid([listed, *blocks] if len(same) > 1 else blocks, width)]
+    if len(same) > 1:
+        rows += [BLANK, *_history(same)]
+    return [*rows, BLANK, _next(run)]
+
+
+def _runs_of(run: Run, same: Sequence[Run], width: int, now: float) -> list[Line]:
+    """How runs of the same check ended: all in one row, and the newest with a row each."""
+    times = [seconds for seconds in map(seconds_of, same[:LISTED]) if seconds is not None]
+    most = max(times, default=0)
+    rows: list[Line] = [*_history(same), BLANK]
+    for other in same[:LISTED]:
+        mark: Part = ("▌", "accent") if other.id == run.id else (" ", "text")
+        seconds = seconds_of(other)
+        when = brief(other.completed_at or other.started_at or other.created_at, now)
+        parts: list[Part] = [
+            mark,
+            sign_of_run(other),
+            (f" {other.seal_id[:8]}", "accent"),
+            (f" {when:>4}", "dim"),
+        ]
+        if most:
+            room = max(4, min(TIMES, width - 36))
+            drawn = bar(seconds, most, room, "dim") if seconds is not None else ((" " * room, "text"),)
+            parts += [("  ", "text"), *drawn, (f" {duration(seconds)}", "text")]
+        elif other.attempt > 1:
+            parts.append((f"  attempt {other.attempt}", "dim"))
+        rows.append(tuple(parts))
+    if len(same) > LISTED:
+        rows.append(((f"  and {len(same) - LISTED} older", "dim"),))
+    return rows
+
+
+def _history(same: Sequence[Run]) -> list[Line]:
+    """How runs of the same check ended, and how long they took, the newest last."""
+    newest = list(reversed(same[:RECENT]))
+    signs: list[Part] = [(words[0], role) for words, role in map(sign_of_run, newest)]
+    rows: list[Line] = [
+        (("runs      ", "dim"), *signs, (f"  the last {len(newest)}, the newest right", "dim"))
+    ]
+    times = [seconds for seconds in map(seconds_of, newest) if seconds is not None]
+    if len(times) > 1:
+        middle = sorted(times)[len(times) // 2]
+        rows.append((("took      ", "dim"), *sparkline(times), (f"  mostly {duration(middle)}", "dim")))
+    return rows
+
+
+def _next(run: Run) -> Line:
+    """What the user can do about a run."""
+    if run.status == "completed":
+        return (("u ", "accent"), ("runs it again", "dim"))
+    waits = "nobody has begun it yet" if run.status == "queued" else "it is running"
+    return (("x ", "accent"), (f"cancels it; {waits}", "dim"))
+
+
+def _details(address: str) -> Row:
+    from tui.markdown.words import Row
+
+    return Row((("details   ", "dim"), (safe(address), "link")), (address,))
+
+
+def seconds_of(run: Run) -> int | None:
+    """The duration of a run; None if it did not begin or end."""
+    if not run.started_at or not run.completed_at:
+        return None
+    span = datetime.fromisoformat(run.completed_at) - datetime.fromisoformat(run.started_at)
+    return max(0, int(span.total_seconds()))
+
+
+def duration(seconds: int | None) -> str:
+    """A duration in words; "" for none."""
+    minutes, rest = divmod(seconds or 0, 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s" if rest else ""
+
+
+def attempt_words(number: int) -> str:
+    """The number of an attempt, if it is not the first."""
+    return f"attempt {number}  " if number > 1 else ""
