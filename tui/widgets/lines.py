@@ -455,7 +455,7 @@ def texts_of(rows: Rows, begin: int = 0, end: int | None = None) -> list[str]:
 def _key_in(rows: Rows, index: int) -> Hashable | None:
     """The key of row `index`."""
     key_of = getattr(rows, "key_of", None)
-    return rows[index].key if key_of is None else key_of(index)  # type: ignore[no-any-return]
+    return rows[index].key if key_of is None else key_of(index)
 
 
 def _place_in(rows: Rows, key: Hashable) -> int | None:
