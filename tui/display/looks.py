@@ -7,7 +7,7 @@ row = looks.cells(segments)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -44,8 +44,23 @@ class Cell(NamedTuple):
 
 PLAIN = Look("", "")
 BLANK = Cell(" ", PLAIN)
+CELLS_MAX = 2_000  # cells of one look that are kept
 UNKNOWN = Cell(" ", Look("\x1b[0m", "\x1b[0m"))  # a blank that equals no cell that is painted
 Row = list[Cell]
+
+
+class _Cells(dict[str, Cell]):
+    """The cells of one look by their text, made once. To compare the same cell with itself costs little."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self.look = look
+
+    def __missing__(self, text: str) -> Cell:
+        if len(self) >= CELLS_MAX:
+            self.clear()
+        cell = self[text] = Cell(text, self.look)
+        return cell
 
 
 class Looks:
@@ -54,6 +69,7 @@ class Looks:
     def __init__(self, system: ColorSystem) -> None:
         self._system = system
         self._looks: dict[Style | None, Look] = {None: PLAIN}
+        self._cells: dict[Look, _Cells] = {}
 
     def of(self, style: Style | None) -> Look:
         if style not in self._looks:
@@ -74,18 +90,27 @@ class Looks:
             if control:
                 continue
             look = self.of(style)
+            made = self._cells.get(look)
+            if made is None:
+                made = self._cells[look] = _Cells(look)
             if not text.isprintable():
                 text = "".join(letter for letter in text if letter.isprintable() or safe(letter) == letter)
             if text.isascii():
-                row += [Cell(character, look) for character in text]
+                row += map(made.__getitem__, text)
                 continue
-            for start, end, width in split_graphemes(text)[0]:
+            for start, end, width in _graphemes(text):
                 if width:
-                    row.append(Cell(text[start:end], look))
-                    row += [Cell("", look)] * (width - 1)
+                    row.append(made[text[start:end]])
+                    row += [made[""]] * (width - 1)
                 elif row and row[-1].text:
                     row[-1] = Cell(row[-1].text + text[start:end], row[-1].look)
         return row
+
+
+@lru_cache(512)  # frames and signs are the same in most lines
+def _graphemes(text: str) -> Sequence[tuple[int, int, int]]:
+    """(start, end, width) of the characters of a text, each with its combining characters."""
+    return split_graphemes(text)[0]
 
 
 @lru_cache(1024)

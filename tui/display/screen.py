@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -80,9 +81,11 @@ class Screen:
         for x, cells in runs:
             fitting = cells[: max(0, self.width - x)]
             row[x : x + len(fitting)] = fitting
+        if not any(text == "" or _wide(text) for text in {cell.text for cell in row}):
+            return row
         for x, cell in enumerate(row):  # half of a wide character that something else covers
-            if (cell.text == "" and (x == 0 or not _wide(row[x - 1]))) or (
-                _wide(cell) and (x + 1 == self.width or row[x + 1].text != "")
+            if (cell.text == "" and (x == 0 or not _wide(row[x - 1].text))) or (
+                _wide(cell.text) and (x + 1 == self.width or row[x + 1].text != "")
             ):
                 row[x] = Cell(" ", cell.look)
         return row
@@ -163,8 +166,8 @@ class _Pen:
                 self._go(x, y)
             self._switch(cell.look)
             self._parts.append(cell.text)
-            x += 2 if _wide(cell) else 1
-            certain = cell.text.isascii() or (len(cell.text) == 1 and not _wide(cell))
+            x += 2 if _wide(cell.text) else 1
+            certain = cell.text.isascii() or (len(cell.text) == 1 and not _wide(cell.text))
             self._at = (x, y) if certain and x < width else None
 
     def erase(self, y: int, x: int) -> None:
@@ -205,8 +208,9 @@ def at(x: int, y: int) -> str:
     return f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H" if y else "\x1b[H"
 
 
-def _wide(cell: Cell) -> bool:
-    return len(cell.text) > 0 and not cell.text.isascii() and split_graphemes(cell.text)[1] > 1
+@lru_cache(4096)
+def _wide(text: str) -> bool:
+    return len(text) > 0 and not text.isascii() and split_graphemes(text)[1] > 1
 
 
 def _runs(before: Row, after: Row, end: int) -> Iterator[tuple[int, int]]:

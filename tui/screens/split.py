@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.content import Content
+from textual.message import Message
 from textual.timer import Timer
 
 from tui.actions import Action
@@ -51,8 +51,15 @@ class Preview(Lines):
 
     DEFAULT_CSS = "Preview { padding: 0 1; }"
 
+    class Scrolled(Message):
+        """Posted when the preview is scrolled by the wheel."""
+
     def highlights(self, index: int) -> bool:
         return self.has_focus and super().highlights(index)
+
+    def scroll_rows(self, by: int) -> None:
+        super().scroll_rows(by)
+        self.post_message(self.Scrolled())
 
 
 class Panes(Mixed):
@@ -68,9 +75,11 @@ class Panes(Mixed):
     WAITING = ""  # the same, until the first answer
 
     _hides = _zooms = False
+    _walked = False  # whether the preview is walked or scrolled; only then it needs rows beyond its height
     _stale = False  # whether what is previewed may have changed
     _timer: Timer | None = None
     _previewed: Hashable | None = None
+    _made: tuple[object, ...] = ()  # rows and facts of the preview, and its size
     texts: Texts | None
 
     def two_panes(self) -> ComposeResult:
@@ -188,6 +197,17 @@ class Panes(Mixed):
         if self.query("#preview"):
             self.place_panes()
             self.listed.refresh()  # its cursor rests while the preview has the focus
+            if self.preview.has_focus:
+                self._walk()
+
+    def on_preview_scrolled(self) -> None:
+        self._walk()
+
+    def _walk(self) -> None:
+        """Make the rows of the preview that did not fit, because they may be reached now."""
+        if not self._walked:
+            self._walked = True
+            self._again()
 
     def _say_where(self) -> None:
         """Write title and position into the frame."""
@@ -207,6 +227,8 @@ class Panes(Mixed):
             self._timer.stop()
             self._timer = None
         self._say_where()
+        if self.listed.key != self._previewed:
+            self._walked = False
         if self.previews and (self._stale or self.listed.key != self._previewed):
             self._timer = self.set_timer(REST, self._again)
 
@@ -221,7 +243,7 @@ class Panes(Mixed):
         key, self._stale = self.listed.key, False
         if key is None:
             self._previewed = None
-            self.preview.border_title = None
+            self.preview.name_frame("", "")
             self.preview.show(())
             self._show_facts(())
         else:
@@ -245,7 +267,11 @@ class Panes(Mixed):
             return
         preview = self.preview
         fresh, self._previewed = key != self._previewed, key
-        preview.border_title = Content(title)
+        preview.name_frame(title, "")
+        shown = (rows, facts, preview.size)
+        if not fresh and shown == self._made:
+            return  # the server's answer is mostly what was known
+        self._made = shown
         preview.show(sequence([item(place, row) for place, row in enumerate(rows)]))
         self._show_facts(facts)
         if fresh:
@@ -266,6 +292,10 @@ class Panes(Mixed):
         from tui.markdown.words import Row
 
         return [*rows, Row(CUT)]
+
+    def fills(self, rows: Sequence[object]) -> bool:
+        """Whether rows fill the preview, so that what is below them need not be made yet."""
+        return not self._walked and 0 < self.preview.fits < len(rows)
 
     @property
     def preview_width(self) -> int:

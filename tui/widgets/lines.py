@@ -53,8 +53,8 @@ def heading(name: str, count: int | None = None, right: str = "") -> Item:
 
 class Rows(Protocol):
     """Rows that are made when they are painted: the cost depends only on the visible rows. With a method
-    `place_of(key)` a row is found at once; with `text_of(index)` searches and filters do not make the
-    rows."""
+    `place_of(key)` a row is found at once; with `key_of(index)` its key is known without the row; with
+    `text_of(index)` searches and filters do not make the rows."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> Item: ...
@@ -106,6 +106,7 @@ class Lines(Widget, can_focus=True):
         self.empty, self.unmatched = empty, unmatched
         self.tall = 1  # lines of a row: 1 or 2
         self._framed = ("", "")  # title and position in the frame
+        self._headed: tuple[Rows, list[int]] = ((), [])  # rows, and the places of headings among them
         self._all: Rows = ()
         self._sought: list[str] = []  # what a filter looks in, of all rows, while there is one
         self._filter = ""
@@ -117,17 +118,23 @@ class Lines(Widget, can_focus=True):
 
     @property
     def key(self) -> Hashable | None:
-        return self.item.key if self.item else None
+        return _key_in(self.rows, self.cursor) if 0 <= self.cursor < len(self.rows) else None
 
     @property
     def position(self) -> str:
         """The cursor's place among the rows that can be chosen, as text; "" if it is on none."""
         if self.key is None:
             return ""
-        last = min(len(self.rows), HEADINGS)
-        headings = [index for index in range(last) if self.rows[index].key is None]
-        above = sum(index < self.cursor for index in headings)
+        headings = self._headings()
+        above = bisect_left(headings, self.cursor)
         return f"{self.cursor + 1 - above} of {len(self.rows) - len(headings)}"
+
+    def _headings(self) -> list[int]:
+        """The places of the headings, looked for once for the same rows."""
+        if self._headed[0] is not self.rows:
+            last = min(len(self.rows), HEADINGS)
+            self._headed = self.rows, [at for at in range(last) if _key_in(self.rows, at) is None]
+        return self._headed[1]
 
     @property
     def fits(self) -> int:
@@ -135,12 +142,20 @@ class Lines(Widget, can_focus=True):
         return self.size.height // self.tall
 
     def name_frame(self, title: str, position: str) -> None:
-        """Write title and position into the frame, if they have changed: writing them paints all rows
-        again."""
-        if (title, position) != self._framed:
-            self._framed = title, position
-            self.border_title = Content(title)
-            self.border_subtitle = Content(position)
+        """Write into the frame, if something else stands there. The position changes at each key, so only
+        the frame's own lines are painted; to set Textual's titles would paint all rows."""
+        before, self._framed = self._framed, (title, position)
+        if title != before[0]:
+            self._border_title = Content(title)
+            self._refresh_frame(-1)
+        if position != before[1]:
+            self._border_subtitle = Content(position)
+            self._refresh_frame(self.size.height)
+
+    def _refresh_frame(self, y: int) -> None:
+        """Paint a line of the frame; `y`: its line, counted from the first row."""
+        left, right = self.gutter.left, self.gutter.right
+        self.refresh(Region(-left, y, self.size.width + left + right, 1))
 
     def stand(self, tall: int) -> None:
         """Show rows with this number of lines."""
@@ -396,7 +411,7 @@ class Lines(Widget, can_focus=True):
 
     def _choosable(self, index: int, step: int) -> int | None:
         while 0 <= index < len(self.rows):
-            if self.rows[index].key is not None:
+            if _key_in(self.rows, index) is not None:
                 return index
             index += step
         return None
@@ -438,6 +453,12 @@ def texts_of(rows: Rows, begin: int = 0, end: int | None = None) -> list[str]:
     return [text_of(item).casefold() if item.key is not None else "" for item in map(rows.__getitem__, every)]
 
 
+def _key_in(rows: Rows, index: int) -> Hashable | None:
+    """The key of row `index`."""
+    key_of = getattr(rows, "key_of", None)
+    return rows[index].key if key_of is None else key_of(index)
+
+
 def _place_in(rows: Rows, key: Hashable) -> int | None:
     place = getattr(rows, "place_of", None)
     if place is not None:
@@ -456,6 +477,9 @@ class FilteredRows:
 
     def __getitem__(self, index: int, /) -> Item:
         return self._rows[self._places[index]]
+
+    def key_of(self, index: int) -> Hashable | None:
+        return _key_in(self._rows, self._places[index])
 
     def place_of(self, key: Hashable) -> int | None:
         place = _place_in(self._rows, key)

@@ -35,6 +35,11 @@ class Made(Generic[T]):
             return self._first[index]
         return self._make(self._values[at]) if at < len(self._values) else self._last[at - len(self._values)]
 
+    def key_of(self, index: int) -> Hashable | None:
+        """The key of a row."""
+        at = index - len(self._first)
+        return self._key(self._values[at]) if 0 <= at < len(self._values) else self[index].key
+
     def text_of(self, index: int) -> str:
         """The text that filters search; "" for rows that cannot be chosen."""
         at = index - len(self._first)

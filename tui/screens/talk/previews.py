@@ -167,13 +167,15 @@ def talk_rows(
     width: int,
     now: float,
 ) -> list[Row | Line]:
-    """Head, text and the newest comments."""
+    """Head, text and, as far as they may be seen, the newest comments."""
     rows: list[Row | Line] = []
     if isinstance(item, Issue):
         rows += head_of_issue(item, width, now, None if panes.facts_shown else colours)
     else:
         rows += head_of_proposal(item, width, now, None if panes.facts_shown else colours)
     rows += panes.text_rows(item.body) if item.body.strip() else [(("no text", "dim"),)]
+    if panes.fills(rows):
+        return rows
     earlier = len(comments) - COMMENTS
     if earlier > 0:
         words = f"{earlier} earlier comment{'' if earlier == 1 else 's'}: enter"
