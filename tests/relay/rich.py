@@ -202,6 +202,7 @@ class Rich:
             "tokens": "/settings?tab=tokens",
             "ways": "/settings?tab=sign-in",
             "keys": "/settings/keys",
+            "devices": "/settings/devices",
             "terminal": "/cli/authorize",
         }
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from sanic.request import Request
 
-from localstore.core.errors import Invalid, SvcError
+from localstore.core.errors import Invalid, NotFound, SvcError
 from localstore.core.model.api_key import ApiKeyCreate, ApiKeyRotate, ApiKeySecret
 from localstore.core.model.base import PageQuery, Sent
 from localstore.core.model.limits import LABEL_CHARS
@@ -105,6 +105,8 @@ async def rotate_key(caller: Caller, request: Request, id: str, body: RotateForm
         admit(OPERATIONS["api_key.rotate"], caller)
         rotation = checked(ApiKeyRotate(overlap_seconds=body.overlap))
         return await _show(caller, secret=await rules.rotate(caller, caller.me.account_id, id, rotation))
+    except NotFound:
+        raise
     except SvcError as error:
         return await _show(caller, error=error)
 

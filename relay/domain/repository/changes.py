@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import groupby, pairwise
+from operator import attrgetter
 from typing import Literal
 
 from localstore.core.errors import Invalid, NotFound, NotText, PathInvalid, TooLarge
@@ -22,6 +24,7 @@ from relay.domain.repository.place import Place
 from relay.domain.repository.talk import Text, text
 
 THREADS, COMMENTS = 50, 20  # of one page; of one thread
+COMPARED_CHARS = 500  # of lines whose changed part is looked for
 SUGGESTED = 200  # lines that the form of a new thread repeats for a suggestion
 REFUSED = "You may not see it here, or this node does not offer it."
 UNKNOWN = "There is no such branch, tag or seal here."
@@ -54,12 +57,15 @@ class NewThread:
 
 @dataclass(slots=True)
 class DiffLine:
-    """One line of a difference. `old`, `new`: its line number on each side, None if that side lacks it."""
+    """One line of a difference. `old`, `new`: its line number on each side, None if that side lacks it.
+    `changed`: the part of the text, (start, end), that differs from the line it replaces or is replaced by;
+    None if there is none, or if they have little in common."""
 
     kind: Kind
     text: str
     old: int | None = None
     new: int | None = None
+    changed: tuple[int, int] | None = None
     threads: list[RenderedThread] = field(default_factory=list)
     new_thread: NewThread | None = None
 
@@ -133,7 +139,35 @@ def diff_lines(patch: str) -> list[DiffLine]:
         else:
             rows.append(DiffLine("same", line, old, new))
             old, new = old + 1, new + 1
+    _mark_changes(rows)
     return rows
+
+
+def _mark_changes(rows: list[DiffLine]) -> None:
+    """Set `changed` on lines that replace as many other lines."""
+    blocks = [list(block) for _, block in groupby(rows, attrgetter("kind"))]
+    for before, after in pairwise(blocks):
+        if before[0].kind == "del" and after[0].kind == "ins" and len(before) == len(after):
+            for removed, added in zip(before, after, strict=True):
+                if max(len(removed.text), len(added.text)) <= COMPARED_CHARS:
+                    _mark_pair(removed, added)
+
+
+def _mark_pair(removed: DiffLine, added: DiffLine) -> None:
+    old, new = removed.text[1:], added.text[1:]
+    start = _alike(old, new)
+    end = _alike(old[start:][::-1], new[start:][::-1])
+    common = f"{old[:start]}{old[len(old) - end :]}".strip()
+    if 3 * len(common) >= max(len(old.strip()), len(new.strip())):
+        for line in (removed, added):
+            span = (start + 1, len(line.text) - end)
+            line.changed = span if span[0] < span[1] else None
+
+
+def _alike(one: str, other: str) -> int:
+    """The number of characters with which both begin."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 async def comparison(place: Place, query: CompareQuery) -> Comparison:

@@ -224,6 +224,28 @@ def test_who_has_no_comparison_gets_no_threads_with_it(world: Proposing) -> None
     assert "a word" not in text
 
 
+def test_what_changed_within_a_line_is_marked(mine: Repository, client: Client) -> None:
+    """Only where as many lines came as went, and not where the two have little in common."""
+    mine.seal({"m.txt": b"if a >= b:\n    <i>\n-\nalpha\nlast\n"})
+    (seal,) = mine.seal({"m.txt": b"if a > b:\n    <b>\n-\nomega 9\nlast\nmore\n"})
+    with client() as http:
+        text = http.get(f"{at(mine)}/dev?tab=code&seal={seal}").text
+    rows = [row.partition("<code>")[2].partition("</code>")[0] for row in text.split("<tr class=")[1:]]
+    assert rows[1:5] == [
+        "-if a &gt;<mark>=</mark> b:",
+        "-    &lt;<mark>i</mark>&gt;",
+        "+if a &gt; b:",
+        "+    &lt;<mark>b</mark>&gt;",
+    ]
+    assert "<mark>" not in "".join(rows[5:])
+
+
+def test_long_lines_are_not_searched_for_what_changed() -> None:
+    old, new = "a" * 600, "a" * 599
+    rows = diff_lines(f"@@ -1 +1 @@\n-{old}\n+{new}b\n")
+    assert [row.changed for row in rows] == [None] * 3
+
+
 def test_a_lone_carriage_return_begins_no_line(mine: Repository) -> None:
     mine.seal({"cr.txt": b"one\rstill one\ntwo\n"})
     mine.seal({"cr.txt": b"one\rstill one\n2\n"})

@@ -196,7 +196,7 @@ def test_a_thread_is_begun_on_a_range_of_lines(relay: Relay, mine: Repository, p
     at_old, at_new = (
         next(link for link in links if f"{side}&lines=2#" in link) for side in ("old", "src/a.py")
     )
-    assert "return 2</code>" in one.get(at_old).text.partition('id="new-thread"')[0]
+    assert "return <mark>2</mark></code>" in one.get(at_old).text.partition('id="new-thread"')[0]
     page = at_new.partition("#")[0].replace("lines=2", "lines=1-2")
     typed = {"text": "both <i>lines</i>", "suggest": "on"}
     assert "def first():\n    return 3</textarea>" in one.get(page).text

@@ -26,6 +26,20 @@ SHOTS = os.environ.get("SVC_SCREENSHOTS")
 # Nothing is described but faults, and no selectors are made, which nobody reads.
 RUN = """async () => (await axe.run({resultTypes: ["violations"], selectors: false})).violations.map(
     rule => [rule.id, rule.nodes.map(node => node.html)])"""
+# Numbers each control that is shown; of radio buttons of one name the keyboard stops at the chosen one.
+NUMBER = """() => {
+    const all = [...document.querySelectorAll(
+        "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex]")];
+    const stops = all.filter(control => control.type != "radio" || control.checked);
+    const shown = stops.filter(control => control.checkVisibility());
+    shown.forEach((control, number) => control.dataset.number = number);
+    return shown.map(control => control.outerHTML.slice(0, 120));
+}"""
+FOCUSED = """() => {
+    const focused = document.activeElement;
+    const style = getComputedStyle(focused);
+    return [focused == document.body, focused.dataset.number ?? "", style.outlineStyle != "none"];
+}"""
 TOO_WIDE = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"
 
 
@@ -93,6 +107,52 @@ def test_axe_finds_nothing_on_pages_of_strangers(rich: Rich, tab: Any) -> None:
     for picture in ("login", "sign-up"):
         faults += findings(tab, f"{rich.relay.url}/auth/{picture}", picture)
     assert not faults, "\n".join(map(str, faults))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        *(
+            "start",
+            "overview",
+            "subfolder",
+            "source",
+            "compare",
+            "seal",
+            "issues-filtered",
+            "issue",
+            "issue-new",
+        ),
+        *("proposal", "proposal-thread", "proposal-new", "releases", "settings-access"),
+        *(
+            "settings-checks",
+            "settings-listing",
+            "settings-lifecycle",
+            "settings-delete",
+            "tokens",
+            "ways",
+            "keys",
+            "devices",
+        ),
+    ],
+)
+def test_every_control_is_reached_by_tab_alone_and_shows_that_it_is(
+    rich: Rich, plain_tab: Any, page: str
+) -> None:
+    tab = plain_tab
+    tab.goto(f"{rich.relay.url}{rich.pages()[page].partition('#')[0]}")
+    controls = tab.evaluate(NUMBER)
+    reached, unmarked = set(), []
+    for _ in range(2 * len(controls) + 10):
+        tab.keyboard.press("Tab")
+        is_over, number, is_marked = tab.evaluate(FOCUSED)
+        if is_over or number in reached:
+            break
+        if number:
+            reached.add(number)
+            unmarked += [] if is_marked else [controls[int(number)]]
+    missed = [html for number, html in enumerate(controls) if str(number) not in reached]
+    assert controls and (missed, unmarked) == ([], [])
 
 
 def test_a_drawing_of_the_repository_is_a_picture_and_elsewhere_its_text(rich: Rich, tab: Any) -> None:
