@@ -112,13 +112,23 @@ async def begin(caller: Caller, name: str, return_to: str, *, link: bool = False
     return Begun(location, await _store(caller, row))
 
 
-async def finish(
-    caller: Caller, path: str, flow: str | None, state: str, code: str, issuer: str | None
-) -> Arrived:
-    """Finish a sign-in with the provider's answer to `path`. Raises StateInvalid if this browser did not
-    begin it, Unauthorized if the provider confirms no person, Unavailable if the provider does not answer."""
+async def take(caller: Caller, flow: str | None) -> FlowRow:
+    """The sign-in that this browser began, which is used up by this. Raises StateInvalid if there is none."""
     _FINISHED.count(caller.node.limiter, caller.network)
-    row = await _take(caller, flow)
+    async with caller.node.db.write() as tx:
+        columns = await tx.one(rows.TAKE_FLOW, flow=_flow_hash(flow))
+    row = None if columns is None else rows.flow_row(columns)
+    if row is None or row.expires_at <= now_ms():
+        raise _state_invalid()
+    return row
+
+
+async def finish(
+    caller: Caller, row: FlowRow, path: str, state: str, code: str, issuer: str | None
+) -> Arrived:
+    """Finish a sign-in with the provider's answer to `path`. `row`: the sign-in, as `take` returned it.
+    Raises StateInvalid if the answer belongs to another one, Unauthorized if the provider confirms no person,
+    Unavailable if the provider does not answer."""
     if row.subject is not None or not secrets.compare_digest(row.state_hash, _hash(state[:STATE_CHARS])):
         raise _state_invalid()
     provider = caller.node.providers.find(row.provider)
@@ -158,12 +168,6 @@ async def finish(
         caller, account_rows.row(account), provider.name, still_leads_there
     )
     return Arrived(row.return_to, session)
-
-
-async def give_up(caller: Caller, flow: str | None) -> None:
-    """Forget a sign-in that the provider refused. Raises StateInvalid if this browser began none."""
-    _FINISHED.count(caller.node.limiter, caller.network)
-    await _take(caller, flow)
 
 
 async def arriving(caller: Caller, flow: str | None) -> FlowRow:
@@ -319,15 +323,6 @@ async def _store(caller: Caller, row: FlowRow) -> str:
             expires_at=row.expires_at,
         )
     return flow
-
-
-async def _take(caller: Caller, flow: str | None) -> FlowRow:
-    async with caller.node.db.write() as tx:
-        columns = await tx.one(rows.TAKE_FLOW, flow=_flow_hash(flow))
-    row = None if columns is None else rows.flow_row(columns)
-    if row is None or row.expires_at <= now_ms():
-        raise _state_invalid()
-    return row
 
 
 def _provider(caller: Caller, name: str) -> Provider:

@@ -356,6 +356,9 @@ def test_the_provider_says_no(browser, provider) -> None:
     assert (
         answer.status_code == 401 and "did not sign you in" in answer.text and "<script>" not in answer.text
     )
+    assert (
+        "provider=hub&amp;return_to=/settings%3Ftab%3Dsign-in" in answer.text
+    )  # another way leads there too
 
 
 @pytest.mark.parametrize(
@@ -393,6 +396,11 @@ def test_a_provider_that_is_down_and_sessions_that_go_on(relay, browser, provide
     answer = browser().get("/auth/login", params={"provider": "rauthy"})
     assert answer.status_code == 503 and "Sign in with The Hub" in answer.text
     assert guest.get(USER_INFO).status_code == 200
+    provider.down = False
+    location = start(guest, return_to="/cli/authorize")
+    provider.down = True
+    answer = come_back(guest, provider, location)
+    assert answer.status_code == 503 and "return_to=/cli/authorize" in answer.text
 
 
 @pytest.mark.parametrize(

@@ -79,14 +79,15 @@ async def callback(caller: Caller, request: Request, query: CallbackQuery) -> Re
     """Where an identity provider sends the browser back"""
     config = caller.node.config
     over = cookies.flow(config, "", 0)
+    return_to = "/"
     try:
-        flow = cookies.value(request, cookies.flow_name(config))
+        row = await logins.take(caller, cookies.value(request, cookies.flow_name(config)))
+        return_to = row.return_to  # another way to sign in leads there too
         if query.error is not None:
-            await logins.give_up(caller, flow)
             raise Unauthorized("the provider did not sign you in; try again, or sign in another way")
-        arrived = await logins.finish(caller, request.path, flow, query.state, query.code, query.iss)
+        arrived = await logins.finish(caller, row, request.path, query.state, query.code, query.iss)
     except SvcError as error:
-        return _login(caller, "/", error, set_cookies=(over,))
+        return _login(caller, return_to, error, set_cookies=(over,))
     if arrived.flow is not None:
         return redirect(ARRIVAL, cookies=(cookies.flow(config, arrived.flow, logins.FLOW_FOR),))
     if arrived.session is None:
