@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import bindparam, func, select, update
 
 from relay.db.engine.keyset import Keyset
@@ -25,7 +27,7 @@ _name = func.coalesce(account.c.handle, account.c.id).label("name")
 _ACCOUNTS = select(_name, account.c.id, account.c.kind, account.c.created_at, account.c.disabled_at)
 ACCOUNTS = Keyset(_ACCOUNTS, "name")
 ACCOUNTS_OF_KIND = Keyset(_ACCOUNTS.where(account.c.kind == bindparam("of_kind")), "name")
-_of = bindparam("accounts", expanding=True)
+_of: Any = bindparam("accounts", expanding=True)
 # What tells of sign-ins: sessions until two days after their end, networks for 90 days, keys for ever.
 SIGNED_IN = tuple(
     select(column.table.c.account_id, func.max(column))

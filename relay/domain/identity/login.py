@@ -24,6 +24,7 @@ from relay.base.ids import new_account_id
 from relay.base.providers import Provider
 from relay.caller import Caller, account_name
 from relay.db.engine.database import Tx, UniqueViolation
+from relay.db.identity import session as session_rows
 from relay.domain.identity import account as accounts
 from relay.domain.identity import audit
 from relay.domain.identity import session as sessions
@@ -222,8 +223,24 @@ async def ways(caller: Caller) -> Ways:
     return Ways(password, device_keys, linked, unlinked)
 
 
+async def other_sessions(caller: Caller, provider: str) -> int:
+    """The number of other open sessions of the caller that began by this provider."""
+    me = caller.me
+    async with caller.read() as tx:
+        return int(
+            await tx.value(
+                session_rows.OTHERS_BY_WAY,
+                account=me.account_id,
+                by=provider,
+                current=me.session_id,
+                now=now_ms(),
+            )
+        )
+
+
 async def unlink(caller: Caller, provider: str) -> None:
-    """Unlink this provider from the caller's account. Raises LastWayIn if it is the only way to sign in."""
+    """Unlink this provider from the caller's account; sessions that began by it go on. Raises LastWayIn if it
+    is the only way to sign in."""
     account = caller.me.account_id
     async with caller.write(account_name(account)) as tx:
         logins = await tx.all(rows.OF_ACCOUNT, account=account)

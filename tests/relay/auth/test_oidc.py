@@ -435,7 +435,15 @@ def test_an_account_links_a_provider_and_unlinks_it(browser, provider, name) -> 
     other = browser().sign_up(name())
     answer = come_back(other, provider, refresh_of(other.post("/settings/sign-in/rauthy/link").text))
     assert answer.status_code == 409 and "linked to another account" in answer.text
-    assert owner.post("/settings/sign-in/rauthy/unlink").status_code == 303
+    answer = owner.post("/settings/sign-in/rauthy/unlink")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/settings?tab=sign-in&unlinked=rauthy")
+    page = owner.get(answer.headers["location"]).text
+    assert "127.0.0.1 no longer leads into this account." in page
+    assert "1 other session that began by it goes on" in page and "/settings?tab=tokens" in page
+    assert by_provider.get(USER_INFO).status_code == 200
+    by_provider.post("/auth/logout")
+    assert "began by it" not in owner.get(answer.headers["location"]).text
+    assert "no longer leads" not in owner.get("/settings?tab=sign-in&unlinked=%3Cb%3E").text
     assert owner.post("/settings/sign-in/rauthy/unlink").status_code == 404
     stranger = browser()
     assert come_back(stranger, provider, start(stranger)).headers["location"] == "/auth/arrival"
