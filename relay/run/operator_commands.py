@@ -83,10 +83,10 @@ async def list_accounts(
     values: dict[str, Any] = {"limit": limit + 1} | ({} if kind is None else {"of_kind": kind})
     async with _open_database(url) as db, db.read() as tx:
         if after is None:
-            found = await tx.all(keyset.first, **values)
+            rows_read = await tx.all(keyset.first, **values)
         else:
-            found = await tx.all(keyset.next, **values, **dict(zip(keyset.names, [after], strict=True)))
-        page = found[:limit]
+            rows_read = await tx.all(keyset.next, **values, **dict(zip(keyset.names, [after], strict=True)))
+        page = rows_read[:limit]
         ids = [row[1] for row in page]
         seen: dict[str, int] = {}
         for statement in rows.SIGNED_IN:
@@ -104,7 +104,7 @@ async def list_accounts(
         )
         for name, account_id, kind_of, created_at, disabled_at in page
     ]
-    return listed, listed[-1].account if len(found) > limit else None
+    return listed, listed[-1].account if len(rows_read) > limit else None
 
 
 async def usages(url: str, handle: str | None) -> list[tuple[str, UsageRow]]:
