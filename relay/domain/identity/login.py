@@ -18,6 +18,7 @@ from localstore.core import names
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import BadRequest, Invalid, NotFound, Unauthorized
 from localstore.core.model.auth import IdentityLevel, LastWayIn, LoginTaken, SignUpClosed, StateInvalid
+from localstore.core.model.limits import OIDC_SIGN_IN
 from localstore.core.model.repo import NameTaken
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.base.ids import new_account_id
@@ -36,14 +37,13 @@ from relay.http.limiter import Attempts
 from relay.outbound.identity_provider import Person
 
 PHASE = "oidc_linked"
-FLOW_FOR = 600  # seconds from the button to the end
 SECRET_BYTES = 32
 STATE_CHARS = 200  # of what comes back: longer is none of ours
 CODE_CHARS = 4096
 
-_BEGUN = Attempts("login.address", 60, 600)
-_FINISHED = Attempts("login.finish.address", 60, 600)
-_SIGN_UPS = Attempts("login.sign_up.address", 60, 3600)
+_BEGUN = Attempts("login.address", 60, 600, "sign-ins by a provider that a network begins")
+_FINISHED = Attempts("login.finish.address", 60, 600, "sign-ins by a provider that a network ends")
+_SIGN_UPS = Attempts("login.sign_up.address", 60, 3600, "accounts that a network makes by a provider")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ async def begin(caller: Caller, name: str, return_to: str, *, link: bool = False
         None,
         None,
         None,
-        now_ms() + FLOW_FOR * 1000,
+        now_ms() + OIDC_SIGN_IN * 1000,
     )
     return Begun(location, await _store(caller, row))
 
@@ -305,7 +305,7 @@ async def _keep_person(caller: Caller, row: FlowRow, person: Person) -> str:
             person.issuer,
             person.subject,
             await _suggest(caller, person.handle),
-            now_ms() + FLOW_FOR * 1000,
+            now_ms() + OIDC_SIGN_IN * 1000,
         ),
     )
 

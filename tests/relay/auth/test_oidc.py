@@ -26,6 +26,7 @@ from tests.relay.auth.people import Browser
 from tests.relay.auth.provider import CLIENT, SECRET, Claims, Provider, by_hmac, other_ec, other_rsa
 
 USER_INFO = endpoints.USER_INFO.path
+ENTRY = '{"name": "a", "client_id": "x", "issuer": "https://i"}'
 NONE = b64u(b'{"alg":"none","kid":"one"}')
 
 
@@ -508,6 +509,8 @@ def test_clients_hear_of_the_providers(browser) -> None:
         ({"RAUTHY_REDIRECT_URI": "https://other.example/x"}, "must be"),
         ({"TR_OIDC_PROVIDERS": "{folder}/none"}, "cannot be read"),
         ({"TR_OIDC_PROVIDERS": "[}"}, "is not a list of providers"),
+        ({"TR_OIDC_PROVIDERS": f"[{' ' * 70_000}]"}, "has more than 65536 bytes"),
+        ({"TR_OIDC_PROVIDERS": f"[{', '.join([ENTRY] * 17)}]"}, "has more than 16 providers"),
         ({"TR_OIDC_PROVIDERS": '[{"name": "A b", "client_id": "x", "issuer": "https://i"}]'}, "'A b'"),
         (
             {"TR_OIDC_PROVIDERS": '[{"name": "password", "client_id": "x", "issuer": "https://i"}]'},

@@ -10,7 +10,7 @@ from sanic.request import Request
 from localstore.core.errors import NotFound, SvcError, Unavailable
 from localstore.core.model.auth import LastWayIn, ScriptToken, ScriptTokenRequest
 from localstore.core.model.base import PageQuery, Sent
-from localstore.core.model.limits import LABEL_CHARS
+from localstore.core.model.limits import LABEL_CHARS, OIDC_SIGN_IN
 from localstore.core.validation import checked
 from relay.caller import Caller
 from relay.domain.identity import login as logins
@@ -94,7 +94,7 @@ async def link(caller: Caller, request: Request, id: str) -> Reply:
         begun = await logins.begin(caller, id, f"{HERE}?tab=sign-in", link=True)
     except Unavailable as error:
         return await _ways(caller, error)
-    flow = cookies.flow(caller.node.config, begun.flow, logins.FLOW_FOR)
+    flow = cookies.flow(caller.node.config, begun.flow, OIDC_SIGN_IN)
     # A page, since browsers do not let a form of ours lead to another site (Content-Security-Policy).
     return page(caller, "leave.html", cookies=(flow,), path=begun.location, provider=logins.label(caller, id))
 

@@ -9,6 +9,7 @@ from sanic.request import Request
 from localstore.core.errors import BadRequest, Forbidden, SvcError, Unauthorized, Unavailable
 from localstore.core.model.auth import StateInvalid
 from localstore.core.model.base import Model, Sent
+from localstore.core.model.limits import OIDC_SIGN_IN
 from localstore.core.model.repo import NameTaken
 from localstore.core.paths import terminal_safe
 from relay.base.providers import CALLBACK
@@ -89,7 +90,7 @@ async def callback(caller: Caller, request: Request, query: CallbackQuery) -> Re
     except SvcError as error:
         return _login(caller, return_to, error, set_cookies=(over,))
     if arrived.flow is not None:
-        return redirect(ARRIVAL, cookies=(cookies.flow(config, arrived.flow, logins.FLOW_FOR),))
+        return redirect(ARRIVAL, cookies=(cookies.flow(config, arrived.flow, OIDC_SIGN_IN),))
     if arrived.session is None:
         return redirect(arrived.return_to, cookies=(over,))
     return redirect(arrived.return_to, cookies=(*signed_in(caller, arrived.session), over))
@@ -183,7 +184,7 @@ async def _to_provider(caller: Caller, name: str, return_to: str) -> Reply:
         begun = await logins.begin(caller, name, return_to)
     except Unavailable as error:
         return _login(caller, return_to, error)
-    return redirect(begun.location, cookies=(cookies.flow(caller.node.config, begun.flow, logins.FLOW_FOR),))
+    return redirect(begun.location, cookies=(cookies.flow(caller.node.config, begun.flow, OIDC_SIGN_IN),))
 
 
 def _arrival(caller: Caller, row: FlowRow, handle: str | None = None, error: SvcError | None = None) -> Reply:
