@@ -44,6 +44,34 @@ def limits() -> str:
             note = lines[(node.end_lineno or number) - 1].partition("#")[2].strip()
             for name in _names(node):
                 text.append(_row(f"`{name}`", f"{getattr(values, name):,}", note))
+    return "\n".join(text) + "\n" + _rates()
+
+
+def _rates() -> str:
+    """How often something may be done: of requests, sockets and tries."""
+    from relay import domain as modules
+    from relay.http import limiter
+    from relay.http.routing import TABLE
+    from relay.ssh import front  # noqa: F401  # has a limit of its own
+
+    modules.load()
+    text = [
+        "\n## How often (switched off by `TR_RATE_LIMITS=off`; each relay counts for itself)\n",
+        "A network is an IPv4 address or 64 bits of an IPv6 address. What was used comes back evenly.\n",
+        _row("what", "at once", "all back after, seconds"),
+        _row("---", "---:", "---:"),
+    ]
+    for what, rate in (
+        ("requests of a network; of an account", limiter.ORDINARY),
+        ("frames from the sockets of one session", limiter.SOCKET),
+        ("frames from the sockets of a network", limiter.SOCKETS),
+    ):
+        text.append(_row(what, f"{rate.burst:,}", f"{rate.burst / rate.per_second:,.0f}"))
+    for attempts in sorted(limiter.Attempts.ALL.values(), key=lambda attempts: attempts.what):
+        text.append(_row(attempts.what, f"{attempts.most:,}", f"{attempts.seconds:,}"))
+    for route in sorted(TABLE, key=lambda route: (route.path, route.method)):
+        if route.per_minute is not None:
+            text.append(_row(f"`{route.method} {route.path}` of a network", f"{route.per_minute:,}", "60"))
     return "\n".join(text) + "\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import pytest
@@ -58,3 +59,19 @@ def test_no_flag_of_a_route_is_called_missing() -> None:
     assert [
         name for name, meaning in described.items() if "not built" in meaning or "no such" in meaning
     ] == []
+
+
+def test_every_limit_of_tries_stands_in_the_reference() -> None:
+    constructed = sum(
+        isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Attempts"
+        for path in (reference.ROOT / "relay").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+    )
+    page = reference.limits()
+    from relay.http.limiter import Attempts
+
+    guesses = [name for name in Attempts.ALL if name.endswith((".place", ".strangers"))]
+    # The two of guesses are constructed for each thing that is guessed.
+    assert len(Attempts.ALL) - len(guesses) == constructed - 2
+    assert all(f"| {attempts.what} |" in page for attempts in Attempts.ALL.values())
+    assert "| `POST /auth/guest-login` of a network | 60 | 60 |" in page

@@ -15,14 +15,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from localstore.core.model.limits import OIDC_FILE, OIDC_PROVIDERS
 from relay.base.environment import Environment, StartRefused
 
 RAUTHY = "rauthy"  # name of the provider that RAUTHY_URL gives
 RESERVED = ("password", "device", "guest")  # what `signed_in_by` says of other ways
 GITHUB = "https://github.com"
 CALLBACK = "/auth/callback"
-PROVIDERS = 16
-FILE_BYTES = 64 * 1024
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 
 Kind = Literal["oidc", "github"]
@@ -99,14 +98,16 @@ def _of_file(env: Environment, dev: bool) -> list[Provider]:
     where = f"TR_OIDC_PROVIDERS={name}"
     try:
         with Path(name).open("rb") as file:
-            text = file.read(FILE_BYTES + 1)
+            text = file.read(OIDC_FILE + 1)
+        if len(text) > OIDC_FILE:
+            raise StartRefused(f"{where} has more than {OIDC_FILE} bytes")
         entries = msgspec.json.decode(text, type=list[_Entry])
     except OSError as error:
         raise StartRefused(f"{where} cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StartRefused(f"{where} is not a list of providers: {error}") from None
-    if len(text) > FILE_BYTES or len(entries) > PROVIDERS:
-        raise StartRefused(f"{where} has more than {PROVIDERS} providers or {FILE_BYTES} bytes")
+    if len(entries) > OIDC_PROVIDERS:
+        raise StartRefused(f"{where} has more than {OIDC_PROVIDERS} providers")
     return [_provider(entry, where, dev) for entry in entries]
 
 

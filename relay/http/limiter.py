@@ -11,6 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from localstore.core.errors import RateLimited
 from relay.http.routing import Route
@@ -113,16 +114,20 @@ class Limiter:
 
 
 class Attempts:
-    """A limit for guesses: at most `count` attempts at once, refilled within `seconds`."""
+    """A limit for guesses: at most `most` attempts at once, refilled within `seconds`. `what`: what is
+    counted, and of whom, for docs/reference/limits.md."""
 
-    def __init__(self, name: str, count: int, seconds: int) -> None:
-        self._name = name
-        self._rate = Rate(burst=count, per_second=count / seconds)
+    ALL: ClassVar[dict[str, Attempts]] = {}
+
+    def __init__(self, name: str, most: int, seconds: int, what: str) -> None:
+        self.name, self.most, self.seconds, self.what = name, most, seconds, what
+        self._rate = Rate(burst=most, per_second=most / seconds)
+        self.ALL[name] = self
 
     def count(self, limiter: Limiter, key: str) -> None:
         """Count an attempt before it is made, so that concurrent ones are counted too. Raises RateLimited."""
-        limiter.spend(f"{self._name} {key}", self._rate, 1)
+        limiter.spend(f"{self.name} {key}", self._rate, 1)
 
     def give_back(self, limiter: Limiter, key: str) -> None:
         """Return the token of an attempt that succeeded."""
-        limiter.give_back(f"{self._name} {key}")
+        limiter.give_back(f"{self.name} {key}")

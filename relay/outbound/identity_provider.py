@@ -24,6 +24,7 @@ import msgspec
 
 from localstore.core.encoding import b64u
 from localstore.core.errors import Unauthorized, Unavailable
+from localstore.core.model.limits import OIDC_ANSWER, OIDC_SUBJECT_CHARS, OIDC_TOKEN_CHARS
 from relay.base.clock import now_ms
 from relay.base.providers import GITHUB, Provider
 from relay.base.single_flight import SingleFlight
@@ -35,9 +36,6 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 KEY_TYPES = ("RSA", "EC", "OKP")  # a symmetric key would be one that anybody may sign with
 METADATA_FOR = 3600.0  # seconds that metadata and keys are kept
 KEYS_AGAIN = 60.0  # seconds after which an unknown key makes us ask for the keys again
-ANSWER_BYTES = 256 * 1024
-TOKEN_CHARS = 32 * 1024
-SUBJECT_CHARS = 255
 CLOCK_SKEW = 60  # seconds that the clock of a provider may differ
 REQUEST_SECONDS = 10.0
 READINGS = 64  # of metadata and keys at once, of all providers
@@ -179,7 +177,7 @@ class Providers:
         """The person of an ID token. Raises Unauthorized for an invalid token."""
         from joserfc import errors, jwt  # takes 130 ms to import, on nodes with a provider only
 
-        if not token or len(token) > TOKEN_CHARS:
+        if not token or len(token) > OIDC_TOKEN_CHARS:
             raise _vouches_for_nobody(provider)
         try:
             try:
@@ -209,7 +207,7 @@ class Providers:
         given = claims.get("nonce")
         if not isinstance(given, str) or not secrets.compare_digest(given.encode(), nonce.encode()):
             raise _vouches_for_nobody(provider)
-        if not isinstance(subject, str) or not 0 < len(subject) <= SUBJECT_CHARS or "\0" in subject:
+        if not isinstance(subject, str) or not 0 < len(subject) <= OIDC_SUBJECT_CHARS or "\0" in subject:
             raise _vouches_for_nobody(provider)
         return Person(metadata.issuer, subject, _text(claims, "preferred_username"))
 
@@ -280,7 +278,7 @@ class Providers:
         """The body of an answer with status 200. Raises Unauthorized for a refused code, else Unavailable."""
         try:
             answer = await self._outbound.send(
-                method, url, headers, body, seconds=REQUEST_SECONDS, keep=ANSWER_BYTES
+                method, url, headers, body, seconds=REQUEST_SECONDS, keep=OIDC_ANSWER
             )
         except (OutboundFailed, ValueError, UnicodeError):
             raise Unavailable(
@@ -302,7 +300,7 @@ def _decode(provider: Provider, body: bytes, shape: type[T]) -> T:
 
 def _text(claims: Mapping[str, Any], name: str) -> str:
     text = claims.get(name)
-    return text[:SUBJECT_CHARS] if isinstance(text, str) else ""
+    return text[:OIDC_SUBJECT_CHARS] if isinstance(text, str) else ""
 
 
 def _vouches_for_nobody(provider: Provider) -> Unauthorized:

@@ -17,6 +17,8 @@ from relay.base import edition
 What = Literal["bytes", "objects", "repositories"]
 
 STATES = ("suspend", "resume", "kill")
+KINDS = ("user", "org", "guest")
+MOST_LISTED = 1000  # accounts on one page
 QUOTAS: tuple[What, ...] = ("bytes", "objects", "repositories")
 
 
@@ -67,19 +69,28 @@ def _parser() -> argparse.ArgumentParser:
 
     repo = commands.add_parser("repo", parents=[common], help="take a repository offline or back")
     repo.add_argument("action", choices=STATES)
-    repo.add_argument("repository", metavar="OWNER/NAME")
+    repo.add_argument("repository", metavar="OWNER/NAME", type=_text)
     repo.set_defaults(run=_repo)
 
-    account = commands.add_parser(
-        "account", parents=[common], help="create an account and a pairing code for its first device"
+    account = commands.add_parser("account", help="create and list accounts")
+    actions = account.add_subparsers(required=True, metavar="ACTION")
+    add = actions.add_parser(
+        "add", parents=[common], help="create an account and a pairing code for its first device"
     )
-    account.add_argument("action", choices=["add"])
-    account.add_argument("handle", metavar="HANDLE")
-    account.add_argument("--hours", type=int, default=24, help="that its pairing code is valid (24)")
-    account.set_defaults(run=_account)
+    add.add_argument("handle", metavar="HANDLE", type=_text)
+    add.add_argument("--hours", type=int, default=24, help="that its pairing code is valid (24)")
+    add.set_defaults(run=_account)
+    listing = actions.add_parser("list", parents=[common], help="list accounts with what they use, by name")
+    listing.add_argument("--kind", choices=KINDS, help="only these")
+    listing.add_argument("--limit", type=int, default=100, metavar="N", help="on one page (100)")
+    listing.add_argument("--after", metavar="NAME", type=_text, help="begin after this handle, or guest's id")
+    listing.add_argument("--json", action="store_true", help="print one JSON object: items, next")
+    listing.set_defaults(run=_account_list)
 
     quota = commands.add_parser("quota", parents=[common], help="usage and limits of accounts")
-    quota.add_argument("handle", metavar="HANDLE", nargs="?", help="this account; all of them if omitted")
+    quota.add_argument(
+        "handle", metavar="HANDLE", nargs="?", type=_text, help="this account; all of them if omitted"
+    )
     for what in QUOTAS:
         quota.add_argument(
             f"--{what}",
@@ -220,6 +231,34 @@ def _account(options: argparse.Namespace) -> int:
     return 0
 
 
+def _account_list(options: argparse.Namespace) -> int:
+    import msgspec
+
+    from relay import config
+    from relay.run import operator_commands
+
+    if not 1 <= options.limit <= MOST_LISTED:
+        print(f"relay: --limit is 1 to {MOST_LISTED}", file=sys.stderr)
+        return 2
+    url, _ = config.migration_urls(os.environ, options.data)
+    after = options.after.lower() if options.after else None
+    accounts, following = asyncio.run(
+        operator_commands.list_accounts(url, options.kind, after, options.limit)
+    )
+    if options.json:
+        print(msgspec.json.encode({"items": accounts, "next": following}).decode())
+        return 0
+    names = operator_commands.ListedAccount.__struct_fields__
+    print("\t".join(name.upper() for name in names))
+    for account in accounts:
+        cells = (getattr(account, name) for name in names)
+        print("\t".join("-" if cell is None else str(cell) for cell in cells))
+    if following is not None:
+        kind = f" --kind {options.kind}" if options.kind else ""
+        print(f"relay: there are more: relay account list{kind} --after {following}", file=sys.stderr)
+    return 0
+
+
 def _quota(options: argparse.Namespace) -> int:
     from relay import config
     from relay.run import operator_commands
@@ -243,6 +282,13 @@ def _quota(options: argparse.Namespace) -> int:
         ]
         print("\t".join([name, *cells]))
     return 0
+
+
+def _text(text: str) -> str:
+    """An argument without bytes that are no text, which no database keeps."""
+    if not text.isprintable():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a name")
+    return text
 
 
 def _limit(text: str) -> int | None:

@@ -6,12 +6,15 @@ import asyncio
 import contextlib
 import hashlib
 from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import msgspec
 
 from localstore.core import names
 from localstore.core.errors import Conflict, NotFound
 from localstore.core.identity import device_grant
 from relay import migrations
-from relay.base.clock import now_ms
+from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.base.ids import new_account_id
 from relay.caller import repo_name
 from relay.capacity.quota import What
@@ -55,6 +58,53 @@ async def add_account(url: str, handle: str, hours: int) -> str:
         )
         await audit.record(tx, OPERATOR, "account.create", account.id, account_id=account.id, handle=name)
     return code
+
+
+class ListedAccount(msgspec.Struct, frozen=True):
+    """An account in the operator's list. `account`: its handle, or the id of a guest. `last_sign_in`: the
+    latest sign-in, or use of a key, that the node still knows of. `bytes`: what its repositories keep, with
+    deleted ones."""
+
+    account: str
+    kind: str
+    state: str
+    created_at: str
+    last_sign_in: str | None
+    bytes: int
+    repositories: int
+
+
+async def list_accounts(
+    url: str, kind: str | None, after: str | None, limit: int
+) -> tuple[list[ListedAccount], str | None]:
+    """A page of accounts in the order of their names, after the name `after`. Returns it with the name after
+    which the next page begins; None: there is none."""
+    keyset = rows.ACCOUNTS if kind is None else rows.ACCOUNTS_OF_KIND
+    values: dict[str, Any] = {"limit": limit + 1} | ({} if kind is None else {"of_kind": kind})
+    async with _open_database(url) as db, db.read() as tx:
+        if after is None:
+            rows_read = await tx.all(keyset.first, **values)
+        else:
+            rows_read = await tx.all(keyset.next, **values, **dict(zip(keyset.names, [after], strict=True)))
+        page = rows_read[:limit]
+        ids = [row[1] for row in page]
+        seen: dict[str, int] = {}
+        for statement in rows.SIGNED_IN:
+            for account_id, at in await tx.all(statement, accounts=ids):
+                seen[account_id] = max(at or 0, seen.get(account_id, 0))
+        used = {row[0]: row[1:] for row in await tx.all(rows.USED, accounts=ids)}
+    listed = [
+        ListedAccount(
+            name,
+            kind_of,
+            "active" if disabled_at is None else "disabled",
+            rfc3339(created_at),
+            rfc3339_or_none(seen.get(account_id) or None),
+            *used.get(account_id, (0, 0)),
+        )
+        for name, account_id, kind_of, created_at, disabled_at in page
+    ]
+    return listed, listed[-1].account if len(rows_read) > limit else None
 
 
 async def usages(url: str, handle: str | None) -> list[tuple[str, UsageRow]]:

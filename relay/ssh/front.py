@@ -30,7 +30,7 @@ UNKNOWN = (
     "svc: this key is not one of an account here. On a device that is signed in, with the key in your "
     "ssh-agent, run: svc auth device ssh\r\n"
 )
-_CONNECTIONS = Attempts("ssh.address", 300, 600)
+_CONNECTIONS = Attempts("ssh.address", 300, 600, "connections by SSH of a network")
 _ALGORITHM, _BLOB = "ssh-ed25519", 51  # bytes of a public key on the wire, of which the last 32 are the point
 _KEX = ("curve25519-sha256", "curve25519-sha256@libssh.org", "ecdh-sha2-nistp256")
 

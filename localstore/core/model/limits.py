@@ -93,6 +93,7 @@ RUNS_A_MINUTE = 600  # that one account records within a minute, wherever
 # --- webhooks and reports
 API_KEYS = 100  # of an account that are neither revoked nor expired
 API_KEY_OVERLAP = 7 * 24 * 3600  # seconds for which a secret that was rotated stays valid
+API_KEY_KEPT = 90 * 24 * 3600  # seconds for which a key that ended stays in the list
 WEBHOOKS, WEBHOOKS_A_DAY = 20, 200  # of a repository; that an account makes
 WEBHOOK_URL_CHARS, WEBHOOK_SECRET_MIN, WEBHOOK_SECRET_MAX = 2000, 16, 200  # characters
 WEBHOOK_WAITING = 10_000  # deliveries of one webhook that failed and wait; with more it is switched off
@@ -131,6 +132,7 @@ REFRESH_TOKEN = 7 * 24 * 3600
 REFRESH_LEAD = 600  # before its end a token is refreshed (specification: Limits, token refresh lead time)
 REFRESH_GRACE = 10  # a second use of a rotated token within this time: 409; later: all its tokens are revoked
 CLI_SESSION = 24 * 3600  # never longer than the parent
+OIDC_SIGN_IN = 600  # from the button of a provider to the end, with the choice of a handle
 DEVICE_CODE = 600
 DEVICE_CODE_INTERVAL = 5
 CHALLENGE = 300
@@ -145,6 +147,13 @@ IDEMPOTENCY_KEY = 30 * 24 * 3600
 IDEMPOTENCY_KEYS = 100_000  # of one account at a time
 SCRIPT_TOKEN_DAYS = 365
 HANDLE_RESERVED = 90 * 24 * 3600  # an old handle still resolves to its repositories
+
+# --- identity providers of a node
+OIDC_PROVIDERS = 16
+OIDC_FILE = 64 * KIB  # the file that TR_OIDC_PROVIDERS names
+OIDC_ANSWER = 256 * KIB  # one answer of a provider
+OIDC_TOKEN_CHARS = 32 * KIB
+OIDC_SUBJECT_CHARS = 255
 
 # --- passwords of local accounts
 PASSWORD_CHARS_MIN, PASSWORD_BYTES_MAX = 10, 1024

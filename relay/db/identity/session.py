@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import msgspec
-from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
+from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, update
 
 from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
@@ -72,6 +72,17 @@ IS_LIVE = and_(
 )
 LIVE = select(*LIVE_COLUMNS).select_from(LIVE_FROM).where(IS_LIVE)
 INSERT = insert(session)
+# Sessions of an account that began by this way of sign-in, and those made from them, without the current one.
+OTHERS_BY_WAY = (
+    select(func.count())
+    .select_from(session)
+    .where(
+        session.c.account_id == bindparam("account"),
+        session.c.way == bindparam("by"),
+        session.c.id != bindparam("current"),
+        _OPEN,
+    )
+)
 WAY = select(session.c.way).where(session.c.id == bindparam("id"))
 TOUCH = (
     update(session).where(session.c.id == bindparam("session_id")).values(last_used_at=bindparam("used_at"))

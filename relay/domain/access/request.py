@@ -31,7 +31,9 @@ from relay.http.limiter import Attempts
 from relay.node import Node
 
 KIND = "access_request"
-_ASKED = Attempts("access_request", limits.ACCESS_REQUESTS_A_DAY, 24 * 3600)
+_ASKED = Attempts(
+    "access_request", limits.ACCESS_REQUESTS_A_DAY, 24 * 3600, "requests for access that an account makes"
+)
 
 
 def register(node: Node) -> None:

@@ -33,13 +33,11 @@ from relay.http.limiter import Attempts
 
 SECRET_BYTES = 32
 SHOWN_CHARS = len(PREFIX) + 6  # of the secret, in lists: too few to guess the rest
-DAY = 24 * 3600_000  # milliseconds
-ENDED_STAYS = 90 * DAY
 USED_AGAIN = 10 * 60_000  # milliseconds; precision of `last_used_at`, so that a check rarely writes
 
 # Read in place of a key that is not valid, so that the answer takes as long.
 _DECOY = ("0" * 32, "", PREFIX, "read", 0, 0, None, None)
-_NEW = Attempts("api_key.account", 60, 3600)
+_NEW = Attempts("api_key.account", 60, 3600, "API keys that an account makes or rotates")
 
 
 async def page(caller: Caller, user_id: str, query: PageQuery) -> Page[ApiKey]:
@@ -62,7 +60,7 @@ async def create(caller: Caller, user_id: str, body: ApiKeyCreate) -> ApiKeySecr
     _NEW.count(caller.node.limiter, account)
     secret, key_id = _new_secret(), new_id()
     async with caller.write() as tx:
-        await tx.run(rows.FORGET, of_account=account, before=now - ENDED_STAYS)
+        await tx.run(rows.FORGET, of_account=account, before=now - limits.API_KEY_KEPT * 1000)
         if await tx.value(rows.COUNT, of_account=account, now=now) >= limits.API_KEYS:
             raise Conflict(
                 f"you have {limits.API_KEYS} API keys, and no account has more; revoke one: svc auth key list"

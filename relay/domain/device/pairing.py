@@ -50,8 +50,8 @@ from relay.domain.identity import audit, device_key
 from relay.domain.identity.rows import account as accounts
 from relay.http.limiter import Attempts
 
-_CREATED = Attempts("pairing_qr.account", 20, 600)
-_WRONG = Attempts("pairing_qr.wrong", 30, 600)  # of one network; a code has 128 random bits
+_CREATED = Attempts("pairing_qr.account", 20, 600, "QR codes that an account makes")
+_WRONG = Attempts("pairing_qr.wrong", 30, 600, "wrong QR codes of a network; a code has 128 random bits")
 
 
 async def generate(caller: Caller, user_id: str, body: PairingCreate) -> Pairing:

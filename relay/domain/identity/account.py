@@ -30,9 +30,11 @@ ASK = (
 )
 
 Kind = Literal["user", "org"]
-_PASSWORDS = Guesses("password", 100, 3600)
-_PER_ADDRESS = Attempts("password.address", 40, 600)
-_SIGN_UPS = Attempts("sign_up.address", 200, 3600)
+_PASSWORDS = Guesses("password", 100, 3600, "passwords")
+_PER_ADDRESS = Attempts(
+    "password.address", 40, 600, "passwords of a network that are tried, whatever the handles"
+)
+_SIGN_UPS = Attempts("sign_up.address", 200, 3600, "accounts that a network makes with a password")
 
 
 async def sign_up(caller: Caller, handle: str, password: str) -> Made:

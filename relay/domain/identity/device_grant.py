@@ -35,9 +35,9 @@ from relay.domain.identity.rows import device_grant as rows
 from relay.domain.identity.rows.device_grant import DeviceCodeRow
 from relay.http.limiter import Attempts
 
-_STARTS = Attempts("device_code.address", 120, 600)
-_GUESSES = Attempts("user_code.account", 10, 600)
-_GUESSES_ADDRESS = Attempts("user_code.address", 30, 600)
+_STARTS = Attempts("device_code.address", 120, 600, "sign-ins of terminals that a network begins")
+_GUESSES = Attempts("user_code.account", 10, 600, "codes of terminals that an account tries")
+_GUESSES_ADDRESS = Attempts("user_code.address", 30, 600, "codes of terminals that a network tries")
 _SLOWER = 5  # seconds added for each poll that came too soon
 _INTERVAL_MAX = 60
 

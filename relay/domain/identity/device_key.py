@@ -52,9 +52,9 @@ from relay.domain.identity.rows.account import AccountRow
 from relay.domain.identity.session import Made
 from relay.http.limiter import Attempts
 
-_CHALLENGES = Attempts("challenge.address", 300, 600)
-_ACCOUNTS = Attempts("device_key.new_account", 200, 3600)
-_PAIRING_TRIES = Guesses("pairing", 1000, 600)  # a code has 52 bits and lives ten minutes
+_CHALLENGES = Attempts("challenge.address", 300, 600, "challenges for device keys of a network")
+_ACCOUNTS = Attempts("device_key.new_account", 200, 3600, "accounts that a network makes with a device key")
+_PAIRING_TRIES = Guesses("pairing", 1000, 600, "pairing codes")  # a code has 52 bits and lives ten minutes
 
 
 async def begin_registration(caller: Caller, start: DeviceKeyStart) -> Challenge:

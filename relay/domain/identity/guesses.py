@@ -23,11 +23,18 @@ PLACE_SECONDS = 600
 
 class Guesses:
     """The limit for one handle: `strangers` failed tries from all unknown networks together, which refills
-    within `seconds`."""
+    within `seconds`. `what`: what is tried."""
 
-    def __init__(self, name: str, strangers: int, seconds: int) -> None:
-        self._place = Attempts(f"{name}.place", PER_PLACE, PLACE_SECONDS)
-        self._strangers = Attempts(f"{name}.strangers", strangers, seconds)
+    def __init__(self, name: str, strangers: int, seconds: int, what: str) -> None:
+        self._place = Attempts(
+            f"{name}.place", PER_PLACE, PLACE_SECONDS, f"wrong {what} for a handle from one network"
+        )
+        self._strangers = Attempts(
+            f"{name}.strangers",
+            strangers,
+            seconds,
+            f"wrong {what} for a handle from networks that it was not signed in from in 90 days",
+        )
 
     def count(self, caller: Caller, handle: str, known_network: bool) -> None:
         """Count a try in advance. `known_network`: the account signed in from this network recently. Raises

@@ -18,12 +18,14 @@ from localstore.core import names
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import BadRequest, Invalid, NotFound, Unauthorized
 from localstore.core.model.auth import IdentityLevel, LastWayIn, LoginTaken, SignUpClosed, StateInvalid
+from localstore.core.model.limits import OIDC_SIGN_IN
 from localstore.core.model.repo import NameTaken
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.base.ids import new_account_id
 from relay.base.providers import Provider
 from relay.caller import Caller, account_name
 from relay.db.engine.database import Tx, UniqueViolation
+from relay.db.identity import session as session_rows
 from relay.domain.identity import account as accounts
 from relay.domain.identity import audit
 from relay.domain.identity import session as sessions
@@ -35,14 +37,13 @@ from relay.http.limiter import Attempts
 from relay.outbound.identity_provider import Person
 
 PHASE = "oidc_linked"
-FLOW_FOR = 600  # seconds from the button to the end
 SECRET_BYTES = 32
 STATE_CHARS = 200  # of what comes back: longer is none of ours
 CODE_CHARS = 4096
 
-_BEGUN = Attempts("login.address", 60, 600)
-_FINISHED = Attempts("login.finish.address", 60, 600)
-_SIGN_UPS = Attempts("login.sign_up.address", 60, 3600)
+_BEGUN = Attempts("login.address", 60, 600, "sign-ins by a provider that a network begins")
+_FINISHED = Attempts("login.finish.address", 60, 600, "sign-ins by a provider that a network ends")
+_SIGN_UPS = Attempts("login.sign_up.address", 60, 3600, "accounts that a network makes by a provider")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +108,28 @@ async def begin(caller: Caller, name: str, return_to: str, *, link: bool = False
         None,
         None,
         None,
-        now_ms() + FLOW_FOR * 1000,
+        now_ms() + OIDC_SIGN_IN * 1000,
     )
     return Begun(location, await _store(caller, row))
 
 
-async def finish(
-    caller: Caller, path: str, flow: str | None, state: str, code: str, issuer: str | None
-) -> Arrived:
-    """Finish a sign-in with the provider's answer to `path`. Raises StateInvalid if this browser did not
-    begin it, Unauthorized if the provider confirms no person, Unavailable if the provider does not answer."""
+async def take(caller: Caller, flow: str | None) -> FlowRow:
+    """The sign-in that this browser began, which is used up by this. Raises StateInvalid if there is none."""
     _FINISHED.count(caller.node.limiter, caller.network)
-    row = await _take(caller, flow)
+    async with caller.node.db.write() as tx:
+        columns = await tx.one(rows.TAKE_FLOW, flow=_flow_hash(flow))
+    row = None if columns is None else rows.flow_row(columns)
+    if row is None or row.expires_at <= now_ms():
+        raise _state_invalid()
+    return row
+
+
+async def finish(
+    caller: Caller, row: FlowRow, path: str, state: str, code: str, issuer: str | None
+) -> Arrived:
+    """Finish a sign-in with the provider's answer to `path`. `row`: the sign-in, as `take` returned it.
+    Raises StateInvalid if the answer belongs to another one, Unauthorized if the provider confirms no person,
+    Unavailable if the provider does not answer."""
     if row.subject is not None or not secrets.compare_digest(row.state_hash, _hash(state[:STATE_CHARS])):
         raise _state_invalid()
     provider = caller.node.providers.find(row.provider)
@@ -158,12 +169,6 @@ async def finish(
         caller, account_rows.row(account), provider.name, still_leads_there
     )
     return Arrived(row.return_to, session)
-
-
-async def give_up(caller: Caller, flow: str | None) -> None:
-    """Forget a sign-in that the provider refused. Raises StateInvalid if this browser began none."""
-    _FINISHED.count(caller.node.limiter, caller.network)
-    await _take(caller, flow)
 
 
 async def arriving(caller: Caller, flow: str | None) -> FlowRow:
@@ -218,8 +223,24 @@ async def ways(caller: Caller) -> Ways:
     return Ways(password, device_keys, linked, unlinked)
 
 
+async def other_sessions(caller: Caller, provider: str) -> int:
+    """The number of other open sessions of the caller that began by this provider."""
+    me = caller.me
+    async with caller.read() as tx:
+        return int(
+            await tx.value(
+                session_rows.OTHERS_BY_WAY,
+                account=me.account_id,
+                by=provider,
+                current=me.session_id,
+                now=now_ms(),
+            )
+        )
+
+
 async def unlink(caller: Caller, provider: str) -> None:
-    """Unlink this provider from the caller's account. Raises LastWayIn if it is the only way to sign in."""
+    """Unlink this provider from the caller's account; sessions that began by it go on. Raises LastWayIn if it
+    is the only way to sign in."""
     account = caller.me.account_id
     async with caller.write(account_name(account)) as tx:
         logins = await tx.all(rows.OF_ACCOUNT, account=account)
@@ -284,7 +305,7 @@ async def _keep_person(caller: Caller, row: FlowRow, person: Person) -> str:
             person.issuer,
             person.subject,
             await _suggest(caller, person.handle),
-            now_ms() + FLOW_FOR * 1000,
+            now_ms() + OIDC_SIGN_IN * 1000,
         ),
     )
 
@@ -319,15 +340,6 @@ async def _store(caller: Caller, row: FlowRow) -> str:
             expires_at=row.expires_at,
         )
     return flow
-
-
-async def _take(caller: Caller, flow: str | None) -> FlowRow:
-    async with caller.node.db.write() as tx:
-        columns = await tx.one(rows.TAKE_FLOW, flow=_flow_hash(flow))
-    row = None if columns is None else rows.flow_row(columns)
-    if row is None or row.expires_at <= now_ms():
-        raise _state_invalid()
-    return row
 
 
 def _provider(caller: Caller, name: str) -> Provider:

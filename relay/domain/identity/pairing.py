@@ -16,7 +16,7 @@ from relay.domain.identity import audit
 from relay.domain.identity.rows.account import AccountRow
 from relay.http.limiter import Attempts
 
-_CREATED = Attempts("pairing.account", 10, 600)
+_CREATED = Attempts("pairing.account", 10, 600, "pairing codes that an account makes (`svc auth device add`)")
 
 
 async def create(caller: Caller) -> PairingCode:

@@ -17,7 +17,7 @@ from relay.http.limiter import Attempts
 DAY = 24 * 3600 * 1000  # milliseconds
 CAPS = {"read": ("read",), "write": ("read", "write"), "admin": ("admin", "read", "write")}
 
-_NEW = Attempts("script_token.account", 60, 3600)
+_NEW = Attempts("script_token.account", 60, 3600, "script tokens that an account makes")
 
 
 async def create(caller: Caller, body: ScriptTokenRequest) -> ScriptToken:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from joserfc import jwt
 from joserfc.jwk import ECKey, RSAKey
@@ -34,14 +34,15 @@ class Grant:
 class Provider:
     """`person`: whom the next code names. `forge`: changes the claims before they are signed. `sign`: makes
     the token of them, instead of the provider's key. `metadata`: replaces members of what it says of itself.
-    `down`: every answer is a 500. `asked`: the forms of the token endpoint. `reads`: the paths that were
-    read."""
+    `down`: every answer is a 500. `goes_down`: it is down after it has sent the next browser back. `asked`:
+    the forms of the token endpoint. `reads`: the paths that were read."""
 
     person: Claims = field(default_factory=lambda: {"sub": "s-1", "preferred_username": "mira"})
     forge: Callable[[Claims], Claims] = lambda claims: claims
     sign: Callable[[Claims], str] | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     down: bool = False
+    goes_down: bool = False
     asked: list[dict[str, str]] = field(default_factory=list)
     reads: list[str] = field(default_factory=list)
     authorizations: list[str] = field(default_factory=list)
@@ -56,8 +57,12 @@ class Provider:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                provider.reads.append(urlsplit(self.path).path)
-                provider._answer(self, urlsplit(self.path).path, b"")
+                path = urlsplit(self.path).path
+                provider.reads.append(path)
+                if path == "/authorize" and not provider.down:
+                    provider._send_back(self)
+                else:
+                    provider._answer(self, path, b"")
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
@@ -82,6 +87,15 @@ class Provider:
         is_github = urlsplit(location).path.startswith("/login/oauth")
         issuer = f"{self.issuer}/login/oauth" if is_github else self.issuer
         return {"code": code, "state": query["state"], "iss": issuer}
+
+    def _send_back(self, request: BaseHTTPRequestHandler) -> None:
+        """Send a browser back at once: `person` is signed in here."""
+        target = parse_qs(urlsplit(request.path).query)["redirect_uri"][0]
+        self.down, self.goes_down = self.goes_down, False
+        request.send_response(302)
+        request.send_header("location", f"{target}?{urlencode(self.authorize(request.path))}")
+        request.send_header("content-length", "0")
+        request.end_headers()
 
     def token(self, grant: Grant) -> str:
         now = int(time.time())

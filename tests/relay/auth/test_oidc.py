@@ -26,6 +26,7 @@ from tests.relay.auth.people import Browser
 from tests.relay.auth.provider import CLIENT, SECRET, Claims, Provider, by_hmac, other_ec, other_rsa
 
 USER_INFO = endpoints.USER_INFO.path
+ENTRY = '{"name": "a", "client_id": "x", "issuer": "https://i"}'
 NONE = b64u(b'{"alg":"none","kid":"one"}')
 
 
@@ -356,6 +357,9 @@ def test_the_provider_says_no(browser, provider) -> None:
     assert (
         answer.status_code == 401 and "did not sign you in" in answer.text and "<script>" not in answer.text
     )
+    assert (
+        "provider=hub&amp;return_to=/settings%3Ftab%3Dsign-in" in answer.text
+    )  # another way leads there too
 
 
 @pytest.mark.parametrize(
@@ -393,6 +397,11 @@ def test_a_provider_that_is_down_and_sessions_that_go_on(relay, browser, provide
     answer = browser().get("/auth/login", params={"provider": "rauthy"})
     assert answer.status_code == 503 and "Sign in with The Hub" in answer.text
     assert guest.get(USER_INFO).status_code == 200
+    provider.down = False
+    location = start(guest, return_to="/cli/authorize")
+    provider.down = True
+    answer = come_back(guest, provider, location)
+    assert answer.status_code == 503 and "return_to=/cli/authorize" in answer.text
 
 
 @pytest.mark.parametrize(
@@ -427,7 +436,15 @@ def test_an_account_links_a_provider_and_unlinks_it(browser, provider, name) -> 
     other = browser().sign_up(name())
     answer = come_back(other, provider, refresh_of(other.post("/settings/sign-in/rauthy/link").text))
     assert answer.status_code == 409 and "linked to another account" in answer.text
-    assert owner.post("/settings/sign-in/rauthy/unlink").status_code == 303
+    answer = owner.post("/settings/sign-in/rauthy/unlink")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/settings?tab=sign-in&unlinked=rauthy")
+    page = owner.get(answer.headers["location"]).text
+    assert "127.0.0.1 no longer leads into this account." in page
+    assert "1 other session that began by it goes on" in page and "/settings?tab=tokens" in page
+    assert by_provider.get(USER_INFO).status_code == 200
+    by_provider.post("/auth/logout")
+    assert "began by it" not in owner.get(answer.headers["location"]).text
+    assert "no longer leads" not in owner.get("/settings?tab=sign-in&unlinked=%3Cb%3E").text
     assert owner.post("/settings/sign-in/rauthy/unlink").status_code == 404
     stranger = browser()
     assert come_back(stranger, provider, start(stranger)).headers["location"] == "/auth/arrival"
@@ -492,6 +509,8 @@ def test_clients_hear_of_the_providers(browser) -> None:
         ({"RAUTHY_REDIRECT_URI": "https://other.example/x"}, "must be"),
         ({"TR_OIDC_PROVIDERS": "{folder}/none"}, "cannot be read"),
         ({"TR_OIDC_PROVIDERS": "[}"}, "is not a list of providers"),
+        ({"TR_OIDC_PROVIDERS": f"[{' ' * 70_000}]"}, "has more than 65536 bytes"),
+        ({"TR_OIDC_PROVIDERS": f"[{', '.join([ENTRY] * 17)}]"}, "has more than 16 providers"),
         ({"TR_OIDC_PROVIDERS": '[{"name": "A b", "client_id": "x", "issuer": "https://i"}]'}, "'A b'"),
         (
             {"TR_OIDC_PROVIDERS": '[{"name": "password", "client_id": "x", "issuer": "https://i"}]'},

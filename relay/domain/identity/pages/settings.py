@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from typing import Literal
+from urllib.parse import urlencode
 
 from sanic.request import Request
 
 from localstore.core.errors import NotFound, SvcError, Unavailable
 from localstore.core.model.auth import LastWayIn, ScriptToken, ScriptTokenRequest
 from localstore.core.model.base import PageQuery, Sent
-from localstore.core.model.limits import LABEL_CHARS
+from localstore.core.model.limits import LABEL_CHARS, OIDC_SIGN_IN
 from localstore.core.validation import checked
 from relay.caller import Caller
 from relay.domain.identity import login as logins
@@ -32,11 +33,12 @@ class TokenForm(Sent, frozen=True):
 
 class SettingsQuery(TokenForm, frozen=True, forbid_unknown_fields=False):
     """The query of the page of settings. `again`: a form was sent after the session had ended, and had no
-    effect."""
+    effect. `unlinked`: the provider that has just been unlinked."""
 
     tab: str = "tokens"
     cursor: str | None = None
     again: bool = False
+    unlinked: str = ""
 
 
 @route("GET", HERE, operation="page.settings", media=HTML, others=(303,), errors=(404,))
@@ -47,7 +49,7 @@ async def settings(caller: Caller, request: Request, query: SettingsQuery) -> Re
     if not visit.lasts(caller):
         return visit.detour(request)
     if query.tab == "sign-in":
-        return await _ways(caller, again=query.again)
+        return await _ways(caller, again=query.again, unlinked=query.unlinked)
     return await _settings(caller, query, again=query.again, cursor=query.cursor)
 
 
@@ -92,7 +94,7 @@ async def link(caller: Caller, request: Request, id: str) -> Reply:
         begun = await logins.begin(caller, id, f"{HERE}?tab=sign-in", link=True)
     except Unavailable as error:
         return await _ways(caller, error)
-    flow = cookies.flow(caller.node.config, begun.flow, logins.FLOW_FOR)
+    flow = cookies.flow(caller.node.config, begun.flow, OIDC_SIGN_IN)
     # A page, since browsers do not let a form of ours lead to another site (Content-Security-Policy).
     return page(caller, "leave.html", cookies=(flow,), path=begun.location, provider=logins.label(caller, id))
 
@@ -114,16 +116,22 @@ async def unlink(caller: Caller, request: Request, id: str) -> Reply:
         await logins.unlink(caller, id)
     except LastWayIn as error:
         return await _ways(caller, error)
-    return redirect(f"{HERE}?tab=sign-in")
+    return redirect(f"{HERE}?{urlencode({'tab': 'sign-in', 'unlinked': id})}")
 
 
-async def _ways(caller: Caller, error: SvcError | None = None, *, again: bool = False) -> Reply:
+async def _ways(
+    caller: Caller, error: SvcError | None = None, *, again: bool = False, unlinked: str = ""
+) -> Reply:
+    ways = await logins.ways(caller)
+    label = next((provider.label for provider in ways.unlinked if provider.name == unlinked), "")
     return page(
         caller,
         "ways.html",
         error,
         note=visit.SENT_TOO_LATE if again else "",
-        ways=await logins.ways(caller),
+        ways=ways,
+        unlinked=label,
+        sessions_left=await logins.other_sessions(caller, unlinked) if label else 0,
     )
 
 

@@ -9,6 +9,7 @@ from sanic.request import Request
 from localstore.core.errors import BadRequest, Forbidden, SvcError, Unauthorized, Unavailable
 from localstore.core.model.auth import StateInvalid
 from localstore.core.model.base import Model, Sent
+from localstore.core.model.limits import OIDC_SIGN_IN
 from localstore.core.model.repo import NameTaken
 from localstore.core.paths import terminal_safe
 from relay.base.providers import CALLBACK
@@ -79,16 +80,17 @@ async def callback(caller: Caller, request: Request, query: CallbackQuery) -> Re
     """Where an identity provider sends the browser back"""
     config = caller.node.config
     over = cookies.flow(config, "", 0)
+    return_to = "/"
     try:
-        flow = cookies.value(request, cookies.flow_name(config))
+        row = await logins.take(caller, cookies.value(request, cookies.flow_name(config)))
+        return_to = row.return_to  # another way to sign in leads there too
         if query.error is not None:
-            await logins.give_up(caller, flow)
             raise Unauthorized("the provider did not sign you in; try again, or sign in another way")
-        arrived = await logins.finish(caller, request.path, flow, query.state, query.code, query.iss)
+        arrived = await logins.finish(caller, row, request.path, query.state, query.code, query.iss)
     except SvcError as error:
-        return _login(caller, "/", error, set_cookies=(over,))
+        return _login(caller, return_to, error, set_cookies=(over,))
     if arrived.flow is not None:
-        return redirect(ARRIVAL, cookies=(cookies.flow(config, arrived.flow, logins.FLOW_FOR),))
+        return redirect(ARRIVAL, cookies=(cookies.flow(config, arrived.flow, OIDC_SIGN_IN),))
     if arrived.session is None:
         return redirect(arrived.return_to, cookies=(over,))
     return redirect(arrived.return_to, cookies=(*signed_in(caller, arrived.session), over))
@@ -182,7 +184,7 @@ async def _to_provider(caller: Caller, name: str, return_to: str) -> Reply:
         begun = await logins.begin(caller, name, return_to)
     except Unavailable as error:
         return _login(caller, return_to, error)
-    return redirect(begun.location, cookies=(cookies.flow(caller.node.config, begun.flow, logins.FLOW_FOR),))
+    return redirect(begun.location, cookies=(cookies.flow(caller.node.config, begun.flow, OIDC_SIGN_IN),))
 
 
 def _arrival(caller: Caller, row: FlowRow, handle: str | None = None, error: SvcError | None = None) -> Reply:
