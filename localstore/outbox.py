@@ -78,9 +78,10 @@ class Outbox:
         value: Any,
         folding: Folding = "members",
     ) -> QueuedAction:
-        """Append an action, joined with an untried action at the same path. `folding`: members: joined by
-        members, where they are no lists; whole: the new value replaces the old one; never: not joined. Raises
-        OverflowError if there are too many."""
+        """Append an action, joined with an untried action at the same path, if there is one. `folding`: how
+        the values are joined: `members`: member by member, unless one is a list; `whole`: the new value
+        replaces the old one; `never`: not at all, so that the actions stay separate. Raises OverflowError if
+        there are too many."""
         with self._lock, transaction(self._db):
             self._require_room()
             if not path.endswith("/+") and folding != "never":

@@ -644,8 +644,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             Command(words, self.place.folder, self.commands).begin(self, WIDEST, show_end)
 
     def command_ended(self) -> None:
-        """Take over what a command of svc may have changed: the folder's branch, and who is signed in. As
-        another account, everything is opened anew."""
+        """Take over what a command of svc may have changed: the folder's branch, and who is signed in. If
+        another account is signed in now, the app ends, to be opened anew."""
         self.place = self.place.read_again()
         if self.commands is not None and self._account_now() != self.client.account:
             self.reopens = True

@@ -236,7 +236,8 @@ class _WrongMethod(Exception):
 
 
 def _with_templates(templates: Templates, handle: Handle) -> Handle:
-    """A handler that waits until the templates are compiled, which would hold the event loop."""
+    """A handler that first waits until the templates are compiled on a thread: compiled by `handle`, they
+    would hold up the event loop."""
 
     async def answer(request: Request, params: Mapping[str, str]) -> Answer:
         await templates.ready()

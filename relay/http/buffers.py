@@ -77,8 +77,8 @@ class Passing(Protocol):
 @dataclass(slots=True)
 class Lease:
     """The memory held for one request; `release` it when the answer is sent. `turn`: a turn that the request
-    has and others wait for; it is given away while the lease waits for memory. `walked`: CPU seconds used
-    within the turn, besides the seconds that the turn's holder counts."""
+    has and others wait for; it is given away while the lease waits for memory. `walked`: CPU seconds that the
+    walk of a tree used within the turn, which are added to those of the turn."""
 
     buffers: Buffers
     address: str

@@ -26,7 +26,7 @@ class Templates:
         self._warming: asyncio.Task[None] | None = None
 
     def start(self, after: float = WARM_AFTER) -> None:
-        """Compile the templates after this number of seconds, so that no reader waits for it."""
+        """Compile the templates `after` seconds from now, so that no reader waits for it."""
         self._warming = asyncio.create_task(self._warm(after))
 
     async def ready(self) -> None:
@@ -37,7 +37,7 @@ class Templates:
             await asyncio.shield(self._compiling)  # others wait for it too
 
     async def close(self) -> None:
-        """Stop starting."""
+        """Cancel the compilation that `start` planned, if it has not begun."""
         if self._warming is not None:
             self._warming.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -50,7 +50,7 @@ class Templates:
 
 @cache
 def environment() -> Environment:
-    """The templates, with the filters that they use."""
+    """The environment from which templates are taken, with the filters that they use."""
     environment = Environment(
         loader=PackageLoader("relay", "pages"),
         autoescape=True,
@@ -65,8 +65,8 @@ def environment() -> Environment:
 
 
 def readable(text: str) -> str:
-    """A sentence that may contain a stranger's text, without characters that hide or reverse the text after
-    them."""
+    """A sentence that may contain a stranger's text, with characters escaped that could hide or reverse the
+    words that follow."""
     return terminal_safe(text, PROSE)
 
 

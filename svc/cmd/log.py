@@ -30,7 +30,7 @@ def author(record: dict[str, object]) -> object:
 
 
 def merged(record: dict[str, object]) -> list[str]:
-    """The seals that a merge added to the line of its branch; "" for any other seal."""
+    """The seals that a merge added to the line of its branch; [] for any other seal."""
     parents, provenance = record.get("parents"), record.get("provenance")
     sources = provenance.get("merged", []) if isinstance(provenance, dict) else []
     return [*(parents[1:] if isinstance(parents, list) else []), *sources]

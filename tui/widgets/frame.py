@@ -117,7 +117,7 @@ OPENING_SECONDS = 2.0  # that keys wait for a prompt that opens, at most
 
 
 class Passed(Message):
-    """Follows the keys that are on their way to a widget."""
+    """Posted after the keys that are on their way to a widget: when it arrives, they have arrived."""
 
 
 class Prompt(Input):

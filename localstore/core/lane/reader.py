@@ -94,7 +94,7 @@ class Reader:
 
     @staticmethod
     def numbers(match: re.Match[bytes]) -> Iterator[int]:
-        """The numbers in the groups of a match of several VARINTs."""
+        """The numbers in the groups of `match`, a match of a pattern of several VARINTs."""
         return map(_number, match.groups())
 
     def _fault(self) -> str:

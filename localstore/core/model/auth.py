@@ -148,7 +148,7 @@ class SessionGrant(Model, omit_defaults=True, frozen=True):
 
 
 class DeviceKeyStart(Sent, frozen=True):
-    """Request a challenge. `ed25519`, `x25519`: public keys of 32 bytes; `name`: name of this machine;
+    """A request for a challenge. `ed25519`, `x25519`: public keys of 32 bytes; `name`: name of this machine;
     `handle`: only for the sign-in without a browser."""
 
     ed25519: str

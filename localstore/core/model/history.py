@@ -234,15 +234,15 @@ class UpdatesQuery(PageQuery, frozen=True):
 
 
 class TreeQuery(Model, frozen=True):
-    """The directory at `path`; `recursive`: every file below it."""
+    """A query of a tree: the directory at `path`; `recursive`: every file below it."""
 
     path: str = ""
     recursive: bool = False
 
 
 class PackQuery(Model, frozen=True):
-    """A slice of history. `from`: a seal (default: head of the default branch). `skip`: number of seals of
-    the walk to leave out."""
+    """A query of a slice of history. `from`: a seal (default: head of the default branch). `skip`: number of
+    seals of the walk to leave out."""
 
     from_: str | None = msgspec.field(default=None, name="from")
     limit: Annotated[int, msgspec.Meta(ge=1, le=HISTORY_PACK_MAX)] | None = None
@@ -250,10 +250,10 @@ class PackQuery(Model, frozen=True):
 
 
 class CompareQuery(Model, frozen=True):
-    """Two branches, tags or seal ids. `direct`: compare with the base itself, not with the merge base.
-    Without `base`: changes of the head from its first parent. `limit`: files on one page; 0: only the
-    relation of the two. `cursor`: from the previous page; its seals are compared even if the branches have
-    moved."""
+    """A query of a comparison of two branches, tags or seal ids. `direct`: compare with the base itself, not
+    with the merge base. Without `base`: changes of the head from its first parent. `limit`: files on one
+    page; 0: only the relation of the two. `cursor`: from the previous page; its seals are compared even if
+    the branches have moved."""
 
     head: str
     base: str | None = None

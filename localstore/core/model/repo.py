@@ -174,8 +174,8 @@ Order = Literal["trending", "recent"]
 
 
 class SearchQuery(PageQuery, frozen=True):
-    """Repositories whose name or description contains the words `q`, trending first unless `sort` is
-    recent."""
+    """A search for repositories whose name or description contains the words `q`, trending first unless
+    `sort` is recent."""
 
     q: Annotated[str, msgspec.Meta(max_length=QUERY_CHARS)] = ""
     sort: Order | None = None

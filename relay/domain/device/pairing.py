@@ -1,9 +1,11 @@
 """Rules of pairing by QR code (docs/design/005).
 
-1. The signed-in device draws a code, and the new device scans it. 2. The signed-in device opens its
-commitment. 3. The new device confirms the digits; its signature is its registration. 4. The signed-in device
-confirms them; this request registers the key. So the right to add a device is checked in the request that
-uses it.
+1. The signed-in device draws a code, and the new device scans it.
+2. The signed-in device opens its commitment.
+3. The new device confirms the digits; its signature is its registration.
+4. The signed-in device confirms them; this request registers the key.
+
+So the right to add a device is checked in the request that uses it.
 """
 
 from __future__ import annotations

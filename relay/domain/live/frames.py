@@ -123,5 +123,6 @@ def _body(before: int, after: Frontier, replica: int, updates: Sequence[Signed])
 
 
 def _to_all(row: LaneRow) -> Row:
-    """A row for all listeners: `other` is the last change by any replica except the row's last one."""
+    """A row in the form for all listeners: `other` is the last change by another replica than the one that
+    changed the row last."""
     return row_to_wire(row, row.last_replica)

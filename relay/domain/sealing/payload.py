@@ -212,7 +212,8 @@ async def record(
 
 
 def bytes_of(built: Built) -> int:
-    """The total size of the tree's files in bytes; 0 if the tree was not built anew, and so is known."""
+    """The total size in bytes of the files of a new tree; 0 if the tree existed before, because then it was
+    within the limits."""
     if built.root not in built.directories:
         return 0
     return sum(child.size for child in tree.decode(built.directories[built.root]).children)

@@ -102,7 +102,8 @@ async def read_digests(upload: Upload) -> list[bytes]:
 
 
 def require_plaintext(view: View) -> None:
-    """End-to-end encrypted repositories have no bytes for the server to name."""
+    """Raise NotFound for an end-to-end encrypted repository, where the server has no content that a client
+    could name by its digest."""
     if view.repo.class_ == "private_e2ee":
         raise NotFound
 

@@ -45,8 +45,8 @@ NOT_OFFERED = ("invoke", "llm serve", "auth device pair")
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):
-    """A `command` with `args`, or the `words` of a command line, answered in `width` columns. `follow`: the
-    output of `words` is also written to the error output, as it comes."""
+    """A request: a `command` with `args`, or the `words` of a command line, answered in `width` columns.
+    `follow`: also write the output of `words` to the error output while the command runs."""
 
     command: str = ""
     args: dict[str, Any] = {}
