@@ -5,6 +5,7 @@
     copies/<id>/state.db     entries, journal, stat cache (`localstore.record.database`)
     copies/<id>/objects/     texts that the working copy has seen, in packs (`localstore.record.objects`)
     copies/<id>/watcher.*    lock, socket and log of the watcher process (`localstore.watch`)
+    .svc                     marks the folder: no working copy takes it (`localstore.folder.own_folder`)
     agent.*                  lock, socket, log and folders of the agent (`localstore.agent`)
     trash/<time>-<n>/        files that `pull --force`, `restore` and `switch --force` replaced
 
@@ -25,6 +26,7 @@ import msgspec
 
 from localstore.core.errors import ClientError
 from localstore.folder.identity import Identity, birth_time, identify, new_id, write_id
+from localstore.folder.own_folder import mark_own_folder
 
 VARIABLE = "SVC_HOME"
 RECORD = "copy.json"
@@ -74,7 +76,14 @@ class Home:
         return cls(folder)
 
     def record_of(self, folder: Path, repo_id: str) -> Path:
-        """The record of the linked `folder`, created if missing."""
+        """The record of the linked `folder`, created if missing. Raises ClientError for the data folder
+        itself."""
+        mark_own_folder(self.root)
+        if folder.resolve() == self.root.resolve():
+            raise ClientError(
+                f"{folder} is SVC_HOME, which holds this machine's keys and is never pushed; link another "
+                "folder, or set SVC_HOME to another one"
+            )
         match = self._find(folder, repo_id)
         if match is not None and match[1] == _describe(folder, repo_id, match[1].born or None):
             return match[0]

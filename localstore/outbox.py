@@ -23,6 +23,7 @@ from localstore.shared_database import open_shared, transaction
 FILE = "outbox.db"  # in SVC_HOME
 LOCK = "outbox.lock"  # held by the one process that sends
 KEPT = 10_000  # queued actions at most
+EXPLAINS = {"state_reason": "state"}  # a member goes when another value comes for the one that it explains
 State = Literal["waiting", "refused"]
 Folding = Literal["members", "whole", "never"]
 """How an action is joined with a queued one at its path: the later members win; the later value replaces the
@@ -251,7 +252,10 @@ class Outbox:
         if _has_lists(queued) or _has_lists(value):
             return value
         self._db.execute("DELETE FROM entry WHERE id = ?", (row[0],))
-        return {**queued, **value} if isinstance(queued, dict) and isinstance(value, dict) else value
+        if not isinstance(queued, dict) or not isinstance(value, dict):
+            return value
+        ended = {member for member, of in EXPLAINS.items() if of in value}
+        return {member: old for member, old in queued.items() if member not in ended} | value
 
     def _tick(self) -> str:
         """The next time of the hybrid logical clock: later than all before, even if the system's clock went

@@ -20,6 +20,9 @@ from localstore.core.model.limits import PATH_BYTES, PATH_DEPTH, PATH_SEGMENT_BY
 
 RESERVED = frozenset({".git", ".svc", ".oxen"})  # metadata folders; never part of a tree, at any depth
 TEMPORARY = re.compile(r"\.svc-[0-9a-f]{16}\.tmp")  # what svc writes beside people's files before a rename
+OWN_FOLDER_TEXT = (  # of the file `.svc` that marks a data folder of svc or of a relay
+    b"This folder holds keys and records of svc. Because of this file no repository takes them.\n"
+)
 PROSE = (
     "\n\t\u200c\u200d"  # what `terminal_safe` may keep in running text: emoji and Persian need the joiners
 )

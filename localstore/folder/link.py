@@ -15,7 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from localstore.core.encoding import is_hex_digest
-from localstore.core.errors import Invalid
+from localstore.core.errors import ClientError, Invalid
 from localstore.core.names import parse_repo
 from localstore.errors import FolderTurned, LinkDamaged, NotLinked
 
@@ -185,6 +185,11 @@ def _read(folder: Path, name: str, kind: type[FileT]) -> FileT:
 
 def _write(folder: Path, name: str, parts: Iterable[bytes | memoryview]) -> None:
     directory = folder / FOLDER
+    if directory.is_file():
+        raise ClientError(
+            f"{folder} holds keys of svc or a relay ({directory} says so) and is never pushed; link another "
+            "folder"
+        )
     directory.mkdir(exist_ok=True)
     if not os.path.lexists(directory / UNVERSIONED_FILE):
         _replace(directory, UNVERSIONED_FILE, [UNVERSIONED])

@@ -17,6 +17,7 @@ from localstore.core.ignore.matcher import SOURCES, Scope
 from localstore.core.ignore.wildmatch import octets
 from localstore.core.paths import terminal_safe
 from localstore.folder.files import Files
+from localstore.folder.link import FOLDER
 from localstore.folder.scan_result import (
     Exclusions,
     PartialWalk,
@@ -27,7 +28,7 @@ from localstore.folder.scan_result import (
     WatcherMistaken,
 )
 from localstore.folder.stat_cache import NO_SINKS, RecordedFolder, ScanSinks, Stat, hash_file, trusted
-from localstore.folder.walk_rules import LISTED, NESTED, fault_of, rules_in
+from localstore.folder.walk_rules import IS_NESTED, IS_OWN, LISTED, NESTED, fault_of, rules_in
 
 
 class Tracked(Protocol):
@@ -129,7 +130,8 @@ class _Walker:
             return False
         names = {entry.name for entry in listed}
         if prefix and not names.isdisjoint(NESTED):
-            self._skip(prefix, prefix[:-1], "nested repository", folder=True)
+            own = any(entry.name == FOLDER and entry.is_file(follow_symlinks=False) for entry in listed)
+            self._skip(prefix, prefix[:-1], IS_OWN if own else IS_NESTED, folder=True)
             return False
         rules = {} if names.isdisjoint(SOURCES) else rules_in(fd, prefix, names)
         if rules:

@@ -14,6 +14,8 @@ from localstore.core.paths import terminal_safe
 from localstore.folder.link import FOLDER
 
 NESTED = (".git", FOLDER)  # a folder that holds one of these is a repository of its own
+IS_NESTED = "nested repository"  # the reason why such a folder is skipped
+IS_OWN = "svc's own data"  # the same, where `.svc` is a file: `localstore.folder.own_folder`
 LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 

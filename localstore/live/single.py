@@ -12,9 +12,10 @@ from localstore.core.ignore.matcher import SOURCES
 from localstore.core.paths import RESERVED, parents
 from localstore.folder.files import Files
 from localstore.folder.git_tracked import GitTracked
+from localstore.folder.link import FOLDER
 from localstore.folder.scan_result import Exclusions, Scan, Skipped
 from localstore.folder.stat_cache import ScanSinks, Stat, hash_file
-from localstore.folder.walk_rules import NESTED, fault_of, rules_in
+from localstore.folder.walk_rules import IS_NESTED, IS_OWN, NESTED, fault_of, rules_in
 from localstore.sync.uncarried import readable
 from localstore.sync.working_copy import WorkingCopy
 
@@ -87,7 +88,9 @@ class _Aside:
                 break
             if stat.S_ISDIR(info.st_mode):
                 if any(self._files.stat(f"{place}/{inside}") is not None for inside in NESTED):
-                    return self.skip(place, "nested repository", folder=True)
+                    mark = self._files.stat(f"{place}/{FOLDER}")
+                    own = mark is not None and stat.S_ISREG(mark.st_mode)
+                    return self.skip(place, IS_OWN if own else IS_NESTED, folder=True)
             elif not stat.S_ISREG(info.st_mode):
                 return self.skip(place, "symlink" if stat.S_ISLNK(info.st_mode) else "special")
         if recorded:

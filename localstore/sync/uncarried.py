@@ -51,7 +51,19 @@ class Uncarried:
                 return folder
         if digest is None:
             return None
-        return self._unsent.get(digest) or self._renamed_badly(digest, size)
+        unsent = self._unsent.get(digest) or self._renamed_badly(digest, size)
+        return None if unsent is None or digest in self._new_digests else unsent
+
+    @cached_property
+    def _new_digests(self) -> set[bytes]:
+        """Digests of the files that are new here and can be sent: a missing file was renamed to one of them
+        rather than to an entry that was left out."""
+        entries, unsent = self._copy.entries, set(self._unsent.values())
+        return {
+            file.digest
+            for path, file in self._scan.files.items()
+            if path not in entries and path not in unsent
+        }
 
     def _only_unsent(self, folder: str) -> bool:
         """Whether the folder contains no file that can be sent; the branch's file of the same name may then

@@ -30,7 +30,7 @@ from relay.backup.manifest import (
     Pack,
     read,
 )
-from relay.base import edition
+from relay.base import edition, own_folder
 from relay.base.clock import now_ms
 from relay.base.ids import new_id
 from relay.base.threads import apart
@@ -156,6 +156,7 @@ def _lock_folder(target: Path, data: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Invalid(f"another backup into {target} is under way") from None
+        own_folder.mark(target)
         yield
 
 

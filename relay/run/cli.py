@@ -23,13 +23,17 @@ QUOTAS: tuple[What, ...] = ("bytes", "objects", "repositories")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code. A refusal is one line on standard error and exit code 1."""
+    """Run one command; returns the exit code. A refusal is one line on standard error and exit code 1, Ctrl-C
+    one line and 130."""
     options = _parser().parse_args(arguments)
     try:
         return int(options.run(options))
     except SvcError as error:
         print(f"relay: {error.detail}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("relay: interrupted", file=sys.stderr)
+        return 130
     except Exception as error:
         from relay.db.engine.damage import damage
 

@@ -10,15 +10,18 @@ import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from relay.base import own_folder
 from relay.base.environment import StartRefused
 from relay.config import DEV_SECRETS
 
 
 def make(folder: Path) -> None:
-    """Create the folder (0700) if it is missing; if it exists, remove the rights of other users."""
+    """Create the folder (0700) if it is missing; if it exists, remove the rights of other users. It is
+    marked as one with secrets: a working copy that contains it leaves it out."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
+        own_folder.mark(folder)
     except OSError as error:
         raise StartRefused(f"the data folder {folder} cannot be used: {error.strerror}") from None
 

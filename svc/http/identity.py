@@ -17,7 +17,7 @@ import msgspec
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import ClientError, Invalid
 from localstore.core.identity.keys import KEY_BYTES, DeviceKey, TransportKey
-from svc.http.private_file import create_private, read_private, write_private
+from svc.http.private_file import create_private, mark_private, read_private, write_private
 
 KEYRING_SERVICE = "svc"
 KEYRING_PATIENCE = 2.0  # seconds
@@ -51,6 +51,7 @@ def load_identity(home: Path) -> Identity:
 def store_identity(home: Path, device: DeviceKey) -> None:
     """Store an identity with this device key and a new transport key, in the file."""
     secrets = f"{b64u(device.seed)}.{b64u(TransportKey.generate().secret)}"
+    mark_private(home)
     write_private(home / FILE, msgspec.json.encode(_KeyFile(v=1, id=device.id, kept="file", secrets=secrets)))
 
 
@@ -86,6 +87,7 @@ def find_identity(home: Path) -> Identity | None:
 
 
 def _make(home: Path) -> Identity:
+    mark_private(home)
     device, transport = DeviceKey.generate(), TransportKey.generate()
     secrets = f"{b64u(device.seed)}.{b64u(transport.secret)}"
     in_keyring = _to_keyring(device.id, secrets)

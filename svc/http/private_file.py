@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from localstore.core.errors import ClientError
+from localstore.folder.own_folder import mark_own_folder
 
 
 def read_private(path: Path) -> bytes | None:
@@ -16,6 +17,14 @@ def read_private(path: Path) -> bytes | None:
         return None
     except OSError as error:
         raise _failure_of("read", path, error) from None
+
+
+def mark_private(folder: Path) -> None:
+    """Mark a data folder of svc, so that no repository takes its files. Raises ClientError."""
+    try:
+        mark_own_folder(folder)
+    except OSError as error:
+        raise _failure_of("write", folder, error) from None
 
 
 def write_private(path: Path, content: bytes) -> None:

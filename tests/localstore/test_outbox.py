@@ -94,6 +94,16 @@ def test_values_of_one_field_fold_into_the_last(outbox: Outbox) -> None:
     assert len(outbox.list()) == 3
 
 
+def test_a_reason_goes_with_the_state_that_it_explained(outbox: Outbox) -> None:
+    add(outbox, ISSUE, {"title": "one", "state": "closed", "state_reason": "completed"})
+    add(outbox, ISSUE, {"state": "open"})
+    assert paths(outbox) == [(ISSUE, {"title": "one", "state": "open"})]
+    add(outbox, ISSUE, {"state": "closed", "state_reason": "not_planned"})
+    add(outbox, ISSUE, {"title": "two"})
+    closed = {"title": "two", "state": "closed", "state_reason": "not_planned"}
+    assert paths(outbox) == [(ISSUE, closed)]
+
+
 def test_what_was_sent_or_adds_or_is_anothers_does_not_fold(outbox: Outbox) -> None:
     first = add(outbox, ISSUE, {"title": "one"})
     outbox.count_attempt(first.id)

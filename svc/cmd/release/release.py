@@ -119,8 +119,12 @@ def create(
     try:
         for _ in upload(ctx.api, repo.id, version, local, False, ctx.obj.progress):
             pass
-    except SvcError:
-        ctx.out.note(f"svc: release {version} is there without all of its files; upload them again")
+    except (SvcError, KeyboardInterrupt):
+        names = " ".join(terminal_safe(path) for path in paths or [])
+        ctx.out.note(
+            f"svc: release {version} is there without all of its files; "
+            f"to go on: svc repo release upload {version} {names}"
+        )
         raise
     if local:
         release = ctx.api.send(releases.GET, id=repo.id, v=version)

@@ -63,6 +63,8 @@ def test_what_it_cannot_take_is_reported_and_never_counts_as_removed(tmp_path: P
     write(tmp_path, "nested/.git/HEAD")
     write(tmp_path, "nested/a.txt")
     write(tmp_path, "other/.svc/repo.json")
+    write(tmp_path, "home/.svc")
+    write(tmp_path, "home/device.json")
     (tmp_path / "link").symlink_to("nested")
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / os.fsdecode(b"bad\xff.txt")).write_bytes(b"x")
@@ -72,6 +74,7 @@ def test_what_it_cannot_take_is_reported_and_never_counts_as_removed(tmp_path: P
     assert reasons == {
         "nested": "nested repository",
         "other": "nested repository",
+        "home": "svc's own data",
         "link": "symlink",
         "pipe": "special",
         "bad\\xff.txt": "not UTF-8",

@@ -181,6 +181,18 @@ def test_an_equal_file_that_is_really_removed_goes(ann: Place, relay: ModelRelay
     assert ann.push("Two").removed == ["data/1", "data/2"]
 
 
+def test_a_file_renamed_to_a_good_name_moves_beside_an_equal_one_of_a_bad_name(
+    ann: Place, relay: ModelRelay
+) -> None:
+    (ann.folder / "da\x01ta").write_bytes(HELD["data/1"])
+    (ann.folder / "data/1").rename(ann.folder / "data/one")
+    pushed = ann.push("Two")
+    assert (pushed.removed, _kept(pushed.skipped)) == (["data/1"], set())
+    assert relay.tree("main") == {"data/2": HELD["data/2"], "data/one": HELD["data/1"], "kept.txt": b"kept\n"}
+    with ann.device() as copy:
+        assert status(copy, offline=True).removed == []
+
+
 def _names(folder: Path) -> list[str]:
     return sorted(one.name for one in folder.iterdir())
 

@@ -83,12 +83,24 @@ def test_the_socket_answers_nonsense_in_one_line(relay):
     assert "something else" in refused["error"]
 
 
+def test_ctrl_c_is_one_line(filled, tmp_path, capsys, monkeypatch):
+    async def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Maintenance, "backup", stop)
+        assert filled.relay("backup", tmp_path / "b") == 130
+    assert capsys.readouterr().err == "relay: interrupted\n"
+    assert filled.relay("backup", tmp_path / "b") == 0
+
+
 def test_without_a_relay(filled, tmp_path, capsys):
     assert filled.relay("audit") == 0
     assert filled.relay("backup", tmp_path / "b") == 0
     first = manifest.read(tmp_path / "b")
     assert filled.relay("backup", tmp_path / "b") == 0
     second = manifest.read(tmp_path / "b")
+    assert (tmp_path / "b/.svc").is_file(), "no working copy takes it"
     assert first.packs == second.packs != []
     assert f" {second.database.size} of them new" in capsys.readouterr().out
     assert not (tmp_path / "b" / first.id).exists()

@@ -205,6 +205,7 @@ def test_dev_start_says_what_comes_next_keeps_its_secrets_and_leaves_nothing(tmp
     kept = {path.name: path.read_text() for path in (data / "secrets").iterdir()}
     keys = (data / "signer.keys").read_bytes()
     assert stat.S_IMODE(data.stat().st_mode) == 0o700
+    assert (data / ".svc").is_file(), "no working copy takes it"
     private = [data / "relay.db", data / "signer.keys", *(data / "secrets").iterdir()]
     assert {stat.S_IMODE(path.stat().st_mode) for path in private} == {0o600}
     with served(data, "--dev") as one:

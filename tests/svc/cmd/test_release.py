@@ -160,6 +160,24 @@ def test_a_replacement_that_is_cut_leaves_the_old_asset(
     assert json.loads(again.out) == [{"uploaded": False}]
 
 
+@pytest.mark.parametrize("ending", [ServerUnreachable, KeyboardInterrupt])
+def test_a_release_without_its_files(
+    linked: Svc, monkeypatch: pytest.MonkeyPatch, ending: type[BaseException]
+) -> None:
+    def cut(*given: Any) -> bytes:
+        raise ending
+
+    with monkeypatch.context() as patch:
+        patch.setattr(assets_upload, "_pieces", cut)
+        answer = linked("repo", "release", "create", "v1", "app.bin")
+    assert answer.code == (130 if ending is KeyboardInterrupt else 1)
+    command = "svc repo release upload v1 app.bin"
+    assert f"release v1 is there without all of its files; to go on: {command}\n" in answer.err
+    assert shown(linked)["assets"] == []
+    assert linked(*command.split()[1:]).code == 0
+    assert len(shown(linked)["assets"]) == 1
+
+
 def test_an_interrupted_download_goes_on(released: Svc, starts: list[int]) -> None:
     Path("app.bin").unlink()
     part().write_bytes(DATA[: 2 * MIB])

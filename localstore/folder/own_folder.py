@@ -1,0 +1,23 @@
+"""Marks the data folders of svc, which hold keys and sessions, so that no working copy takes their files.
+
+The mark is a file `.svc`. Every walk leaves out a folder with an entry of that name, as a nested repository.
+No tree can contain the name, so nobody can mark a folder of somebody else by a push.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from localstore.core.paths import OWN_FOLDER_TEXT
+from localstore.folder.link import FOLDER
+
+
+def mark_own_folder(folder: Path) -> None:
+    """Mark the data folder, which is created if missing. Does nothing if it has a mark or a link."""
+    mark = folder / FOLDER
+    if mark.exists():
+        return
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(FileExistsError), mark.open("xb") as file:  # another process marked it just now
+        file.write(OWN_FOLDER_TEXT)
