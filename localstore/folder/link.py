@@ -187,8 +187,8 @@ def _write(folder: Path, name: str, parts: Iterable[bytes | memoryview]) -> None
     directory = folder / FOLDER
     if directory.is_file():
         raise ClientError(
-            f"{folder} holds keys of svc or a relay ({directory} says so) and is never pushed; link another "
-            "folder"
+            f"{folder} holds keys of a device or a relay ({directory} says so) and is never pushed; "
+            "link another folder"
         )
     directory.mkdir(exist_ok=True)
     if not os.path.lexists(directory / UNVERSIONED_FILE):

@@ -90,18 +90,18 @@ class Looks:
             if control:
                 continue
             look = self.of(style)
-            made = self._cells.get(look)
-            if made is None:
-                made = self._cells[look] = _Cells(look)
+            cells = self._cells.get(look)
+            if cells is None:
+                cells = self._cells[look] = _Cells(look)
             if not text.isprintable():
                 text = "".join(letter for letter in text if letter.isprintable() or safe(letter) == letter)
             if text.isascii():
-                row += map(made.__getitem__, text)
+                row += map(cells.__getitem__, text)
                 continue
             for start, end, width in _graphemes(text):
                 if width:
-                    row.append(made[text[start:end]])
-                    row += [made[""]] * (width - 1)
+                    row.append(cells[text[start:end]])
+                    row += [cells[""]] * (width - 1)
                 elif row and row[-1].text:
                     row[-1] = Cell(row[-1].text + text[start:end], row[-1].look)
         return row

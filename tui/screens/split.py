@@ -268,10 +268,10 @@ class Panes(Mixed):
         preview = self.preview
         fresh, self._previewed = key != self._previewed, key
         preview.name_frame(title, "")
-        shown = (rows, facts, preview.size)
-        if not fresh and shown == self._made:
+        content = (rows, facts, preview.size)
+        if not fresh and content == self._made:
             return  # the server's answer is mostly what was known
-        self._made = shown
+        self._made = content
         preview.show(sequence([item(place, row) for place, row in enumerate(rows)]))
         self._show_facts(facts)
         if fresh:

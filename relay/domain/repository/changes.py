@@ -164,10 +164,10 @@ def _mark_pair(removed: DiffLine, added: DiffLine) -> None:
             line.changed = span if span[0] < span[1] else None
 
 
-def _alike(one: str, other: str) -> int:
+def _alike(old: str, new: str) -> int:
     """The number of characters with which both begin."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(old, new, strict=False))
+    return next((number for number, (a, b) in pairs if a != b), min(len(old), len(new)))
 
 
 async def comparison(place: Place, query: CompareQuery) -> Comparison:
