@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from textual import events
 
 from localstore.core.model.history import ChangedFile
 from tests.svc.conftest import Svc
@@ -207,7 +208,10 @@ async def test_a_key_typed_before_the_changes_are_there_counts(
         await settle(pilot)
         await open_proposal(pilot, "enter", "3", "p")
         await sees(pilot, "Because.")
-        await pilot.press("enter", "tab")
+        pilot.app.post_message(events.Key("enter", None))
+        while not isinstance(pilot.app.screen, Files) or pilot.app.screen.focused is None:
+            await pilot.pause(0.01)
+        pilot.app.post_message(events.Key("tab", None))
         await sees(pilot, "1 of 3 files, 0 seen")
         screen = pilot.app.screen
         assert isinstance(screen, Files)
