@@ -50,6 +50,7 @@ class AskedApp(Protocol):
     colours: str  # the name of the theme
     images: Way
     pressed: str  # the key whose action runs
+    key_at: float  # when the last key came, by the monotonic clock
     shares: dict[str, int]  # hundredths of the width that a list takes, by its name
 
     @property

@@ -24,6 +24,7 @@ from localstore.core.model import proposal as proposals_
 from localstore.core.model import protection as protections_
 from localstore.core.model import ref as refs_
 from localstore.core.model import release as releases_
+from localstore.core.model import report as reports_
 from localstore.core.model import review as reviews_
 from localstore.core.model import run as runs_
 from localstore.core.model import thread as threads_
@@ -50,6 +51,7 @@ from localstore.core.model.protection import Protection
 from localstore.core.model.ref import Ref
 from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
+from localstore.core.model.report import Report
 from localstore.core.model.review import Review
 from localstore.core.model.run import Run
 from localstore.core.model.thread import Thread
@@ -68,6 +70,7 @@ RELEASES, LABELS = 200, 1_000
 RUNS = 500
 TIMED, KINDS = 200, 20  # issues whose times are read; kinds of files
 AUDIT = 100  # newest entries among which changes of rules are looked for
+REPORTS = 100  # security reports that are read
 PATHS = 10  # files of a seal that a preview lists
 PEOPLE, VERSIONS = 500, 100
 ADVISORIES, PROTECTIONS, DEPENDENTS = 200, 50, 200
@@ -368,6 +371,15 @@ def rule_changes(repo_id: str) -> Read[list[AuditEntry]]:
         return [entry for entry in entries if entry.action.startswith("protection.")]
 
     return Read(f"repos/{repo_id}/rule_changes", list[AuditEntry], call)
+
+
+def reports(repo_id: str) -> Read[list[Report]]:
+    """The newest security reports that the user may read: all of them for the owner, else the user's own."""
+
+    def call(api: Api) -> list[Report]:
+        return list(api.items(reports_.LIST, limit=REPORTS, id=repo_id))
+
+    return Read(f"repos/{repo_id}/reports", list[Report], call)
 
 
 def dependencies(repo_id: str, seal_id: str) -> Read[Dependencies]:

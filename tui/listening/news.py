@@ -25,8 +25,6 @@ NEWS_LATER = (3.0, 10.0, 30.0)  # seconds after which what the server does after
 class AskedByNews(AskedApp, Protocol):
     """The interface of the app for news, in addition to that for screens."""
 
-    key_at: float  # when the last key came, by the monotonic clock
-
     @property
     def screen_stack(self) -> list[Screen[Any]]: ...
 

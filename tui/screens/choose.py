@@ -17,13 +17,20 @@ from tui.widgets.made import Made
 
 
 class Choose(Card):
-    """A card that closes when an item is chosen, then calls `chosen` with the key of the item."""
+    """A card that closes when an item is chosen, then calls `chosen` with the key of the item. `now`: the key
+    on which the cursor begins."""
 
     LINES: type[Lines] = Lines
 
-    def __init__(self, what: str, items: Sequence[Item] | Made[Any], chosen: Callable[[Any], None]) -> None:
+    def __init__(
+        self,
+        what: str,
+        items: Sequence[Item] | Made[Any],
+        chosen: Callable[[Any], None],
+        now: Hashable | None = None,
+    ) -> None:
         super().__init__()
-        self._what, self._items, self._chosen = what, items, chosen
+        self._what, self._items, self._chosen, self._now = what, items, chosen, now
 
     def content(self) -> ComposeResult:
         yield self.LINES(empty="nothing to choose", unmatched="nothing here matches", id="choices")
@@ -34,7 +41,8 @@ class Choose(Card):
     def on_mount(self) -> None:
         super().on_mount()
         items = self._items
-        self.query_one("#choices", Lines).show(items if isinstance(items, Made) else sequence(items))
+        rows = items if isinstance(items, Made) else sequence(items)
+        self.query_one("#choices", Lines).show(rows, self._now)
         self.fit(len(items))
         self.open_prompt(self.do_filter)
 

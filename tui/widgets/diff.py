@@ -154,6 +154,15 @@ class Diff(Lines):
         if self._anchor is not None:
             self.refresh()
 
+    def go_to_change(self) -> bool:
+        """Go to the first changed line. Returns False if there is none."""
+        for index in range(len(self.rows)):
+            key = self.rows[index].key
+            if isinstance(key, Key) and key.kind in ("add", "delete", "both"):
+                self.go(index)
+                return True
+        return False
+
     def highlights(self, index: int) -> bool:
         first, last = self._selected()
         return first <= index <= last

@@ -90,6 +90,28 @@ async def test_security_says_which_branches_are_protected(project: str, alice: S
         await sees(pilot, "branches  main", "now       main", "What it means", "Who set it")
 
 
+async def test_security_shows_the_reports_that_wait_for_a_decision(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    told = alice("repo", "reports", "create", "-t", "Tokens leak", "-b", "See *log*.", "--severity", "high")
+    assert told.code == 0
+    report = json.loads(alice("repo", "reports", "list", "--json", "id").out)[0]["id"]
+    async with open_app().run_test(size=(140, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "6")
+        text = await sees(
+            pilot, "! 1 report", "Reports in confidence 1", "● high     Tokens leak", "decides a"
+        )
+        assert "nothing known" not in text
+        await press(pilot, "j")
+        await sees(pilot, "See log.", "publishes an advisory, or dismisses it")
+        await press(pilot, "enter")
+        await sees(pilot, "done", "svc repo reports view", "See *log*.")
+        assert alice("repo", "reports", "decide", report, "--dismissed").code == 0
+        await press(pilot, "escape", "r")
+        await sees(pilot, "✓ nothing known", "✓ all are decided")
+
+
 async def test_insights_draw_what_was_done(project: str, alice: Svc, open_app: Open) -> None:
     run_of(alice, "lint", "--conclusion", "failure")
     run_of(alice, "unit", "--conclusion", "success")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from textual import events
 
 from localstore.core.model.history import ChangedFile
 from tests.svc.conftest import Svc
@@ -197,6 +198,28 @@ def proposal(project: str, alice: Svc) -> str:
     assert alice("push", "-m", "Fourth").code == 0
     assert alice("pr", "create", "--base", "main", "-t", "Two", "-b", "Because.").code == 0
     return project
+
+
+async def test_a_key_typed_before_the_changes_are_there_counts(
+    proposal: str, alice: Svc, open_app: Open
+) -> None:
+    """The focus stays where tab has put it, and c leads from the files to the first changed line."""
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await open_proposal(pilot, "enter", "3", "p")
+        await sees(pilot, "Because.")
+        pilot.app.post_message(events.Key("enter", None))
+        while not isinstance(pilot.app.screen, Files) or pilot.app.screen.focused is None:
+            await pilot.pause(0.01)
+        pilot.app.post_message(events.Key("tab", None))
+        await sees(pilot, "1 of 3 files, 0 seen")
+        screen = pilot.app.screen
+        assert isinstance(screen, Files)
+        assert screen.diff.has_focus
+        await press(pilot, "tab", "j")
+        assert screen.listing.has_focus
+        assert "c again means this line" in await press(pilot, "c")
+        assert screen.diff.has_focus and isinstance(screen.diff.key, Key) and screen.diff.key.kind != "hunk"
 
 
 async def test_the_changes_follow_the_cursor_of_the_files(proposal: str, alice: Svc, open_app: Open) -> None:

@@ -44,6 +44,19 @@ async def test_a_head_that_moved_since_the_card_opened_is_not_merged(
     assert json.loads(alice("pr", "view", "1", "--json", "state").out)["state"] == "merged"
 
 
+async def test_the_card_is_one_key_away_from_the_files_too(proposal: str, alice: Svc, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await open_proposal(pilot, "enter", "3", "p")
+        await sees(pilot, "Because it is odd.")
+        await press(pilot, "enter")
+        await sees(pilot, "0 seen")
+        await press(pilot, "M")
+        await sees(pilot, "merge #1", "▌fast-forward")
+        await press(pilot, "escape")
+        await sees(pilot, "Because it is odd.")
+
+
 async def test_the_card_lies_over_the_proposal(proposal: str, alice: Svc, open_app: Open) -> None:
     """The screen below stays visible around the frame, and its light in its title."""
     app = open_app()

@@ -280,6 +280,9 @@ async def test_access(proposal: str, other: Callable[..., None], alice: Svc, ope
         text = await press(pilot, "r")
         assert f"@{ben}" in text and "invited" not in text
         await to(pilot, "Access", "person", ben)
+        assert "● triage" in await press(pilot, "enter")
+        await press(pilot, "enter")  # the cursor begins on the role of now
+        assert roles()[ben] == ("triage", "active")
         await press(pilot, "enter")
         await press(pilot, *"write", "enter")
         assert roles()[ben] == ("write", "active")

@@ -1,5 +1,5 @@
-"""The Security tab: advisories about a repository and about what it depends on, and the protection of its
-branches; and a note that this version of svc has no franking evidence."""
+"""The Security tab: reports in confidence, advisories about a repository and about what it depends on, and
+the protection of its branches; and a note that this version of svc has no franking evidence."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from localstore.core.model.check import Check
 from localstore.core.model.dependency import Dependencies, Dependency
 from localstore.core.model.proposal import ProposalQuery
 from localstore.core.model.protection import Protection, matching, refusal
+from localstore.core.model.report import Report
 from tui import contents
 from tui.actions import Action
 from tui.blocks import Block, laid
@@ -69,6 +70,7 @@ class Security(Split):
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
         self._advisories: list[Advisory] | None = None
+        self._reports: list[Report] | None = None
         self._rules: list[Protection] | None = None
         self._dependencies: Dependencies | None = None
         self._checks: list[Check] | None = None
@@ -92,6 +94,8 @@ class Security(Split):
         repo = self.of.repo
         self.svc.load(contents.advisories(repo.full_name), self._advised)
         self.svc.load(contents.protections(repo.id), self._protected)
+        if repo.viewer is not None and repo.viewer.role is not None:  # guests may not ask for reports
+            self.svc.load(contents.reports(repo.id), self._reported)
         if self.of.seal is not None:
             self.svc.load(contents.dependencies(repo.id, self.of.seal), self._depends)
         if self.previews:
@@ -102,7 +106,7 @@ class Security(Split):
         repo = self.of.repo
         self.svc.load(contents.checks(repo.id), self._checked)
         self.svc.load(contents.proposals(repo.id, ProposalQuery(state="open")), self._proposed)
-        if repo.viewer is not None and repo.viewer.role == "owner":
+        if self._owns:
             self.svc.load(contents.rule_changes(repo.id), self._audited)
 
     def _checked(self, checks: list[Check], at: float) -> None:
@@ -122,6 +126,10 @@ class Security(Split):
         self._changed()
         self.of.show_frame()
 
+    def _reported(self, reports: list[Report], at: float) -> None:
+        self._reports = reports
+        self._changed()
+
     def _protected(self, rules: list[Protection], at: float) -> None:
         self._rules = rules
         self._changed()
@@ -140,6 +148,12 @@ class Security(Split):
         if self._advisories is None and self._rules is None:
             return
         rows = [Item("summary", self._summary(), text="summary"), Item(None, BLANK)]
+        if self._reports:
+            rows.append(heading("Reports in confidence", len(self._undecided) or None))
+            rows += [self._report(report) for report in self._undecided]
+            if not self._undecided:
+                rows.append(Item(None, (("  ✓ ", "good"), ("all are decided", "dim"))))
+            rows.append(Item(None, BLANK))
         if self._advisories is not None:
             rows.append(heading("Advisories", len(self._advisories)))
             rows += [self._advisory(advisory) for advisory in self._advisories]
@@ -172,6 +186,11 @@ class Security(Split):
         return [dependency for dependency in items if dependency.advisories]
 
     @property
+    def _undecided(self) -> list[Report]:
+        """The reports that wait for a decision."""
+        return [report for report in self._reports or () if report.state in ("new", "triaged")]
+
+    @property
     def _branches(self) -> list[str]:
         """The branches, the default one first."""
         names = [ref.name for ref in self.of.refs if ref.type == "branch"]
@@ -190,6 +209,8 @@ class Security(Split):
     def _summary(self) -> Line:
         """The state in one row."""
         parts: list[Part] = []
+        if undecided := self._undecided:
+            parts.append((f"! {_counted(len(undecided), 'report', 'reports')}  ", "bad"))
         for severity, count in self._severities().items():
             if count:
                 parts.append((f"● {count} {severity}  ", _ROLES[severity]))
@@ -275,7 +296,9 @@ class Security(Split):
         rows: list[Line] = []
         if self.of.repo.default_branch in self._unprotected():
             rows.append((("8 ", "accent"), ("opens Settings, where Checks makes a rule", "dim")))
-        words = "repo reports list  lists faults that people reported in private"
+        words = "repo reports create  tells the owner of a fault in confidence"
+        if self._undecided and self._owns:
+            words = "repo reports decide  decides a report"
         return [*rows, *folded([(": ", "accent"), (words, "dim")], width)]
 
     def _allowed_rows(self, branch: str, width: int) -> list[Line]:
@@ -335,6 +358,9 @@ class Security(Split):
     def preview_of(self, key: Hashable) -> None:
         if key == "summary":
             self.show_preview(key, "summary", self._summary_rows())
+        for report in self._undecided:
+            if f"report {report.id}" == key:
+                self.show_preview(key, f"report {safe(report.id[:8])}", self._report_rows(report))
         for advisory in self._advisories or ():
             if advisory.id == key:
                 self.show_preview(key, safe(advisory.id), self._advisory_rows(advisory))
@@ -347,6 +373,38 @@ class Security(Split):
         for rule in self._rules or ():
             if f"rule {rule.pattern}" == key:
                 self.show_preview(key, safe(rule.pattern), self._rule_rows(rule))
+
+    @property
+    def _owns(self) -> bool:
+        """Whether the user owns the repository, and so decides reports."""
+        viewer = self.of.repo.viewer
+        return viewer is not None and viewer.role == "owner"
+
+    def _report(self, report: Report) -> Item:
+        parts: Line = (
+            (f"  ● {report.severity:<9}", _ROLES.get(report.severity, "text")),
+            (safe(report.title), "text"),
+        )
+        state: Part = ("new  " if report.state == "new" else "in work  ", "warn")
+        when = (brief if self.narrow else ago)(report.created_at, self.svc.clock())
+        return Item(f"report {report.id}", parts, (state, (f"{when} ", "dim")), report.title)
+
+    def _report_rows(self, report: Report) -> list[Row | tuple[Part, ...]]:
+        """Title, severity, reporter and text of a report, and how it is decided."""
+        who = f"  @{safe(report.reporter.handle or '?')}"
+        rows: list[Row | tuple[Part, ...]] = list(folded([(safe(report.title), "title")], self.preview_width))
+        rows.append(
+            (
+                (f"● {report.severity}", _ROLES.get(report.severity, "text")),
+                (who, "person"),
+                (f"  {ago(report.created_at, self.svc.clock())}", "dim"),
+            )
+        )
+        rows += [BLANK, *self.text_rows(report.body or "no text"), BLANK]
+        if not self._owns:
+            return [*rows, (("only the owner and you read this", "dim"),)]
+        words = f"repo reports decide {safe(report.id[:8])}  publishes an advisory, or dismisses it"
+        return [*rows, *folded([(": ", "accent"), (words, "dim")], self.preview_width)]
 
     def _advisory_rows(self, advisory: Advisory) -> list[Row | tuple[Part, ...]]:
         """Summary, severity, other names, packages and text of an advisory."""
@@ -464,6 +522,9 @@ class Security(Split):
         ]
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        kind, _, report = str(event.key).partition(" ")
+        if kind == "report":
+            self.svc.run_words(["repo", "reports", "view", report, "-R", self.of.repo.full_name])
         if any(advisory.id == event.key for advisory in self._advisories or ()):
             self.svc.run_words(["advisories", str(event.key)])
 

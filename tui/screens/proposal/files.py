@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -57,7 +58,16 @@ class Files(Remarking, Differing):
     Files FileTree { height: 1fr; }
     Files #changes { width: 1fr; height: 1fr; }
     """
-    ACTIONS: tuple[Action, ...] = (*_TREE, *_DIFF, *REMARKS, *VERDICTS)
+    ACTIONS: tuple[Action, ...] = (
+        *_TREE,
+        *_DIFF,
+        *REMARKS,
+        *VERDICTS,
+        Action("machine", (), "this machine: models, apps", "svc llm status"),
+        Action(
+            "merge", ("M",), "merge", "svc pr merge {n} --squash", "signed_in", right="proposal.merge_prepare"
+        ),
+    )
 
     def __init__(self, repo: Repo, proposal: Proposal, path: str = "") -> None:
         super().__init__()
@@ -68,6 +78,7 @@ class Files(Remarking, Differing):
         self._hides = self._covers = False  # whether the tree is hidden; covers the changes
         self._rests: Timer | None = None
         self._coloured = ""  # the path whose colours were asked for
+        self._opened_at = 0.0  # by the monotonic clock; a key since then may have moved the focus
         self._seen: Seen | None = None
 
     def subject(self) -> tuple[Repo | None, bool]:
@@ -106,11 +117,21 @@ class Files(Remarking, Differing):
         super().on_mount()
         self._seen = Seen(self.svc.client, self.repo.id, self._one.number)
         self.place()
-        self.set_focus(self.diff)
+        self.set_focus(self.listing if self.beside and not self._path else self.diff)
+        self._opened_at = time.monotonic()
         self.do_refresh()
 
     def on_resize(self) -> None:
         self.place()
+
+    def do_merge(self) -> None:
+        """Go back to the proposal, and open its merge card."""
+        from tui.screens.proposal.screen import ProposalScreen
+
+        below = self.app.screen_stack[-2]
+        if isinstance(below, ProposalScreen):
+            self.app.pop_screen()
+            below.do_merge()
 
     def do_refresh(self) -> None:
         proposal = self._one
@@ -135,7 +156,6 @@ class Files(Remarking, Differing):
     def _paint(self, compare: Compare, at: float) -> None:
         current = self._shown()
         path = self._path or (current.path if current is not None else "")
-        chosen = bool(self._path)
         first = not len(self._changes)
         self._changes, self._path = Changes(compare.files), ""
         if self._seen is not None:
@@ -148,8 +168,8 @@ class Files(Remarking, Differing):
             self.show_file(place or 0)
         else:
             self.diff.show_files(())
-        if first and not chosen and len(self._changes) > 1 and self.beside:
-            self.set_focus(self.listing)
+        if first and len(self._changes) == 1 and self.svc.key_at < self._opened_at:
+            self.set_focus(self.diff)
         self.show_frame()
 
     def _paint_threads(self, threads: list[Thread], at: float) -> None:

@@ -160,6 +160,9 @@ class Remarking(Reviewing):
     def _span(self) -> Span | None:
         span = self.diff.span()
         if isinstance(span, str):
+            if not self.diff.has_focus and self.diff.go_to_change():
+                self.set_focus(self.diff)
+                span = f"{self.svc.pressed} again means this line; j and k choose another"
             self.say(span, "warn")
             return None
         return span

@@ -182,13 +182,15 @@ class Access(Panel):
         self.ask("handle of whom to invite", typed)
 
     def _person(self, handle: str) -> None:
+        now = next((person.role for person in self._people if handle_of(person) == handle), None)
+
         def chosen(role: Any) -> None:
             if role == "remove":
                 self.type_name(handle, "removed", lambda: self.act(access.REMOVE, handle=handle))
-            else:
+            elif role != now:
                 self.act(access.SET_ROLE, RoleChange(role=role), handle=handle)
 
-        self.choose(f"role of {handle}", [*ROLES[::-1], "remove"], chosen)
+        self.choose(f"role of {handle}", [*ROLES[::-1], "remove"], chosen, now)
 
     def _invited(self, invite: str) -> None:
         self.confirm("take the invitation back?", lambda: self.act(access.CANCEL_INVITE, invite=invite))
@@ -207,6 +209,7 @@ class Access(Panel):
         if owner is None or not self._is_admin():
             return
         org = owner.handle
+        now = next((member.role for member in self._members if handle_of(member) == handle), None)
 
         def chosen(role: Any) -> None:
             if role == "remove":
@@ -215,10 +218,10 @@ class Access(Panel):
                     f"removed from {org}",
                     lambda: self.act_elsewhere(organisation.REMOVE, org=org, handle=handle),
                 )
-            else:
+            elif role != now:
                 self.act_elsewhere(organisation.SET_ROLE, MemberChange(role=role), org=org, handle=handle)
 
-        self.choose(f"role of {handle} in {org}", [*get_args(MemberRole)[::-1], "remove"], chosen)
+        self.choose(f"role of {handle} in {org}", [*get_args(MemberRole)[::-1], "remove"], chosen, now)
 
     def _join(self) -> None:
         owner = self._organisation
@@ -256,6 +259,8 @@ class Access(Panel):
             self._rule(text.strip().strip("/"), list(get_args(Visibility)))
 
     def _rule(self, path: str, choices: list[str]) -> None:
+        now = next((rule.visibility for rule in self._rules if rule.path == path), None)
+
         def chosen(what: Any) -> None:
             if what == "remove":
                 self.type_name(
@@ -263,10 +268,10 @@ class Access(Panel):
                     "left to the rules above it",
                     lambda: self.act(paths.REMOVE, None, {"path": path}),
                 )
-            else:
+            elif what != now:
                 self.act(paths.SET, PathRuleSet(path=path, visibility=what))
 
-        self.choose(f"who sees {safe(path) or 'the whole tree'}", choices, chosen)
+        self.choose(f"who sees {safe(path) or 'the whole tree'}", choices, chosen, now)
 
     def act_elsewhere(self, endpoint: Endpoint[Any], body: Any = None, **path: str) -> None:
         """Queue a change at a path that does not contain the repository."""

@@ -66,10 +66,10 @@ class Automation(Panel):
     def _choices(self, hook: Webhook) -> None:
         switch = "switch off" if hook.active else "switch on"
         acts: dict[str, Callable[[], None]] = {
-            switch: lambda: self.act(webhook.EDIT, WebhookEdit(active=not hook.active), hook=hook.id),
-            "events": lambda: self._events(hook),
             "what it was sent": lambda: self.run("repo", "webhook", "deliveries", hook.id),
             "send it a ping": lambda: self.act(webhook.PING, hook=hook.id),
+            "events": lambda: self._events(hook),
+            switch: lambda: self.act(webhook.EDIT, WebhookEdit(active=not hook.active), hook=hook.id),
             "delete": lambda: self._delete(hook),
         }
         self.choose(hook.url, list(acts), lambda name: acts[name]())

@@ -111,11 +111,15 @@ class Panel:
     def ask(self, words: str, done: Callable[[str], None], value: str = "") -> None:
         self.of.of.ask(words, done, value=value)
 
-    def choose(self, what: str, names: Sequence[str], chosen: Callable[[Any], None]) -> None:
+    def choose(
+        self, what: str, names: Sequence[str], chosen: Callable[[Any], None], now: str | None = None
+    ) -> None:
+        """Choose one of the names. `now`: the one that is set, on which the cursor begins."""
         from tui.screens.choose import Choose
 
-        items = [Item(name, ((safe(name), "text"),)) for name in names]
-        self.of.app.push_screen(Choose(what, items, chosen))
+        signs: dict[str, Part] = {name: ("● " if name == now else "  ", "good") for name in names if now}
+        items = [Item(name, (signs.get(name, ("", "text")), (safe(name), "text"))) for name in names]
+        self.of.app.push_screen(Choose(what, items, chosen, now))
 
     def confirm(self, words: str, then: Callable[[], None]) -> None:
         self.of.of.confirm(words, then)
@@ -151,7 +155,9 @@ class FormPanel(Panel):
         if field.kind == "flag":
             self.change(name, not now)
         elif field.kind == "choice":
-            self.choose(field.label, self.options(name), lambda value: self.change(name, value))
+            self.choose(
+                field.label, self.options(name), lambda value: self.change(name, value), str(now or "")
+            )
         elif field.kind == "many":
             self._toggle(name, list(now or []))
         else:

@@ -95,8 +95,9 @@ class NewIssue(Composing):
 
     def _begin_with(self, template: Template) -> None:
         self.put("body", template.body)
-        self.put("labels", list(template.labels))
-        self.put("assignees", list(template.assignees))
+        # What was chosen before stays.
+        self.put("labels", list(dict.fromkeys([*self.names("labels"), *template.labels])))
+        self.put("assignees", list(dict.fromkeys([*self.names("assignees"), *template.assignees])))
         if template.title and not self.value("title"):
             self.put("title", template.title)
 
