@@ -21,7 +21,7 @@ MOST = 3  # blocks beside each other
 
 class Block(NamedTuple):
     """Rows with a title. `make`: makes the rows for a number of columns; without rows the block is left out.
-    `number`: of things, stands after the title."""
+    `number`: a number of things, as text, shown after the title."""
 
     title: str
     make: Callable[[int], Sequence[Line]]
@@ -29,7 +29,8 @@ class Block(NamedTuple):
 
 
 def laid(blocks: Sequence[Block], width: int, least: int = LEAST) -> list[Line]:
-    """The rows of the blocks in columns of the same width, each block in the column that is shortest."""
+    """The rows of the blocks in columns of equal width, at least `least` if there are several. Each block is
+    added to the column that is shortest so far."""
     number = max(1, min(MOST, len(blocks), (width + GAP) // (least + GAP)))
     wide = (width - GAP * (number - 1)) // number
     stacks: list[list[Line]] = [[] for _ in range(number)]
@@ -47,13 +48,13 @@ def laid(blocks: Sequence[Block], width: int, least: int = LEAST) -> list[Line]:
 
 
 def ruled(title: str, count: str, width: int) -> Line:
-    """A title with a rule up to the last column."""
+    """The title of a block with its number, followed by a line up to the last column."""
     parts = fit([(title, "title"), (f" {count}" if count else "", "dim"), (" ", "text")], width)
     return (*parts, ("─" * (width - sum(cell_len(text) for text, _ in parts)), "line"))
 
 
 def _beside(cells: Sequence[Line], wide: int) -> Line:
-    """A row of the columns, each `wide` columns wide; what is longer is cut."""
+    """One row of all columns, whose cells are each `wide` columns wide; a longer cell is cut."""
     parts: list[Part] = []
     last = max((place for place, cell in enumerate(cells) if cell), default=0)
     for place, cell in enumerate(cells[: last + 1]):
@@ -66,5 +67,5 @@ def _beside(cells: Sequence[Line], wide: int) -> Line:
 
 
 def _ended(cell: Line) -> Line:
-    """The parts without blanks at the end: a folded row may have one more than fits."""
+    """The cell without blanks at its end, because a folded row may have one more than fits."""
     return (*cell[:-1], (cell[-1][0].rstrip(), cell[-1][1])) if cell else cell

@@ -174,7 +174,7 @@ def brought(repo_id: str, seal_id: str) -> Read[Compare]:
 
 
 class ChangedPath(msgspec.Struct, frozen=True):
-    """A file that a seal changed, without the changes."""
+    """A file that a seal changed, without its patch."""
 
     path: str
     status: str
@@ -190,7 +190,7 @@ class ChangedPaths(msgspec.Struct, frozen=True):
 
 
 def changed_paths(repo_id: str, seal_id: str) -> Read[ChangedPaths]:
-    """The first files that a seal changed; their patches are not kept."""
+    """The first PATHS files that a seal changed, without their patches."""
     query = CompareQuery(head=seal_id, limit=PATHS)
 
     def call(api: Api) -> ChangedPaths:
@@ -287,7 +287,8 @@ def _times(items: Iterable[Issue] | Iterable[Proposal]) -> Times:
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """Files whose names end alike: their number, and the sum of their sizes."""
+    """A kind of files, by the ending of their names: the number of these files, and the sum of their sizes in
+    bytes."""
 
     name: str
     files: int
@@ -295,7 +296,7 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 def kinds(repo_id: str, seal_id: str) -> Read[list[Kind]]:
-    """The kinds of files in a seal, the largest first; the list of the files is not kept."""
+    """The kinds of the files in a seal, the largest sum of sizes first."""
     query = TreeQuery(recursive=True)
 
     def call(api: Api) -> list[Kind]:

@@ -23,15 +23,16 @@ class Tints(NamedTuple):
     delete_words: str
 
     def line(self, kind: Kind, role: str) -> str:
-        """The role of a piece of a line."""
+        """The role that paints text of `role` on the background of a line that was added or deleted
+        (`kind`)."""
         return f"on {self.add if kind == 'add' else self.delete} {role}"
 
     def mark(self, kind: Kind, role: str) -> str:
-        """The role of a number or sign."""
+        """The same for its number or sign."""
         return f"on {self.add_mark if kind == 'add' else self.delete_mark} {role}"
 
     def words(self, kind: Kind, role: str) -> str:
-        """The role of words that changed."""
+        """The same for its changed words."""
         return f"on {self.add_words if kind == 'add' else self.delete_words} {role}"
 
 

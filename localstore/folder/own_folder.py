@@ -14,7 +14,8 @@ from localstore.folder.link import FOLDER
 
 
 def mark_own_folder(folder: Path) -> None:
-    """Mark the data folder, which is created if missing. Does nothing if it has a mark or a link."""
+    """Mark the data folder, which is created if missing. Does nothing if the folder has a mark, or is linked
+    to a repository."""
     mark = folder / FOLDER
     if mark.exists():
         return

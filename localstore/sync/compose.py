@@ -246,8 +246,8 @@ class SizeCaps:
 
     @cached_property
     def _sizes(self) -> dict[str, int]:
-        """Path → bytes as a byte file on the branch after this push; for a save, only for the paths that
-        differ from the branch."""
+        """Path → the size that its byte file on the branch will have after this push; for a save, only for
+        the paths that differ from the branch."""
         if self._only is not None:
             return self._flying() | dict.fromkeys(filter(self._is_gone, self._only), 0)
         sizes = self._copy.db.byte_files.sizes()
@@ -259,8 +259,8 @@ class SizeCaps:
         return sizes
 
     def _flying(self) -> dict[str, int]:
-        """Path → bytes as a byte file on the branch, once the updates in flight are accepted; 0 for no byte
-        file. Only paths with an update in flight."""
+        """Path → the size that its byte file on the branch will have once the updates in flight are accepted;
+        0 if it will have none. Only for paths with an update in flight."""
         updates = [msgspec.json.decode(body, type=LiveUpdate) for _, body in self._copy.db.flights()]
         return {update.path: update.size or 0 if update.kind == "set_blob" else 0 for update in updates}
 

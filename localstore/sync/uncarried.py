@@ -56,8 +56,8 @@ class Uncarried:
 
     @cached_property
     def _new_digests(self) -> set[bytes]:
-        """Digests of the files that are new here and can be sent: a missing file was renamed to one of them
-        rather than to an entry that was left out."""
+        """Digests of the files that are new here and can be sent. A missing file with one of these digests
+        was renamed to that file, not to an entry that was left out."""
         entries, unsent = self._copy.entries, set(self._unsent.values())
         return {
             file.digest

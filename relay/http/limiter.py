@@ -114,8 +114,8 @@ class Limiter:
 
 
 class Attempts:
-    """A limit for guesses: at most `most` attempts at once, refilled within `seconds`. `what`: what is
-    counted, and of whom, for docs/reference/limits.md."""
+    """A limit for guesses: at most `most` attempts at once, refilled within `seconds`. `what`: the counted
+    attempts in words, for docs/reference/limits.md."""
 
     ALL: ClassVar[dict[str, Attempts]] = {}
 

@@ -289,7 +289,8 @@ def _quota(options: argparse.Namespace) -> int:
 
 
 def _text(text: str) -> str:
-    """An argument without bytes that are no text, which no database keeps."""
+    """The argument itself. Raises ArgumentTypeError for a text with characters that no name has, such as
+    bytes that are not UTF-8: no database stores these."""
     if not text.isprintable():
         raise argparse.ArgumentTypeError(f"{text!r} is not a name")
     return text

@@ -77,8 +77,8 @@ class ListedAccount(msgspec.Struct, frozen=True):
 async def list_accounts(
     url: str, kind: str | None, after: str | None, limit: int
 ) -> tuple[list[ListedAccount], str | None]:
-    """A page of accounts in the order of their names, after the name `after`. Returns it with the name after
-    which the next page begins; None: there is none."""
+    """A page of accounts in the order of their names, after the name `after`. Returns (page, name after which
+    the next page begins; None on the last page). `kind`: only accounts of this kind."""
     keyset = rows.ACCOUNTS if kind is None else rows.ACCOUNTS_OF_KIND
     values: dict[str, Any] = {"limit": limit + 1} | ({} if kind is None else {"of_kind": kind})
     async with _open_database(url) as db, db.read() as tx:

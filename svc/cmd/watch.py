@@ -85,7 +85,8 @@ def watch(
 def list_watches(ctx: Ctx) -> None:
     """List the folders that are watched, with their light
 
-    ● live: each save travels at once. ◐ polling: it does, by requests. ○ offline: it waits for the network.
+    ● live: each save is sent at once. ◐ polling: each save is sent at once, and changes of others are
+    requested regularly. ○ offline: saves wait for the network.
 
     Examples:
     svc watch list

@@ -50,7 +50,8 @@ Row = list[Cell]
 
 
 class _Cells(dict[str, Cell]):
-    """The cells of one look by their text, made once. To compare the same cell with itself costs little."""
+    """The cells of one look by their text, made once. Equal cells are the same object, so that comparing them
+    costs little."""
 
     def __init__(self, look: Look) -> None:
         super().__init__()

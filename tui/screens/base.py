@@ -214,9 +214,10 @@ class Base(Screen[None], inherit_bindings=False):
         one_key: bool = False,
         grow: Callable[[str], None] | None = None,
     ) -> None:
-        """Open the prompt. Esc closes it and calls `on_leave`. Up and down move in the list `filtered`.
-        `one_key`: the first letter is the answer. `grow`: called with the text at tab, which closes the
-        prompt as well."""
+        """Open the prompt, which begins with `sign`. Enter calls `done` with the text; each change calls
+        `changed` with it; esc closes the prompt and calls `on_leave`. Up and down move in the list
+        `filtered`. `complete`: returns the text completed at tab. `one_key`: the first letter is the answer,
+        without enter. `grow`: called with the text at tab, after the prompt has closed."""
         back = self.focused
 
         def leave() -> None:

@@ -204,7 +204,8 @@ class Panes(Mixed):
         self._walk()
 
     def _walk(self) -> None:
-        """Make the rows of the preview that did not fit, because they may be reached now."""
+        """Make all rows of the preview, because the cursor or the wheel may now reach rows that did not
+        fit."""
         if not self._walked:
             self._walked = True
             self._again()
@@ -294,7 +295,7 @@ class Panes(Mixed):
         return [*rows, Row(CUT)]
 
     def fills(self, rows: Sequence[object]) -> bool:
-        """Whether rows fill the preview, so that what is below them need not be made yet."""
+        """Whether these rows fill the preview, so that the rows below them need not be made yet."""
         return not self._walked and 0 < self.preview.fits < len(rows)
 
     @property

@@ -130,7 +130,7 @@ class Lines(Widget, can_focus=True):
         return f"{self.cursor + 1 - above} of {len(self.rows) - len(headings)}"
 
     def _headings(self) -> list[int]:
-        """The places of the headings, looked for once for the same rows."""
+        """The indices of the headings among the first HEADINGS rows, computed once for the same rows."""
         if self._headed[0] is not self.rows:
             last = min(len(self.rows), HEADINGS)
             self._headed = self.rows, [at for at in range(last) if _key_in(self.rows, at) is None]
@@ -142,8 +142,8 @@ class Lines(Widget, can_focus=True):
         return self.size.height // self.tall
 
     def name_frame(self, title: str, position: str) -> None:
-        """Write into the frame, if something else stands there. The position changes at each key, so only
-        the frame's own lines are painted; to set Textual's titles would paint all rows."""
+        """Write title and position into the frame, if they have changed. The position changes at each key, so
+        only the lines of the frame are painted; setting Textual's titles would paint all rows."""
         before, self._framed = self._framed, (title, position)
         if title != before[0]:
             self._border_title = Content(title)
@@ -153,7 +153,7 @@ class Lines(Widget, can_focus=True):
             self._refresh_frame(self.size.height)
 
     def _refresh_frame(self, y: int) -> None:
-        """Paint a line of the frame; `y`: its line, counted from the first row."""
+        """Paint line `y` of the frame, counted from the first row of the list: -1 is the line above it."""
         left, right = self.gutter.left, self.gutter.right
         self.refresh(Region(-left, y, self.size.width + left + right, 1))
 
@@ -454,7 +454,7 @@ def texts_of(rows: Rows, begin: int = 0, end: int | None = None) -> list[str]:
 
 
 def _key_in(rows: Rows, index: int) -> Hashable | None:
-    """The key of row `index`."""
+    """The key of row `index`, without making the row if possible."""
     key_of = getattr(rows, "key_of", None)
     return rows[index].key if key_of is None else key_of(index)
 

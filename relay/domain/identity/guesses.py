@@ -23,7 +23,7 @@ PLACE_SECONDS = 600
 
 class Guesses:
     """The limit for one handle: `strangers` failed tries from all unknown networks together, which refills
-    within `seconds`. `what`: what is tried."""
+    within `seconds`. `what`: the secrets that are guessed, in words."""
 
     def __init__(self, name: str, strangers: int, seconds: int, what: str) -> None:
         self._place = Attempts(

@@ -114,7 +114,7 @@ async def begin(caller: Caller, name: str, return_to: str, *, link: bool = False
 
 
 async def take(caller: Caller, flow: str | None) -> FlowRow:
-    """The sign-in that this browser began, which is used up by this. Raises StateInvalid if there is none."""
+    """Use up the sign-in that this browser began. Returns its row. Raises StateInvalid if there is none."""
     _FINISHED.count(caller.node.limiter, caller.network)
     async with caller.node.db.write() as tx:
         columns = await tx.one(rows.TAKE_FLOW, flow=_flow_hash(flow))
@@ -128,8 +128,8 @@ async def finish(
     caller: Caller, row: FlowRow, path: str, state: str, code: str, issuer: str | None
 ) -> Arrived:
     """Finish a sign-in with the provider's answer to `path`. `row`: the sign-in, as `take` returned it.
-    Raises StateInvalid if the answer belongs to another one, Unauthorized if the provider confirms no person,
-    Unavailable if the provider does not answer."""
+    Raises StateInvalid if the answer belongs to another sign-in, Unauthorized if the provider confirms no
+    person, Unavailable if the provider does not answer."""
     if row.subject is not None or not secrets.compare_digest(row.state_hash, _hash(state[:STATE_CHARS])):
         raise _state_invalid()
     provider = caller.node.providers.find(row.provider)

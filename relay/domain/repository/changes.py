@@ -144,7 +144,8 @@ def diff_lines(patch: str) -> list[DiffLine]:
 
 
 def _mark_changes(rows: list[DiffLine]) -> None:
-    """Set `changed` on lines that replace as many other lines."""
+    """Set `changed` where a run of deleted lines is followed by as many added lines: each added line is
+    compared with the deleted line that it replaces."""
     blocks = [list(block) for _, block in groupby(rows, attrgetter("kind"))]
     for before, after in pairwise(blocks):
         if before[0].kind == "del" and after[0].kind == "ins" and len(before) == len(after):
@@ -165,7 +166,7 @@ def _mark_pair(removed: DiffLine, added: DiffLine) -> None:
 
 
 def _alike(old: str, new: str) -> int:
-    """The number of characters with which both begin."""
+    """The number of characters that are equal at the beginning of both texts."""
     pairs = enumerate(zip(old, new, strict=False))
     return next((number for number, (a, b) in pairs if a != b), min(len(old), len(new)))
 

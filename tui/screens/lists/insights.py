@@ -77,7 +77,7 @@ class Insights(Split):
         self.svc.load(contents.proposal_times(repo), self._proposed)
 
     def _ask_for_kinds(self) -> None:
-        """Request the files of the seal, once for each seal."""
+        """Request the kinds of files in the shown seal, unless that was done already."""
         seal = self.of.seal
         if seal is not None and self._asked_kinds != seal:
             self._asked_kinds = seal
@@ -190,12 +190,12 @@ class Insights(Split):
         return rows
 
     def _row_of(self, times: Times) -> Line:
-        """What was opened in each week, and how many are open now."""
+        """A chart of how many issues or proposals were opened in each week, and how many are open now."""
         chart = sparkline(by_week(times.opened, self.svc.clock(), WEEKS))
         return (*chart, (f"  {times.open}{'+' if times.more else ''} open", "text"))
 
     def _board(self, first: str) -> list[Line]:
-        """All charts beside each other, one of them first."""
+        """All charts beside each other, beginning with the chart `first`."""
         blocks = {
             "seals": Block("Seals a week", self._seal_chart),
             "people": Block(f"Who sealed in {WEEKS} weeks", self._people_rows, str(len(self._people) or "")),
@@ -218,7 +218,8 @@ class Insights(Split):
         return self._chart([seal.created_at for seal in self._recent], width)
 
     def _times_rows(self, times: Times | None, width: int) -> list[Line]:
-        """What was opened in each week, and how many are open and done."""
+        """A chart of how many issues or proposals were opened in each week, and how many are open and
+        closed."""
         if times is None:
             return []
         done = (f"{times.closed} closed", "dim")
@@ -363,7 +364,7 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _helps(chart: str) -> list[Line]:
-    """Where the work of a chart is."""
+    """A line about the tab on which the work of a chart is."""
     words = {
         "seals": ("2 ", "opens Code, where h is the whole history"),
         "people": ("2 ", "opens Code, where h is the whole history"),

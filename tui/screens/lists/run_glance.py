@@ -1,4 +1,4 @@
-"""What a run is about: its seal, the files that the seal changed, and the proposal that brings them."""
+"""The surroundings of a run: its seal, the files that the seal changed, and the proposal that brings them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ MESSAGE = 6  # rows of the message of a seal
 
 
 class RunGlance:
-    """Reads what previewed runs are about; each part is requested once, until `forget` is called."""
+    """The seal, the changed files and the proposals of the runs that are previewed. Each is requested once,
+    until `forget` is called."""
 
     def __init__(self, panes: Panes) -> None:
         self._panes = panes
@@ -38,12 +39,12 @@ class RunGlance:
         self._requested: set[str] = set()
 
     def forget(self) -> None:
-        """Request again what may have changed."""
+        """Let everything be requested again, because it may have changed."""
         self._requested.clear()
 
     def blocks(self, repo: Repo, run: Run) -> list[Block]:
-        """The known parts as blocks. Those that are missing are requested, and then the preview is made
-        again."""
+        """The parts that have arrived, as blocks. The missing ones are requested; when one arrives, the
+        preview is made again."""
         seal, branch = run.seal_id, run.branch
         self._request(contents.seal(repo.id, seal), lambda answer: self._learn(self._seals, seal, answer))
         self._request(
@@ -79,7 +80,7 @@ class RunGlance:
 
 
 def _seal_rows(seal: SealSummary, width: int, now: float) -> list[Line]:
-    """A seal: its message, who made it where, and when."""
+    """The rows of a seal: its message, who made it, when, and on which branch."""
     who = f"@{seal.provenance.who.handle or '?'}"
     role = "agent" if seal.provenance.who.kind == "agent" else "person"
     first, _, rest = seal.message.strip().partition("\n")
@@ -96,7 +97,7 @@ def _seal_rows(seal: SealSummary, width: int, now: float) -> list[Line]:
 
 
 def _change_rows(changes: ChangedPaths, width: int) -> list[Line]:
-    """The changed files with the number of lines; of long paths the end."""
+    """The rows of the changed files, with the numbers of changed lines; of a long path only its end."""
     rows: list[Line] = []
     for file in changes.items:
         path, counts = safe(file.path), f"+{file.additions} −{file.deletions}"

@@ -76,7 +76,7 @@ def run_rows(
 
 
 def _runs_of(run: Run, same: Sequence[Run], width: int, now: float) -> list[Line]:
-    """How runs of the same check ended: all in one row, and the newest with a row each."""
+    """The results of the runs of one check: all in one row, and the newest ones in a row each."""
     times = [seconds for seconds in map(seconds_of, same[:LISTED]) if seconds is not None]
     most = max(times, default=0)
     rows: list[Line] = [*_history(same), BLANK]
@@ -145,5 +145,5 @@ def duration(seconds: int | None) -> str:
 
 
 def attempt_words(number: int) -> str:
-    """The number of an attempt, if it is not the first."""
+    """The number of an attempt in words; "" for the first attempt."""
     return f"attempt {number}  " if number > 1 else ""

@@ -139,8 +139,8 @@ class Workflows(Split):
         self.rest()
 
     def _begin_at(self, rows: Sequence[Item]) -> Hashable | None:
-        """The first row, if the cursor is still where it began: the checks may come after the runs, above
-        them. None if it stays."""
+        """The key of the first row, if the user has not moved the cursor: then the cursor goes there, because
+        checks may arrive later and stand above the runs. None if the cursor stays."""
         first = next((row.key for row in rows if row.key is not None), None)
         stays = self._first is not None and self.listed.key != self._first
         self._first = self._first if stays else first
@@ -168,7 +168,7 @@ class Workflows(Split):
 
     @property
     def _name_width(self) -> int:
-        """The columns of the names of all checks, at most NAME."""
+        """The width of the column with the names of checks, at most NAME."""
         names = [run.name for run in self._runs.values()]
         names += [check.name for check in self._head.items] if self._head is not None else []
         return min(NAME, max((len(safe(name)) for name in names), default=0))
@@ -381,5 +381,5 @@ class RunScreen(SplitScreen):
 
 
 def _named(name: str, wide: int) -> str:
-    """The name of a check in its column; a longer one is whole, and moves what is right of it."""
+    """The name of a check, padded to its column; a longer name is not cut and moves the rest of the row."""
     return f"{safe(name):<{wide}}"

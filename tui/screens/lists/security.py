@@ -102,7 +102,8 @@ class Security(Split):
             self._ask_for_more()
 
     def _ask_for_more(self) -> None:
-        """Request what only previews show."""
+        """Request the data that only previews show: checks, open proposals and, for the owner, changes of
+        rules."""
         repo = self.of.repo
         self.svc.load(contents.checks(repo.id), self._checked)
         self.svc.load(contents.proposals(repo.id, ProposalQuery(state="open")), self._proposed)
@@ -255,7 +256,7 @@ class Security(Split):
         ]
 
     def _dependency_share(self, width: int) -> list[Line]:
-        """How many dependencies have advisories, and which."""
+        """The dependencies that have advisories, and their share of all."""
         affected = self._affected
         all_of_them = self._dependencies.items if self._dependencies is not None else []
         if not affected:
@@ -280,7 +281,7 @@ class Security(Split):
         return rows if rows or self._checks is None else [none]
 
     def _audit_rows(self, width: int) -> list[Line]:
-        """Who set which rules; for the owner, who may read it."""
+        """The last changes of rules, and who made them; only for the owner, who may read them."""
         now = self.svc.clock()
         return [
             (
@@ -461,7 +462,7 @@ class Security(Split):
 
     @property
     def _name_width(self) -> int:
-        """The columns of the names of branches and rules."""
+        """The width of the column with the names of branches and rules."""
         names = [*self._branches, *(rule.pattern for rule in self._rules or ())]
         return min(PATTERN, max((len(safe(name)) for name in names), default=0))
 
@@ -473,7 +474,7 @@ class Security(Split):
         return Item(f"rule {rule.pattern}", parts, (), rule.pattern)
 
     def _rows_of_branch(self, name: str) -> list[Line]:
-        """What protects a branch, what that means for the user, and the proposals for it."""
+        """The rules that protect a branch, what they mean for the user, and the proposals for the branch."""
         blocks = [
             Block("Protection", lambda wide: self._protection_rows(name)),
             Block("What you may do", lambda wide: self._allowed_rows(name, wide)),
@@ -486,7 +487,7 @@ class Security(Split):
         return [((safe(name), "title"),), BLANK, *laid(blocks, self.preview_width)]
 
     def _rule_rows(self, rule: Protection) -> list[Line]:
-        """What a rule asks for, a row each, the branches that it is about, and who set it."""
+        """The requirements of a rule, a row each, the branches that it is about, and who set it."""
         covered = [name for name in self._branches if rule in matching([rule], name)]
         head: Line = (("branches  ", "dim"), (safe(rule.pattern), "accent"))
         names = ", ".join(map(safe, covered)) or "no branch now"

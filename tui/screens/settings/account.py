@@ -229,7 +229,8 @@ class Account(SplitScreen):
     # --- the account as a whole, where there is room for it
 
     def _whole_account(self) -> list[Block]:
-        """What the account has, beside the row under the cursor."""
+        """The sessions, devices and repositories of the account as blocks, shown beside the row under the
+        cursor if there is room."""
         if self.preview_width < WHOLE:
             return []
         devices = [device for device in self._devices or () if not device.revoked_at]
@@ -245,7 +246,7 @@ class Account(SplitScreen):
         return _bars({KINDS[kind]: count for kind, count in counts.most_common()}, width)
 
     def _used_rows(self, devices: Sequence[DeviceKey]) -> list[Line]:
-        """The devices, those used last first."""
+        """The devices as lines, the one used last first."""
         now = self.svc.clock()
         newest = sorted(devices, key=lambda device: device.last_used_at or device.created_at, reverse=True)
         return [
@@ -258,7 +259,8 @@ class Account(SplitScreen):
         ]
 
     def _repo_rows(self, width: int) -> list[Line]:
-        """The number of repositories by the role of the account in them."""
+        """A bar for each role with the number of repositories in which the account has it, and how many of
+        all are private and public."""
         roles = Counter(repo.viewer.role or "reader" for repo in self._repos if repo.viewer is not None)
         private = sum(repo.visibility == "private" for repo in self._repos)
         if not self._repos:
@@ -366,13 +368,13 @@ def _help(key: str, words: str, width: int) -> list[Line]:
 
 
 def _short(session: Session) -> Line:
-    """A session in the list of its device."""
+    """A session as one line, for the list of the device that signed it in."""
     mark: Part = ("● ", "good") if session.current else ("  ", "text")
     return (mark, (safe(session.label) or session.id[:SHOWN], "text"), (f"  {session.kind}", "dim"))
 
 
 def _left_of(session: Session, now: float, width: int) -> Line:
-    """A meter of the time that is left of a session."""
+    """A meter of the time that is left of a session; () without room, or after its end."""
     begins, ends = (
         datetime.fromisoformat(time).timestamp() for time in (session.created_at, session.expires_at)
     )

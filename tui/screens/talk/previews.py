@@ -167,7 +167,7 @@ def talk_rows(
     width: int,
     now: float,
 ) -> list[Row | Line]:
-    """Head, text and, as far as they may be seen, the newest comments."""
+    """Head, text and, if they may be visible in the preview, the newest comments."""
     rows: list[Row | Line] = []
     if isinstance(item, Issue):
         rows += head_of_issue(item, width, now, None if panes.facts_shown else colours)
