@@ -23,7 +23,8 @@ DEFAULTS: Mapping[str, bool] = {
     "TR_SOCIAL_ENABLED": False,
 }
 # Flags that switch something within routes of another flag; every other one is behind routes or not built.
-WITHOUT_ROUTES = frozenset({"TR_REPO_MERGE_ENABLED"})
+TIME_MACHINE = "TR_TIME_MACHINE_ENABLED"
+WITHOUT_ROUTES = frozenset({"TR_REPO_MERGE_ENABLED", TIME_MACHINE})
 CONDITIONAL_PUT = "TR_LAKEFS_S3_CONDITIONAL_PUT"
 
 _ON, _OFF = frozenset({"1", "true", "on", "yes"}), frozenset({"0", "false", "off", "no"})
