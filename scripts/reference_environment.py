@@ -143,7 +143,7 @@ RELAY: dict[str, Variable] = {
     "TR_MIRROR_SYNC_ENABLED": Variable("on", "Upstream links. " + _NOT_YET),
     "TR_GIT_CLONE_ENABLED": Variable("on", "Git clone through the relay. " + _NOT_YET),
     "TR_FORK_ENABLED": Variable("on", "Forks."),
-    "TR_TIME_MACHINE_ENABLED": Variable("on", "Time travel of documents. " + _NOT_YET),
+    "TR_TIME_MACHINE_ENABLED": Variable("on", "The time-travel view of code on the pages of repositories."),
     "TR_SOCIAL_ENABLED": Variable("off", "The counts of stars and watchers: `/api/v1/social`."),
 }
 

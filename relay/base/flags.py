@@ -23,7 +23,8 @@ DEFAULTS: Mapping[str, bool] = {
     "TR_SOCIAL_ENABLED": False,
 }
 # Flags that switch something within routes of another flag; every other one is behind routes or not built.
-WITHOUT_ROUTES = frozenset({"TR_REPO_MERGE_ENABLED"})
+TIME_MACHINE = "TR_TIME_MACHINE_ENABLED"
+WITHOUT_ROUTES = frozenset({"TR_REPO_MERGE_ENABLED", TIME_MACHINE})
 CONDITIONAL_PUT = "TR_LAKEFS_S3_CONDITIONAL_PUT"
 
 _ON, _OFF = frozenset({"1", "true", "on", "yes"}), frozenset({"0", "false", "off", "no"})
@@ -56,7 +57,7 @@ class Flags:
         return cls(values, "native" if put == "native" else "emulated")
 
     def on(self, name: str) -> bool:
-        """Whether the flag is on. TR_REPO_* and forks count as off while repositories are off. Raises
-        KeyError for an unknown flag, which is a bug of the caller."""
-        of_repos = name.startswith("TR_REPO_") or name == "TR_FORK_ENABLED"
+        """Whether the flag is on. TR_REPO_*, forks and the time machine count as off while repositories are
+        off. Raises KeyError for an unknown flag, which is a bug of the caller."""
+        of_repos = name.startswith("TR_REPO_") or name in ("TR_FORK_ENABLED", TIME_MACHINE)
         return self.values[name] and (not of_repos or self.values["TR_REPOS_ENABLED"])

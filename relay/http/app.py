@@ -33,7 +33,7 @@ from relay.http.routing import TABLE, Route
 from relay.http.turns import Turns
 from relay.http.wire import FIELDS, REQUEST_BUFFER, StrictRequest
 from relay.node import Node
-from relay.render.templates import Templates
+from relay.render.templates import ALL, Templates
 
 API_POLICY = "default-src 'none'; frame-ancestors 'none'"
 PAGE_POLICY = (
@@ -100,7 +100,8 @@ class _Entry:
             if route.flag is None or flags.on(route.flag):
                 handle = handler_of(route, node)
                 if route.media == pages.HTML:
-                    handle = _with_templates(node.templates, handle)
+                    folders = ALL if route.operation.name == "page.repository" else ALL[:1]
+                    handle = _with_templates(node.templates, folders, handle)
                 self._router.add(route.method, route.path, (route, handle))
 
     async def handle(self, request: StrictRequest) -> None:
@@ -235,12 +236,12 @@ class _WrongMethod(Exception):
         self.allow = allow
 
 
-def _with_templates(templates: Templates, handle: Handle) -> Handle:
+def _with_templates(templates: Templates, folders: tuple[str, ...], handle: Handle) -> Handle:
     """A handler that first waits until the templates are compiled on a thread: compiled by `handle`, they
     would hold up the event loop."""
 
     async def answer(request: Request, params: Mapping[str, str]) -> Answer:
-        await templates.ready()
+        await templates.ready(folders)
         return await handle(request, params)
 
     return answer

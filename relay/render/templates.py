@@ -14,27 +14,29 @@ from localstore.core import words
 from localstore.core.model import run
 from localstore.core.paths import PROSE, terminal_safe
 
+ALL = ("", "repository")  # the folders of templates; those of repositories use the others
 WARM_AFTER = 3.0  # seconds after `start`, as of the processes that render
 
 
 class Templates:
-    """Compiles all templates when the first page is requested, or some seconds after the start of the
-    node."""
+    """Compiles templates when the first page that needs them is requested, or some seconds after the start
+    of the node."""
 
     def __init__(self) -> None:
-        self._compiling: asyncio.Task[None] | None = None
+        self._compiling: dict[str, asyncio.Task[None]] = {}
         self._warming: asyncio.Task[None] | None = None
 
     def start(self, after: float = WARM_AFTER) -> None:
         """Compile the templates `after` seconds from now, so that no reader waits for it."""
         self._warming = asyncio.create_task(self._warm(after))
 
-    async def ready(self) -> None:
-        """Wait until all templates are compiled."""
-        if self._compiling is None:
-            self._compiling = asyncio.create_task(asyncio.to_thread(_compile))
-        if not self._compiling.done():
-            await asyncio.shield(self._compiling)  # others wait for it too
+    async def ready(self, folders: tuple[str, ...] = ALL) -> None:
+        """Wait until the templates of these folders are compiled."""
+        for folder in folders:
+            if folder not in self._compiling:
+                self._compiling[folder] = asyncio.create_task(asyncio.to_thread(_compile, folder))
+            if not self._compiling[folder].done():
+                await asyncio.shield(self._compiling[folder])  # others wait for it too
 
     async def close(self) -> None:
         """Cancel the compilation that `start` planned, if it has not begun."""
@@ -70,10 +72,11 @@ def readable(text: str) -> str:
     return terminal_safe(text, PROSE)
 
 
-def _compile() -> None:
+def _compile(folder: str) -> None:
     templates = environment()
     for name in templates.list_templates(extensions=["html"]):
-        templates.get_template(name)
+        if name.rpartition("/")[0] == folder:
+            templates.get_template(name)
 
 
 def _to_minute(moment: str | None) -> str:

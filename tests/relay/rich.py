@@ -167,6 +167,8 @@ class Rich:
             "picture": f"{code}&path=docs/chart.png",
             "bytes": f"{code}&path=data/tables.bin",
             "history": f"{code}&view=history",
+            "travel": f"{code}&view=travel&path=src/tides.py",
+            "travel-folder": f"{code}&view=travel",
             "blame": f"{code}&view=blame&path=src/tides.py",
             "seal": f"{code}&seal={head}",
             "compare": f"{code}&view=compare&head=streams",

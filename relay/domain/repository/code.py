@@ -176,6 +176,34 @@ def marked(lines: str, count: int) -> range:
     return range(max(first, 1), min(last, count) + 1)
 
 
+@dataclass(slots=True)
+class Journey:
+    """The time-travel view: `stops`, seals that changed the path, newest first; `chosen`: the place among
+    them of the seal whose files are shown. `cursor`: of older seals."""
+
+    stops: list[SealSummary]
+    chosen: int
+    cursor: str | None
+
+    @property
+    def newer(self) -> SealSummary | None:
+        return self.stops[self.chosen - 1] if self.chosen else None
+
+    @property
+    def older(self) -> SealSummary | None:
+        return self.stops[self.chosen + 1] if self.chosen + 1 < len(self.stops) else None
+
+
+async def journey(position: Position, cursor: str | None, seal: str) -> Journey:
+    """The view of a page of the history of the position's path, at this seal; "" is the newest of them.
+    Raises NotFound if the seal is not on that page."""
+    stops, onward = await seals(position, cursor)
+    ids = [stop.id for stop in stops]
+    if not ids or (seal and seal not in ids):
+        raise NotFound
+    return Journey(stops, ids.index(seal) if seal else 0, onward)
+
+
 async def seals(
     position: Position, cursor: str | None, limit: int = SEALS
 ) -> tuple[list[SealSummary], str | None]:

@@ -6,6 +6,7 @@ and makes no decisions. Every refusal is a page; hidden, missing and unknown add
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -55,12 +56,13 @@ START_ROWS = 30  # repositories of a list on the first page
 
 class DevQuery(msgspec.Struct, frozen=True):
     """The query of a repository's pages for developers. `at`: a branch, tag, `pr:N` or seal. `path`: below
-    it. `plain`: Markdown unrendered. `lines`: N or N-M, to mark. `view`: `history` or `blame` of the path, or
-    `compare`: the changes of `head` since its merge base with `base`. `seal`: one seal and its changes. `n`:
-    one issue or proposal; with `view` `files` the changes of the proposal; without `n` a list of `kind`,
-    `issues` or `proposals`, with the filters of the API. With `view` `edit` the form of the issue or of its
-    `comment`; with `view` `new` the form of a new issue; for settings their panel. `note`: what was just
-    done, or what a page of settings asks about."""
+    it. `plain`: Markdown unrendered. `lines`: N or N-M, to mark. `view`: `history` or `blame` of the path,
+    or `compare`: the changes of `head` since its merge base with `base`. `seal`: one seal and its changes.
+    `n`: one issue or proposal; with `view` `files` the changes of the proposal; without `n` a list of `kind`,
+    `issues` or `proposals`, with the filters of the API. With `view` `travel` the path at `seal`, one of
+    those that changed it. With `view` `edit` the form of the issue or of its `comment`; with `view` `new`
+    the form of a new issue; for settings their panel. `note`: what was just done, or what a page of settings
+    asks about."""
 
     tab: str = "overview"
     at: str = ""
@@ -209,6 +211,8 @@ async def _overview(place: Place, template: Literal["public", "overview"], note:
 
 
 async def _code(place: Place, query: DevQuery) -> Reply:
+    if query.view == "travel":
+        return await _travel(place, query)
     if query.seal:
         return await _seal(place, query)
     return await (_compare if query.view == "compare" else _files)(place, query)
@@ -240,6 +244,24 @@ async def _files(place: Place, query: DevQuery) -> Reply:
         count=len(entries),
         cursor=cursor,
         readme=readme,
+    )
+
+
+async def _travel(place: Place, query: DevQuery) -> Reply:
+    """A file or folder as each seal that changed it left it."""
+    position = await code.position(place, query.at or None, query.path) if place.travels else None
+    if position is None:
+        raise NotFound
+    journey = await code.journey(position, query.cursor or None, query.seal)
+    seal = journey.stops[journey.chosen].id
+    then = replace(position, at=seal, seal=seal)
+    file, rows = await _file(then, query), None
+    if file is None:
+        with contextlib.suppress(NotFound):  # that seal deleted it
+            page, _ = code.folder_page(await code.folder(then), None)
+            rows = code.folder_rows(then, page)
+    return _show(
+        place, "travel", "code", query=query, here=position, then=then, journey=journey, file=file, rows=rows
     )
 
 

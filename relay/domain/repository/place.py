@@ -14,6 +14,7 @@ from localstore.core.model.repo import Kind, Repo
 from localstore.core.model.rights import OPERATIONS
 from localstore.core.names import page_path
 from relay.base.edition import EDITION
+from relay.base.flags import TIME_MACHINE
 from relay.caller import Caller, View
 from relay.domain.repository import repo as repos
 from relay.domain.repository.act_form import Attempt
@@ -65,6 +66,11 @@ class Place:
             raw=self.raw(seal) if self.images else "",
             address=self.dev,
         )
+
+    @property
+    def travels(self) -> bool:
+        """Whether the node offers the time-travel view."""
+        return self.view.node.config.flags.on(TIME_MACHINE)
 
     @property
     def acts(self) -> bool:

@@ -128,7 +128,7 @@ def test_the_stylesheet_is_small(browser):
     assert answer.headers["content-type"].startswith("text/css")
     assert answer.headers["content-encoding"] == "gzip"
     assert "@media(max-width" not in answer.text and ":root{color-scheme:light dark;" in answer.text
-    assert len(answer.content) <= 12_000 and int(answer.headers["content-length"]) <= 4_000
+    assert len(answer.content) <= 12 * 1024 and int(answer.headers["content-length"]) <= 4_000
 
 
 def test_what_was_typed_is_escaped(browser):

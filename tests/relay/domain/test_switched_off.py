@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from relay import domain
-from relay.base.flags import DEFAULTS
+from relay.base.flags import DEFAULTS, WITHOUT_ROUTES
 from relay.domain.repository.place import PREFIXES
 from relay.http.router import Router
 from relay.http.routing import TABLE
@@ -73,8 +73,8 @@ def test_client_config_says_so(relay: Relay, flag: str) -> None:
     with relay.client() as http:
         flags = http.get("/api/v1/client-config").json()["flags"]
     gone = {name for name in FLAGS if name == flag or (flag == ALL and name.startswith(OF_REPOS))}
-    gone |= {"TR_REPO_MERGE_ENABLED"} if flag == ALL else set()
-    answering = (*FLAGS, "TR_REPO_MERGE_ENABLED")
+    gone |= WITHOUT_ROUTES if flag == ALL else set()
+    answering = (*FLAGS, *WITHOUT_ROUTES)
     assert [name for name in DEFAULTS if flags[name]] == [
         name for name in DEFAULTS if name in answering and name not in gone
     ]

@@ -37,15 +37,17 @@ async def test_a_node_compiles_them_by_itself_and_one_that_ends_early_does_not()
     early.start(after=0)
     late.start(after=3600)
     async with asyncio.timeout(PATIENCE):
-        while early._compiling is None or not early._compiling.done():
+        while len(early._compiling) < 2 or not all(task.done() for task in early._compiling.values()):
             await asyncio.sleep(0.01)
     await early.close()
     await late.close()
-    assert late._compiling is None
+    assert late._compiling == {}
 
 
 def test_the_first_page_waits_for_the_templates(relay: Relay) -> None:
     with relay.client() as http:
         assert http.get("/auth/login").status_code == 200
-    compiling = relay.node.templates._compiling
-    assert compiling is not None and compiling.done()
+        assert relay.node.templates._compiling[""].done()
+        assert http.get("/").status_code == 200
+    assert all(task.done() for task in relay.node.templates._compiling.values())
+    assert len(relay.node.templates._compiling) == 2

@@ -17,7 +17,7 @@ from tests.relay.world import name
 REQUESTS = rounds(40, 600)  # for each tab
 VIEWS = {
     "overview": ("fork", "access"),
-    "code": ("history", "blame", "compare", "push"),
+    "code": ("history", "blame", "compare", "push", "travel"),
     "issues": ("new", "edit", "files", "merge"),
     "releases": ("release",),
     "settings": tuple(PANELS),

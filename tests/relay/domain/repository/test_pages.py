@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from html import unescape
 from urllib.parse import urljoin
@@ -115,6 +116,42 @@ def test_lines_are_marked(mine: Repository, client: Client) -> None:
     text = page(client(), f"{at(mine)}/dev?tab=code&path=src/a.py&lines=2-9")
     assert "<tr id=L1>" in text
     assert "<tr id=L2 class=marked>" in text
+
+
+def test_time_travel_goes_from_seal_to_seal_of_a_path(mine: Repository, client: Client) -> None:
+    mine.seal({"p.png": None}, {"src/a.py": b"third = 3\n"}, {"src/a.py": None, "b.txt": b"b\n"})
+    http, view = client(), f"{at(mine)}/dev?tab=code&view=travel"
+    newest = page(http, f"{view}&path=src/a.py")
+    assert "This seal deleted it." in newest and newest.count("<li>") == 4 and 'rel="next"' not in newest
+
+    def older(text: str) -> str:
+        (link,) = re.findall(r'<a href="([^"]*)" rel="prev">', text)
+        return page(http, unescape(link))
+
+    third = older(newest)
+    assert "third = " in third and 'rel="next"' in third
+    second = older(third)
+    first = older(second)
+    assert ("return" in second, "second" in second.partition("<table")[2]) == (True, False)
+    assert "second" in first.partition("<table")[2] and 'rel="prev"' not in first
+    for text in (newest, third, second, first):
+        assert text.count('aria-current="page"') == 2  # the tab, and the stop
+    assert ">src/</a>" in older(page(http, view)), "folders too"
+    page(http, f"{view}&path=src/a.py&seal={'0' * 64}", 404)
+    page(http, f"{view}&path=nosuch", 404)
+
+
+def test_a_node_without_the_time_machine_offers_none(
+    mine: Repository, client: Client, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    http, code = client(), f"{at(mine)}/dev?tab=code"
+    flags = relay.node.config.flags
+    assert "Time travel" in page(http, code)
+    assert http.get("/api/v1/client-config").json()["flags"]["TR_TIME_MACHINE_ENABLED"] is True
+    on = flags.on
+    monkeypatch.setattr(type(flags), "on", lambda self, name: name != "TR_TIME_MACHINE_ENABLED" and on(name))
+    assert "ravel" not in page(http, code)
+    page(http, f"{code}&view=travel", 404)
 
 
 def test_a_seal_at_an_address_shows_what_was_there_then(mine: Repository, client: Client) -> None:
