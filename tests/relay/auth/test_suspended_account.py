@@ -76,7 +76,11 @@ def test_a_machine_gets_in_by_nothing(
     handle, machine = name(), device()
     owner = machine.client(machine.sign_in(handle).json()["token"])
     code = owner.send("POST", PAIRING).json()["code"]
+    repo = owner.send("POST", "/api/v1/repos", {"name": "open", "visibility": "public"}).json()
     suspend(handle)
+    stranger = device()
+    reader = stranger.client(stranger.sign_in(name()).json()["token"])
+    assert reader.send("GET", f"/api/v1/repos/{repo['id']}").status_code == 200  # what is public stays
     assert owner.send("GET", USER_INFO.path).status_code == 401
     assert machine.client(None).send("GET", USER_INFO.path).status_code == 401
     for refusal in (machine.sign_in(handle), device().sign_in(handle), device().sign_in(handle, pair=code)):
