@@ -22,6 +22,11 @@ SET_STATE = (
     .values(state=bindparam("new_state"), resume_state=bindparam("resume"), updated_at=bindparam("now"))
 )
 
+# An account of a person; what is suspended already stays suspended since then.
+_PERSON = (account.c.handle == bindparam("of_handle"), account.c.kind == "user")
+DISABLED_AT = select(account.c.id, account.c.disabled_at).where(*_PERSON)
+SET_DISABLED = update(account).where(*_PERSON).values(disabled_at=bindparam("at"))
+
 # Guests have no handle; their id stands for it.
 _name = func.coalesce(account.c.handle, account.c.id).label("name")
 _ACCOUNTS = select(_name, account.c.id, account.c.kind, account.c.created_at, account.c.disabled_at)

@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     repo.add_argument("repository", metavar="OWNER/NAME", type=_text)
     repo.set_defaults(run=_repo)
 
-    account = commands.add_parser("account", help="create and list accounts")
+    account = commands.add_parser("account", help="create, list, suspend and resume accounts")
     actions = account.add_subparsers(required=True, metavar="ACTION")
     add = actions.add_parser(
         "add", parents=[common], help="create an account and a pairing code for its first device"
@@ -84,6 +84,13 @@ def _parser() -> argparse.ArgumentParser:
     add.add_argument("handle", metavar="HANDLE", type=_text)
     add.add_argument("--hours", type=int, default=24, help="that its pairing code is valid (24)")
     add.set_defaults(run=_account)
+    for word, meaning in (
+        ("suspend", "let a person in by nothing; what is theirs stays"),
+        ("resume", "let a suspended person in again"),
+    ):
+        state = actions.add_parser(word, parents=[common], help=meaning)
+        state.add_argument("handle", metavar="HANDLE", type=_text)
+        state.set_defaults(run=_account_state, suspend=word == "suspend")
     listing = actions.add_parser("list", parents=[common], help="list accounts with what they use, by name")
     listing.add_argument("--kind", choices=KINDS, help="only these")
     listing.add_argument("--limit", type=int, default=100, metavar="N", help="on one page (100)")
@@ -232,6 +239,17 @@ def _account(options: argparse.Namespace) -> int:
     )
     origin = os.environ.get("TR_PUBLIC_URL") or "ADDRESS"  # of this relay, as people reach it
     print(f"svc login --server {origin} --device-key --handle {options.handle.lower()} --pair {code}")
+    return 0
+
+
+def _account_state(options: argparse.Namespace) -> int:
+    from relay import config
+    from relay.run import operator_commands
+
+    url, _ = config.migration_urls(os.environ, options.data)
+    handle = options.handle.lower()
+    asyncio.run(operator_commands.suspend_account(url, handle, options.suspend))
+    print(f"relay: {handle} is {'suspended' if options.suspend else 'active'}")
     return 0
 
 

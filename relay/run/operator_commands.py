@@ -60,6 +60,21 @@ async def add_account(url: str, handle: str, hours: int) -> str:
     return code
 
 
+async def suspend_account(url: str, handle: str, suspend: bool) -> None:
+    """Suspend a person's account, or resume it. It takes effect with the next request; sockets end within
+    seconds. Raises NotFound for an unknown handle, Conflict if the account is in that state already."""
+    async with _open_database(url) as db, db.write(f"handle {handle}") as tx:
+        row = await tx.one(rows.DISABLED_AT, of_handle=handle)
+        if row is None:
+            raise NotFound(f"there is no account {handle} of a person")
+        account_id, disabled_at = row
+        if (disabled_at is not None) == suspend:
+            raise Conflict(f"{handle} is {'suspended already' if suspend else 'not suspended'}")
+        await tx.run(rows.SET_DISABLED, of_handle=handle, at=now_ms() if suspend else None)
+        action = "account.suspend" if suspend else "account.resume"
+        await audit.record(tx, OPERATOR, action, account_id, account_id=account_id)
+
+
 class ListedAccount(msgspec.Struct, frozen=True):
     """An account in the operator's list. `account`: its handle, or the id of a guest. `last_sign_in`: the
     latest sign-in, or use of a key, that the node still knows of. `bytes`: what its repositories keep, with
@@ -97,7 +112,7 @@ async def list_accounts(
         ListedAccount(
             name,
             kind_of,
-            "active" if disabled_at is None else "disabled",
+            "active" if disabled_at is None else "suspended",
             rfc3339(created_at),
             rfc3339_or_none(seen.get(account_id) or None),
             *used.get(account_id, (0, 0)),

@@ -37,9 +37,11 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from localstore.core.errors import NotFound
+from localstore.core.errors import EditionLacks, NotFound
 from localstore.core.identity.bearer import authorization
 from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, sign
+from localstore.core.model.billing import BillingCapability
+from localstore.core.model.cloud import CloudCapability
 from localstore.core.model.seal import E2eeUnavailable
 from relay.http.problems import NOT_FOR_GIT, NOT_FOUND_BODY
 from relay.pages import refusal
@@ -50,8 +52,8 @@ from tests.relay.histories import Repository, create
 
 
 def no_fault(context: Any, response: Any, case: Any) -> bool | None:
-    """Whether a 5xx is expected: routes of repositories that a node without certain processes must refuse."""
-    if response.status_code == 503 and response.json()["code"] == E2eeUnavailable.code:
+    """Whether a 5xx is expected: what this edition or node lacks."""
+    if response.status_code in (501, 503) and response.json()["code"] in LACKING:
         return None
     return not_a_server_error(context, response, case)
 
@@ -64,6 +66,7 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
+LACKING = (E2eeUnavailable.code, EditionLacks.code, CloudCapability.code, BillingCapability.code)
 CALLERS = ("nobody", "guest", "terminal", "browser", "forger")
 HEADERS: list[dict[str, str]] = [
     {},

@@ -330,9 +330,13 @@ async def _store_key(
 async def _find_account_and_key(
     tx: Tx, challenge_row: ChallengeRow
 ) -> tuple[AccountRow | None, DeviceKeyRow | None]:
-    """(account with the handle, key if it belongs to that account). Raises Unauthorized for a revoked key."""
-    account_row = await tx.one(accounts.BY_HANDLE, handle=challenge_row.account)
+    """(account with the handle, key if it belongs to that account). Raises Unauthorized for a revoked key,
+    Forbidden for a suspended account."""
+    handle = challenge_row.account
+    account_row = await tx.one(accounts.BY_HANDLE, handle=handle)
     account = accounts.row(account_row) if account_row else None
+    if account is None and await tx.value(accounts.HANDLE_OWNER, handle=handle):
+        raise Forbidden(f"the account {handle} is suspended; ask the operator of this node")
     key_row = await tx.one(rows.ONE, id=key_id(challenge_row.ed25519))
     key = rows.row(key_row) if key_row else None
     if key is not None and key.revoked_at is not None:

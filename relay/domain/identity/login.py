@@ -151,7 +151,9 @@ async def finish(
     if account_id is None:
         return Arrived(row.return_to, flow=await _keep_person(caller, row, person))
     if account is None:
-        raise Unauthorized(f"the account that {provider.label} leads to no longer exists")
+        raise Unauthorized(
+            f"the account that {provider.label} leads to is suspended; ask the operator of this node"
+        )
 
     async def still_leads_there(tx: Tx) -> None:
         still = await tx.run(

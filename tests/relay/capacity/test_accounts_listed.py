@@ -8,10 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import update
 
-from relay.base.clock import now_ms
-from relay.db.schema import tables
 from relay.run import cli
 from tests.relay.auth.people import Browser
 from tests.relay.conftest import Relay
@@ -48,17 +45,13 @@ def test_an_account_with_what_it_keeps_and_when_it_signed_in(
     (listed,) = [one for one in listing()["items"] if one["account"] == "mira"]
     assert (listed["bytes"], listed["repositories"]) == (len(data), 0)  # it can be restored
 
-    async def disable() -> None:
-        async with relay.node.db.write() as tx:
-            account = tables["account"]
-            await tx.run(update(account).where(account.c.id == mira.id).values(disabled_at=now_ms()))
-
-    relay.run(disable())
+    assert cli.main(["account", "suspend", "mira", "--data", str(relay.folder)]) == 0
+    capsys.readouterr()
     assert cli.main(["account", "list", "--data", str(relay.folder)]) == 0
     table = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     (line,) = [cells for cells in table if cells[0] == "mira"]
     named = dict(zip(table[0], line, strict=True))
-    assert (named["STATE"], named["BYTES"], named["KIND"]) == ("disabled", str(len(data)), "user")
+    assert (named["STATE"], named["BYTES"], named["KIND"]) == ("suspended", str(len(data)), "user")
 
 
 def test_pages_hold_each_account_once_also_guests_without_a_handle(

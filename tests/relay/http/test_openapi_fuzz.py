@@ -75,6 +75,12 @@ def test_every_answer_is_one_that_the_document_names(served, described, world, m
     assert served.alive()
 
 
+@pytest.mark.parametrize("path", ["/api/v1/cloud/launch/{app_id}/context", "/api/v1/billing/checkout"])
+def test_that_a_node_lacks_something_is_an_expected_answer(served, described, untouched, path):
+    """These answer 501 to whoever may ask for them."""
+    assert fuzz_api.attack(untouched, described["post", path], 12, SEED, fuzz_api.MODES[:1])
+
+
 def test_an_answer_that_the_document_lacks_is_noticed():
     def answered(method: str, path: str, status: int) -> httpx.Response:
         return httpx.Response(status, request=httpx.Request(method, f"http://x{path}"))
