@@ -60,8 +60,8 @@ def status(
     """Show what differs between this folder and its branch
 
     Prints one line for each file that a push would send (changed, new, removed) or leave out (skipped, with
-    the reason); with --json one record with lists. Works without a network: a server that has not answered
-    after three seconds counts as offline.
+    the reason); with --json one record with lists. Works without a network and without a session: a
+    server that has not answered after three seconds counts as offline.
 
     Examples:
     svc status
@@ -119,7 +119,7 @@ def _headline(summary: Status) -> str:
     if summary.behind:
         text += "; the branch has a newer seal: svc pull"
     if summary.offline:
-        text += "; offline"
+        text += "; not compared with the server" if summary.advice else "; offline"
     if summary.unsent:
         text += f"; {summary.unsent} on the way"
     return text

@@ -42,6 +42,7 @@ from svc.flows.merge.resolve import unresolved_copies
 PULLS = 3  # how often a push pulls and sends again after others' edits came first
 PAUSE = 0.1  # seconds at most before the second try; twice as many before each further one
 MARKED = "it still holds conflict markers; run: svc resolve, or take them out, then push again"
+UNREAD = "it was saved each time while it was read; push again when no program writes it"
 
 
 class Pushed(msgspec.Struct):
@@ -181,7 +182,7 @@ def _send_all(copy: WorkingCopy, result: Pushed, delete: bool) -> None:
     moved: Counter[str] = Counter()
     for attempt in range(PULLS + 1):
         typed = {path for path, times in moved.items() if times >= PULLS}
-        lost = _send_round(copy, result, delete, typed, moved)
+        lost, unread = _send_round(copy, result, delete, typed, moved)
         if not lost:
             return
         if attempt < PULLS:
@@ -192,8 +193,12 @@ def _send_all(copy: WorkingCopy, result: Pushed, delete: bool) -> None:
             pull(copy, "merge")
             _require_merged(copy)
             result.refused = {}  # the relay decides again, because the manifest may have changed
+    result.refused |= dict.fromkeys(sorted(unread), UNREAD)
+    if lost <= unread:
+        return
+    names = ", ".join(sorted(lost - unread)[:3])
     raise Conflict(
-        f"others keep changing {', '.join(sorted(lost)[:3])}; your other edits are live, not sealed; "
+        f"others keep changing {names}; your other edits are live, not sealed; "
         "run: svc pull --merge, then push again"
     )
 
@@ -208,10 +213,11 @@ def _require_merged(copy: WorkingCopy) -> None:
 
 def _send_round(
     copy: WorkingCopy, result: Pushed, delete: bool, typed: Collection[str], moved: Counter[str]
-) -> set[str]:
-    """Send until nothing is left. Returns the paths that must be pulled first. `moved`: counts, for each
-    text, how often others changed it."""
+) -> tuple[set[str], set[str]]:
+    """Send until nothing is left. Returns the paths that must be pulled first, and those of them that were
+    saved here while they were read. `moved`: counts, for each text, how often others changed it."""
     lost: set[str] = set()
+    unread: set[str] = set()
     costly: list[str] = []
     result.skipped = []
     while True:
@@ -222,12 +228,13 @@ def _send_round(
         sent = send(copy)
         _note(copy, result, composed, sent)
         lost.update(sent.lost)
+        unread.update(sent.unread)
         moved.update(sent.moved)
         costly = sent.costly
         more = sent.accepted and (resent or sent.lost or _pending(copy, sent))
         if not (more or costly):
             break
-    return lost | {path for path in copy.db.unsettled() if _is_edited(copy, path)}
+    return lost | {path for path in copy.db.unsettled() if _is_edited(copy, path)}, unread
 
 
 def _pending(copy: WorkingCopy, sent: Sent) -> bool:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from localstore.core.errors import NotFound, ServerUnreachable
+from localstore.core.errors import NotFound, ServerUnreachable, Unauthorized
 from localstore.core.model.ref import NoBranch, Ref
 from localstore.errors import BranchReplaced
 from localstore.folder.scan_result import Scan, Skipped
@@ -28,6 +28,7 @@ from svc.flows.ignored_files import (
 )
 from svc.flows.lfs import pointers
 from svc.flows.merge.resolve import all_unresolved
+from svc.flows.place.folder import repository_gone
 from svc.flows.unsendable import unsendable
 
 BranchState = Literal["here", "gone", "replaced", "moved_back"]
@@ -42,7 +43,7 @@ class Status(msgspec.Struct):
     last_seal: str | None  # of the folder; None: it has none
     head: str | None = None  # of the branch; None: it has none, or it is unknown
     behind: bool = False  # the branch has a seal that this folder lacks
-    offline: bool = False  # the server was not asked, or did not answer in time
+    offline: bool = False  # the server was not asked, did not answer in time, or refused to
     changed: list[str] = msgspec.field(default_factory=list)  # paths that differ from the last seal
     new: list[str] = msgspec.field(default_factory=list)  # paths that the last seal lacks
     removed: list[str] = msgspec.field(default_factory=list)  # paths of the last seal that the folder lacks
@@ -52,7 +53,7 @@ class Status(msgspec.Struct):
     # Replaced: by another branch of its name; moved_back: to before `last_seal`
     branch_state: BranchState = "here"
     shown: str | None = None  # the seal that the folder shows instead of a branch
-    advice: str = ""  # what to do about `branch_state`
+    advice: str = ""  # what to do about `branch_state`, or about the server's refusal
     left_out: list[IgnoredFile] = msgspec.field(default_factory=list)  # ignored files, if asked for
     # Files that git tracks and rules ignore; reported once
     tracked: list[IgnoredFile] = msgspec.field(default_factory=list)
@@ -136,6 +137,11 @@ def _compare(copy: WorkingCopy, now: BackgroundCall[Ref] | None, result: Status)
         if error is missing:
             raise
         result.branch_state, result.advice = "gone", error.detail
+        return
+    except (Unauthorized, NotFound) as refused:  # what differs here is known all the same
+        result.offline = True
+        gone = isinstance(refused, NotFound) and refused.bare
+        result.advice = repository_gone(copy.repo).detail if gone else refused.detail
         return
     branch_id = copy.branch_id or copy.db.text("read_branch")
     if branch_id and branch_id != ref.id:

@@ -103,7 +103,7 @@ class CountedStream(httpcore.NetworkStream):
 
         with self._translate_stop():
             if self._works is not None and not self._has_own_limit:
-                data = silence.read(receive, self._line.unsent, self._works)
+                data = silence.read(receive, self._line.unsent, self._works, self.limits.content > 0)
             else:
                 data = receive(timeout)
         if not data and self.limits.in_head:

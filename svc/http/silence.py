@@ -22,7 +22,9 @@ from svc.http.connection_limits import WAIT_SECONDS, ConnectionLimitExceeded
 
 SILENT_SECONDS = 8.0  # without a byte in either direction
 ASKING_SECONDS = 5.0  # that the server has to say that it works
-STUCK_SECONDS = 60.0  # for which what was sent may not leave this machine, though the server works
+# For which what was sent may not leave this machine, or an answer that has begun may pause, though the
+# server works
+STUCK_SECONDS = 60.0
 AT_ONCE = 0.001  # seconds in which a read tells whether something is there already
 
 
@@ -33,10 +35,15 @@ class ServerSilent(ConnectionLimitExceeded):
         super().__init__("did not answer, nor did it on another connection")
 
 
-def read(receive: Callable[[float], bytes], unsent: Callable[[], int], works: Callable[[], bool]) -> bytes:
-    """The first data that `receive(seconds)` returns. `unsent`: the bytes that have not left
-    this machine. Raises ServerSilent, ReadTimeout for a line that is stuck, and ConnectionLimitExceeded for a
-    server that works longer than WAIT_SECONDS."""
+def read(
+    receive: Callable[[float], bytes],
+    unsent: Callable[[], int],
+    works: Callable[[], bool],
+    answering: bool = False,
+) -> bytes:
+    """The first data that `receive(seconds)` returns. `unsent`: the bytes that have not left this machine.
+    `answering`: a part of the answer's body has arrived. Raises ServerSilent, ReadTimeout for a line that is
+    stuck, and ConnectionLimitExceeded for a server that works longer than WAIT_SECONDS."""
     began = moved = monotonic()
     pending = unsent()
     while True:
@@ -56,6 +63,8 @@ def read(receive: Callable[[float], bytes], unsent: Callable[[], int], works: Ca
                 raise ServerSilent from None
         if now - moved >= STUCK_SECONDS:
             raise httpcore.ReadTimeout("what was sent does not arrive")
+        if answering and now - began >= STUCK_SECONDS:
+            raise httpcore.ReadTimeout("the rest of the answer does not arrive")
         if now - began >= WAIT_SECONDS:
             raise ConnectionLimitExceeded(f"works and has not answered for {WAIT_SECONDS:g} s")
 

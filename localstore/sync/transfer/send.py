@@ -38,7 +38,8 @@ from localstore.sync.transfer.pack_uploads import PackUploads
 from localstore.sync.working_copy import REUSED, WorkingCopy
 
 NEW_FILES = ("create_text", "set_blob")  # kinds of update that begin a lane
-PULL_FIRST = ("payload_missing", LaneMoved.code)  # codes of a refused update that is sent again after a pull
+PAYLOAD_MISSING = "payload_missing"
+PULL_FIRST = (PAYLOAD_MISSING, LaneMoved.code)  # codes of a refused update that is sent again after a pull
 TOO_COSTLY = (
     "update_invalid",
     "too_large",
@@ -49,13 +50,15 @@ KEPT_AT_ONCE = 32 * limits.MIB  # bytes of texts held until they are stored toge
 
 class Sent(msgspec.Struct):
     """Paths by the relay's answer. `accepted`: accepted paths. `lost`: paths to pull before they are sent
-    again. `moved`: the paths in `lost` whose text others changed. `costly`: paths whose edits the relay
+    again. `moved`: the paths in `lost` whose text others changed; `unread`: those whose bytes could not be
+    uploaded, because the file was saved after the scan. `costly`: paths whose edits the relay
     refuses as too costly, so that their files must be sent as new versions. `refused`: path → the relay's
     reason. `bytes`: number of uploaded bytes."""
 
     accepted: list[str] = msgspec.field(default_factory=list)
     lost: list[str] = msgspec.field(default_factory=list)
     moved: list[str] = msgspec.field(default_factory=list)
+    unread: list[str] = msgspec.field(default_factory=list)
     costly: list[str] = msgspec.field(default_factory=list)
     refused: dict[str, str] = msgspec.field(default_factory=dict)
     bytes: int = 0
@@ -260,6 +263,8 @@ def _not_accepted(copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, s
         sent.lost.append(update.path)
         if answer.code == LaneMoved.code:
             sent.moved.append(update.path)
+        elif answer.code == PAYLOAD_MISSING:
+            sent.unread.append(update.path)
         copy.db.mark_row_stale(update.path)
     if not copy.entries[update.path].gen:
         copy.forget(update.path)

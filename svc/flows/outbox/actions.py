@@ -64,7 +64,11 @@ class Call(NamedTuple):
     @property
     def words(self) -> str:
         members = {} if self.body is None else structs.asdict(self.body)
-        return self.action.words.format_map({**members, **self.local, **self.query, **self.path})
+        text = self.action.words.format_map({**members, **self.local, **self.query, **self.path})
+        changed = ", ".join(
+            _in_words(name, value) for name, value in members.items() if value not in (None, [])
+        )
+        return f"{text}: {changed}" if self.action.named and changed else text
 
 
 class Queued(Exception):  # no error: the action waits
@@ -163,6 +167,12 @@ def described(entry: QueuedAction) -> str:
         return call_of(entry).words
     except (ClientError, msgspec.ValidationError):
         return entry.path
+
+
+def _in_words(member: str, value: Any) -> str:
+    """A member of a body that changes something: its name, and the value where that is short."""
+    names = [str(item) for item in value] if isinstance(value, list) else [value] * (member == "state")
+    return " ".join([member.replace("_", " "), *names])
 
 
 def replay(

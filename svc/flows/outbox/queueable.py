@@ -28,12 +28,14 @@ from localstore.core.model import (
 class Action(NamedTuple):
     """An endpoint whose requests can be queued, and a description of their effect; `{name}` is a parameter of
     its path or query, or a member of its body. `apart`: requests at one path are about several objects.
-    `local`: members of an action's value that are of this device and no part of the body."""
+    `local`: members of an action's value that are of this device and no part of the body. `named`: the
+    description also names the members of the body that change."""
 
     endpoint: Endpoint[Any]
     words: str
     apart: bool = False
     local: tuple[str, ...] = ()
+    named: bool = False
 
 
 ACTIONS: tuple[Action, ...] = (
@@ -42,7 +44,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(label.UPDATE, "change label {name}"),
     Action(label.DELETE, "delete label {name}"),
     Action(issue.CREATE, "open issue {title}"),
-    Action(issue.UPDATE, "change #{n}"),
+    Action(issue.UPDATE, "change #{n}", named=True),
     Action(issue.ADD_LABEL, "label #{n} {name}"),
     Action(issue.REMOVE_LABEL, "remove label {name} from #{n}"),
     Action(issue.COMMENT, "comment on #{n}"),
@@ -53,7 +55,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(issue.REACT_TO_COMMENT, "react to a comment on #{n} with {reaction}"),
     Action(issue.UNREACT_TO_COMMENT, "take back {reaction} on a comment on #{n}"),
     Action(proposal.CREATE, "propose {head}: {title}"),
-    Action(proposal.UPDATE, "change proposal #{n}"),
+    Action(proposal.UPDATE, "change proposal #{n}", named=True),
     Action(proposal.ADD_LABEL, "label proposal #{n} {name}"),
     Action(proposal.REMOVE_LABEL, "remove label {name} from proposal #{n}"),
     Action(review.CREATE, "review #{n}: {verdict}"),

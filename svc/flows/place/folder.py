@@ -28,10 +28,15 @@ def naming_link(link: RepoLink) -> Iterator[None]:
     except NotFound as error:
         if not error.bare:
             raise
-        raise NotFound(
-            f"{link.repo} was deleted, or is hidden from you; this restores it for 30 days if it is yours: "
-            f"svc repo restore {link.repo_id}; if you are somebody else there, sign in: svc login"
-        ) from None
+        raise repository_gone(link) from None
+
+
+def repository_gone(link: RepoLink) -> NotFound:
+    """The error for a linked repository that the server does not show."""
+    return NotFound(
+        f"{link.repo} was deleted, or is hidden from you; this restores it for 30 days if it is yours: "
+        f"svc repo restore {link.repo_id}; if you are somebody else there, sign in: svc login"
+    )
 
 
 @contextmanager

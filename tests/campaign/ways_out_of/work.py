@@ -95,7 +95,8 @@ def _a_folder_whose_repository_was_deleted(place: Place) -> None:
     first_push(place)
     gone = place.ann.ok("repo", "delete", "--yes").out.strip()
     place.write(place.ann, "a.txt", "two\n")
-    for words in (["status"], ["pull", "--merge"], ["push", "-m", "two"]):
+    assert f"repo restore {gone}" in place.ann.ok("status").err
+    for words in (["pull", "--merge"], ["push", "-m", "two"]):
         done = refused(place.ann, *words, says=f"repo restore {gone}")
         assert place.repo in done.err
     place.ann.ok("repo", "restore", gone)

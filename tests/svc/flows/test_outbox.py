@@ -16,7 +16,9 @@ import msgspec
 import pytest
 
 from localstore.core.encoding import b64u
-from localstore.core.model import path
+from localstore.core.model import issue, path, proposal
+from localstore.core.model.issue import IssuePatch
+from localstore.core.model.proposal import ProposalPatch
 from localstore.home import Home
 from localstore.outbox import Outbox, QueuedAction
 from svc.flows.outbox import actions as flows
@@ -104,6 +106,23 @@ def test_an_entry_stands_for_the_request_it_was_made_of(action: flows.Action, qu
     assert (call.path, call.query, call.body) == (named, query, body)
     assert "{" not in described(entry)
     assert not entry.path.startswith("/api")
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "body", "words"),
+    [
+        (issue.UPDATE, IssuePatch(title="Two"), "change #1: title"),
+        (issue.UPDATE, IssuePatch(add_labels=["bug", "late"]), "change #1: add labels bug late"),
+        (
+            issue.UPDATE,
+            IssuePatch(state="closed", state_reason="completed"),
+            "change #1: state closed, state reason",
+        ),
+        (proposal.UPDATE, ProposalPatch(draft=False, body=""), "change proposal #1: body, draft"),
+    ],
+)
+def test_a_change_says_what_it_changes(endpoint: Any, body: msgspec.Struct, words: str, queue: Queue) -> None:
+    assert described(queue.put(endpoint, body, id="r", n="1")) == words
 
 
 def test_no_two_actions_are_one_path() -> None:

@@ -151,6 +151,23 @@ def test_an_answer_that_stops_in_the_middle_is_given_up() -> None:
         Http(server.origin).send(node.VERSION)
 
 
+def test_an_answer_that_stops_on_a_dead_line_is_given_up_though_the_server_works(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(silence, "STUCK_SECONDS", 0.4)
+
+    def half(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(http("200 OK", VERSION)[:-5])
+        server.ended.wait(PATIENCE)
+
+    with (
+        serving(half, works=True) as server,
+        pytest.raises(ServerUnreachable, match=r"broke off after .*\(no more data arrived\)"),
+    ):
+        Http(server.origin).send(node.VERSION)
+
+
 def test_while_what_was_sent_is_on_its_way_nobody_is_asked() -> None:
     waits, pending = iter((True, True, True, False)), iter((9, 8, 5, 1))
 
