@@ -1,11 +1,12 @@
 """The keeper holds the port, the lock and the log of a server, and runs the front, or an installed ollama.
 
 The socket belongs to the keeper: while a front that died is restarted, clients wait in the socket's queue and
-are answered by the next front. If a child ends too often, the server ends.
+are answered by the next front. A front that hangs is killed. If a child ends too often, the server ends.
 """
 
 from __future__ import annotations
 
+import http.client
 import os
 import signal
 import socket
@@ -32,6 +33,9 @@ END_SECONDS = 10.0
 IDLE_SECONDS = 300.0  # of an ollama without leases; a front says so itself
 ENDED_IDLE = 10  # exit code of a front that nobody needs
 PORT_HELD, ALREADY, CRASHED, UNWRITABLE = 3, 4, 5, 6
+ASK_SECONDS, ANSWER_SECONDS = 15.0, 15.0  # between two questions to the front; for its answer
+MISSED = 4  # questions in a row without an answer, after which a front that answered before is killed
+WATCHED = "/api/ps"  # a question that does not count as a use of the server
 _LOOK = 1.0
 
 
@@ -134,6 +138,8 @@ class _Keeper:
             over.set()
 
         threading.Thread(target=reap, daemon=True).start()
+        if not self._ollama:
+            threading.Thread(target=self._watch, args=(child, over), daemon=True).start()
         since = time.monotonic()
         while True:
             # A front says itself that nobody needs it, so that this process need not look.
@@ -148,6 +154,20 @@ class _Keeper:
                 self._end(child)
                 return ENDED_IDLE
 
+    def _watch(self, child: subprocess.Popen[bytes], over: threading.Event) -> None:
+        """Kill the front if it hangs. What it was answering hangs as well, and clients in the queue wait for
+        nobody. A front that has not answered yet may still be starting, so it is left alone."""
+        answered, missed = False, 0
+        while not over.wait(ASK_SECONDS):
+            if _answers(self._port):
+                answered, missed = True, 0
+            elif answered:
+                missed += 1
+            if missed == MISSED:
+                self.say("the server's process does not answer; it is ended")
+                child.kill()
+                return
+
     def _end(self, child: subprocess.Popen[bytes]) -> int:
         with suppress(ProcessLookupError):
             child.terminate()
@@ -160,3 +180,16 @@ class _Keeper:
     def _told(self, _number: int, _frame: FrameType | None) -> None:
         self._ending.set()
         self._over.set()
+
+
+def _answers(port: int) -> bool:
+    """Whether the front answers anything in time."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS)
+    try:
+        connection.request("GET", WATCHED)
+        connection.getresponse()
+        return True
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -25,11 +25,13 @@ REPORT = 0.2  # seconds between two writes of the progress
 
 class Progress(msgspec.Struct):
     """Progress of a download: `completed` of `total` bytes. `name`: the model to which they belong; "" if the
-    downloading process does not report it."""
+    downloading process does not report it. `known`: bytes that need not be fetched, because this machine has
+    them."""
 
     completed: int = 0
     total: int = 0
     name: str = ""
+    known: int = 0
 
 
 class Download(NamedTuple):
@@ -42,8 +44,14 @@ class Download(NamedTuple):
 
 
 LEFT_SECONDS = 14 * 86400.0  # for which a download that was cut goes on where it was
-Report = Callable[[int, int], None]
-"""Called with the bytes that are here, and those of the whole."""
+
+
+class Report(Protocol):
+    """Called with the bytes that are here, those of the whole, and those that need not be fetched."""
+
+    def __call__(self, completed: int, total: int, known: int = 0, /) -> None: ...
+
+
 Work = Callable[[Path, Report], str]
 """Completes the file of a download, makes it a blob and returns its SHA-256."""
 
@@ -81,7 +89,7 @@ def _report_other(progress: Path, report: Report) -> None:
     """Report the progress of the process that downloads the blob."""
     with suppress(OSError, msgspec.MsgspecError):
         seen = msgspec.json.decode(progress.read_bytes(), type=Progress)
-        report(seen.completed, seen.total)
+        report(seen.completed, seen.total, seen.known)
 
 
 class _Written:
@@ -90,17 +98,17 @@ class _Written:
     def __init__(self, file: Path, report: Report, name: str) -> None:
         self._file, self._report, self._name, self._at = file, report, name, 0.0
 
-    def __call__(self, completed: int, total: int) -> None:
-        self._report(completed, total)
+    def __call__(self, completed: int, total: int, known: int = 0, /) -> None:
+        self._report(completed, total, known)
         now = time.monotonic()
         if now - self._at < REPORT and completed < total:
             return
         self._at = now
-        self.write(completed, total)
+        self.write(completed, total, known)
 
-    def write(self, completed: int, total: int) -> None:
+    def write(self, completed: int, total: int, known: int = 0) -> None:
         with suppress(OSError):  # a full disk is found by who writes the blob
-            self._file.write_bytes(msgspec.json.encode(Progress(completed, total, self._name)))
+            self._file.write_bytes(msgspec.json.encode(Progress(completed, total, self._name, known)))
 
 
 def under_way(models: Models) -> list[Download]:

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -56,13 +56,20 @@ def add_kinds(home: Path) -> None:
 class Kept:
     """A server with its keeper."""
 
-    def __init__(self, home: Path, limit: int = resource.RLIM_INFINITY, **more: str) -> None:
-        """`limit`: the largest file, in bytes, that the server may write. `more`: of its environment."""
+    def __init__(
+        self,
+        home: Path,
+        limit: int = resource.RLIM_INFINITY,
+        program: Sequence[str] = ("-m", "llm"),
+        **more: str,
+    ) -> None:
+        """`limit`: the largest file, in bytes, that the server may write. `program`: Python's words for the
+        keeper. `more`: of its environment."""
         self.home, self.port = home, free_port()
         self.folder = home / str(self.port)
         self.folder.mkdir(parents=True)
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "llm", str(self.port)],
+            [sys.executable, "-P", *program, str(self.port)],
             env=clean_environment(SVC_LLM_HOME=str(home), OMP_NUM_THREADS="1", **more),
             stdin=subprocess.DEVNULL,
             start_new_session=True,

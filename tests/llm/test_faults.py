@@ -30,6 +30,20 @@ from tests.llm.test_api import SENTENCE, asked
 from tests.patience import until
 from tests.svc.conftest import ROOT, clean_environment
 
+# A keeper that waits 8 s for a hung front instead of two minutes, and says when it has had an answer.
+IMPATIENT = """
+import sys
+from llm import keeper
+keeper.ASK_SECONDS, keeper.ANSWER_SECONDS, keeper.MISSED = 0.1, 4.0, 2
+answers = keeper._answers
+def asked(port):
+    answered = answers(port)
+    if answered:
+        (keeper.llm_home() / str(port) / "asked").touch()
+    return answered
+keeper._answers = asked
+sys.exit(keeper.main(sys.argv[1:]))
+"""
 LOOP = {"model": "loop", "prompt": "Hi", "options": {"num_predict": 3000}}
 
 
@@ -59,6 +73,22 @@ def test_a_killed_front_is_started_again_on_the_same_port(alone: Kept) -> None:
     assert said(alone) == SENTENCE
     assert alone.front() != front
     until(lambda: not any(map(alive, old)), "the runners of the killed front ended")
+
+
+def test_a_hung_front_is_killed_and_its_clients_are_answered(tmp_path: Path) -> None:
+    add(tmp_path, "tiny", "say")
+    kept = Kept(tmp_path, program=("-c", IMPATIENT))
+    try:
+        assert said(kept) == SENTENCE
+        front, old = kept.front(), kept.runners()
+        until(lambda: (kept.folder / "asked").exists(), "the keeper has had an answer")
+        os.kill(front, signal.SIGSTOP)
+        assert said(kept) == SENTENCE  # it waits in the queue of the keeper's socket
+        assert kept.front() != front
+        assert "the server's process does not answer; it is ended" in kept.log()
+        until(lambda: not any(map(alive, [front, *old])), "the hung front and its runners ended")
+    finally:
+        kept.close()
 
 
 def test_a_front_that_ends_again_and_again_is_given_up(alone: Kept) -> None:

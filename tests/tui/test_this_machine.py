@@ -101,11 +101,12 @@ async def test_a_pull_of_another_process_is_seen_moving_and_ended(cache: Path, o
             await press(pilot, "M")
             screen = await sees(pilot, "bob/big:q4", "▒▒▒▒······  40 %")
             assert "no server; S starts it" in screen
+            assert "known here" not in screen
             assert "tiny" in screen and "MiB  file" in screen
             (cache / "models/pulls/b3-00.progress").write_bytes(
-                json.dumps({"completed": 90, "total": 100, "name": "bob/big:q4"}).encode()
+                json.dumps({"completed": 90, "total": 100, "name": "bob/big:q4", "known": 60}).encode()
             )
-            await sees(pilot, "▒▒▒▒▒▒▒▒▒·  90 %")
+            await sees(pilot, "▒▒▒▒▒▒▒▒▒·  90 %", "60 % known here")
             await press(pilot, "G")
             assert f"end the pull of bob/big:q4 (process {process.pid})" in await press(pilot, "x")
             await press(pilot, "n")

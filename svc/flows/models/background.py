@@ -41,13 +41,15 @@ _LOOK, _REPORT = 0.05, 0.2
 
 class Download(msgspec.Struct, kw_only=True):
     """A pull in the background. `state`: none if nobody pulls the model and it is not installed; failed for
-    the reason `detail`. `completed`: bytes received of the current file, of `total`."""
+    the reason `detail`. `completed`: bytes received of the current file, of `total`; `known`: those that need
+    not be fetched, because this machine has them."""
 
     name: str
     state: Literal["none", "pulling", "done", "failed"] = "none"
     pid: int | None = None
     completed: int = 0
     total: int = 0
+    known: int = 0
     detail: str | None = None
 
 
@@ -133,8 +135,16 @@ def main() -> int:
         nonlocal written
         if step.digest and (time.monotonic() - written > _REPORT or step.completed == step.total):
             written = time.monotonic()
-            state = Download(name=name.short, state="pulling", completed=step.completed, total=step.total)
-            _write(folder, state)
+            _write(
+                folder,
+                Download(
+                    name=name.short,
+                    state="pulling",
+                    completed=step.completed,
+                    total=step.total,
+                    known=step.known,
+                ),
+            )
 
     try:
         with hold_lock(folder / LOCK, "svc llm pull", LOOKED_SECONDS):

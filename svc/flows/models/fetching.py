@@ -31,12 +31,14 @@ CUT_FACTOR = 2  # times the size of the wanted file: the bytes that are read for
 
 
 class Step(NamedTuple):
-    """A step of a pull, in Ollama's form. `digest`: digest of the fetched blob, with its algorithm."""
+    """A step of a pull, in Ollama's form. `digest`: digest of the fetched blob, with its algorithm. `known`:
+    bytes of it that need not be fetched, because this machine has them."""
 
     status: str
     digest: str = ""
     total: int = 0
     completed: int = 0
+    known: int = 0
 
     @property
     def line(self) -> dict[str, object]:
@@ -105,8 +107,8 @@ def require_room(models: Models, parts: list[Part]) -> None:
 def _fetch_part(models: Models, part: Part, tell: Tell, name: str) -> str:
     status = f"pulling {part.digest.partition(':')[2][:12]}"
 
-    def report(completed: int, total: int) -> None:
-        tell(Step(status, part.digest, total or part.size, completed))
+    def report(completed: int, total: int, known: int = 0, /) -> None:
+        tell(Step(status, part.digest, total or part.size, completed, known))
 
     report(0, part.size)
     find, work = partial(_find, models, part), partial(_work, models, part)

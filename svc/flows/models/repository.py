@@ -106,6 +106,13 @@ def _write(
         seen(data)
         return None
     listed = _rows(transport, file)
+    known = 0
+
+    def learn(count: int) -> None:
+        nonlocal known
+        known = count
+        report(0, file.size, known)
+
     try:
         fill(
             fd,
@@ -113,8 +120,9 @@ def _write(
             file.digest,
             known_files(models, file.size, note),
             lambda sizes: fetch(transport, None, sizes),
-            lambda phase, done, total, count=0: report(count, file.size),
+            lambda phase, done, total, count=0: report(count, file.size, known),
             seen,
+            learn,
         )
     except OtherBytes:
         raise WrongBytes from None

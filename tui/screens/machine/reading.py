@@ -49,7 +49,8 @@ class Loaded(NamedTuple):
 
 class Pull(NamedTuple):
     """A running pull, by the process `pid`; or a failed pull of this SVC_HOME, for the reason `failure`.
-    `lock`: held by the process; None for a pull in the background, which `background` ends."""
+    `known`: bytes that need not be fetched, because this machine has them. `lock`: held by the process; None
+    for a pull in the background, which `background` ends."""
 
     name: str
     completed: int = 0
@@ -57,6 +58,7 @@ class Pull(NamedTuple):
     pid: int = 0
     lock: Path | None = None
     failure: str = ""
+    known: int = 0
 
 
 class Model(NamedTuple):
@@ -202,17 +204,17 @@ def pulls_of(home: Path, models: Models) -> list[Pull]:
     for download in pulls.under_way(models):
         progress = download.progress
         name = progress.name or download.lock.stem[:16]
-        by_name[name] = Pull(name, progress.completed, progress.total, download.pid, download.lock)
+        by_name[name] = Pull(
+            name, progress.completed, progress.total, download.pid, download.lock, known=progress.known
+        )
     for state in background.downloads(home, models):
         before = by_name.get(state.name)
         if state.pid is None and before is None:
             by_name[state.name] = Pull(state.name, failure=state.detail or "it failed")
         elif state.pid is not None:
             # Its own word for one file is older than what is beside the blob.
-            completed, total = (
-                (before.completed, before.total) if before is not None else (state.completed, state.total)
-            )
-            by_name[state.name] = Pull(state.name, completed, total, state.pid)
+            newer = before if before is not None else state
+            by_name[state.name] = Pull(state.name, newer.completed, newer.total, state.pid, known=newer.known)
     return list(by_name.values())
 
 

@@ -181,7 +181,7 @@ def test_others_see_which_model_comes_and_how_far_it_is(models: Models) -> None:
     begun, go = threading.Event(), threading.Event()
 
     def slow(fd: int, seen: Callable[[bytes], object], report: Report) -> None:
-        report(len(DATA) // 2, len(DATA))
+        report(len(DATA) // 2, len(DATA), len(DATA) // 4)
         begun.set()
         go.wait(60)
         part().write(fd, seen, report)
@@ -194,7 +194,16 @@ def test_others_see_which_model_comes_and_how_far_it_is(models: Models) -> None:
     begun.wait(60)
     (download,) = pulls.under_way(models)
     assert download.pid == os.getpid()
-    assert download.progress == pulls.Progress(len(DATA) // 2, len(DATA), "alice/x")
+    assert download.progress == pulls.Progress(len(DATA) // 2, len(DATA), "alice/x", len(DATA) // 4)
+    steps: list[Step] = []
+
+    def go_on(step: Step) -> None:
+        steps.append(step)
+        if step.known:
+            go.set()
+
+    fetch_parts(models, [part()], go_on)  # waits for the other
+    assert len(DATA) // 4 in {step.known for step in steps}
     go.set()
     going.join()
     assert pulls.under_way(models) == []

@@ -14,6 +14,9 @@ import pytest
 
 from localstore.models.names import parse
 from localstore.models.store import Models
+from svc.flows.models.fetching import Step
+from svc.flows.models.pull import pull
+from svc.flows.place.where import Where
 from tests.llm import tiny
 from tests.llm.conftest import Kept
 from tests.llm.test_api import SENTENCE, asked
@@ -88,6 +91,13 @@ def test_a_clone_takes_the_chunks_of_models_of_this_machine(
     for name in ("base-f16.gguf", "tuned-f16.gguf"):
         assert (target / name).read_bytes() == Path(name).read_bytes()
     assert total(figures) < 0.35 * Path("base-f16.gguf").stat().st_size, "one layer, and the small files"
+
+    steps: list[Step] = []
+    pull(Where(os.environ, Path("/")), cache, f"{weights}:tuned-f16", None, steps.append)
+    known = {step.known for step in steps if step.total and step.completed < step.total}
+    size = Path("tuned-f16.gguf").stat().st_size
+    assert max(known) > 0.85 * size, "the first of its layers alone differs"
+    assert max(known) < size
 
 
 def test_the_default_its_projector_and_shards_come_by_their_names(
