@@ -13,6 +13,7 @@ from tui.text import Part, safe
 from tui.theme import css_colour
 from tui.widgets.frame import Hints, Prompt
 from tui.widgets.lines import Lines
+from tui.widgets.typed import dress
 
 
 class _Text(TextArea):
@@ -22,6 +23,9 @@ class _Text(TextArea):
         super().__init__(text, soft_wrap=True, tab_behavior="indent", highlight_cursor_line=False, id="text")
         self.cursor_blink = False
         self._leave, self._ahead = leave, ahead
+
+    def on_mount(self) -> None:
+        dress(self, getattr(self.app, "colours", "terminal"))
 
     async def _on_key(self, event: Key) -> None:
         """Carry out the key before the next one: Textual looks up the binding of a key only when it has

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from rich.cells import cell_len
+from rich.style import Style
 from textual.events import Click, Key
 from textual.message import Message
 from textual.strip import Strip
@@ -14,7 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from tui.text import Part, columns, safe
-from tui.theme import BACKGROUNDS, THEMES
+from tui.theme import BACKGROUNDS, CURSOR, THEMES
 from tui.widgets.strips import strip
 
 LIGHTS: dict[str, tuple[Part, Part]] = {
@@ -158,6 +159,14 @@ class Prompt(Input):
         self._further, self._passed = further, passed
         self._closed_by_key = False
         self._reported = value  # the text that `changed` was called with last
+
+    def get_component_rich_style(self, *names: str, partial: bool = False) -> Style:
+        """The style of a part; the cursor is the text reversed, what stands for a text is dim."""
+        if "input--cursor" in names:
+            return CURSOR
+        if "input--placeholder" in names:
+            return THEMES[getattr(self.app, "colours", "terminal")]["dim"]
+        return super().get_component_rich_style(*names, partial=partial)
 
     @property
     def hints(self) -> list[tuple[str, str]]:
