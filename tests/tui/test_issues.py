@@ -66,7 +66,7 @@ async def test_issues_are_listed_opened_and_answered(issue: str, alice: Svc, ope
         assert "It hangs" in text
         assert "for an hour." in text
         await press(pilot, "c")
-        text = await press(pilot, *"Seen", "enter")
+        text = await press(pilot, *"Seen", "ctrl+s")
         assert "Seen" in text
         assert "queued" not in text
         await press(pilot, "e")
@@ -115,7 +115,7 @@ async def test_the_form_of_an_issue_takes_a_template_a_text_labels_and_people(
         await press(pilot, "g", "j", "enter", "enter")
         await sees(pilot, "● bug", "1 line", "Steps")
         await press(pilot, "g", "j", "j", "enter")
-        await press(pilot, "one", "enter", *"two", "escape", "enter")
+        await press(pilot, "one", "enter", *"two", "escape")
         text = await sees(pilot, "two", "text      ")
         assert "1 line" not in text
         await press(pilot, "g", "j", "enter", "enter")  # the template once more: what was written is not lost
@@ -154,7 +154,7 @@ async def test_without_the_server_changes_wait_and_are_sent_later(
         await press(pilot, "3")
         assert "It hangs" in await press(pilot, "enter")
         await press(pilot, "c")
-        text = await press(pilot, *"Later", "enter")
+        text = await press(pilot, *"Later", "ctrl+s")
         assert "⋯ queued  comment on #1" in text
         assert "⋯ 1 queued" in text
         text = await press(pilot, "s")
@@ -241,7 +241,7 @@ async def test_a_release_is_written_in_a_form(project: str, alice: Svc, open_app
         await sees(pilot, "version of the release")
         await press(pilot, *"v2", "enter")
         await press(pilot, "enter")
-        await press(pilot, *"**Good**", "escape", "enter")
+        await press(pilot, *"**Good**", "escape")
         await sees(pilot, "─ New release ─", "as others will see it", "Good", "of main")
         await press(pilot, "j", "enter")
         await press(pilot, *"data.bin", "enter", "S")

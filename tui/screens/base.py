@@ -16,7 +16,7 @@ from localstore.core.model.repo import Repo
 from tui.actions import Action, spoken
 from tui.text import Part, safe
 from tui.texts import DETAILS, Texts
-from tui.widgets.frame import LIGHTS, OPENING_SECONDS, Hints, Line, Prompt
+from tui.widgets.frame import LIGHTS, OPENING_SECONDS, YES_OR_NO, Hints, Line, Prompt
 from tui.widgets.lines import Lines
 
 if TYPE_CHECKING:
@@ -211,12 +211,10 @@ class Base(Screen[None], inherit_bindings=False):
         complete: Callable[[str], str] | None = None,
         on_leave: Callable[[], None] | None = None,
         filtered: Lines | None = None,
-        one_key: bool = False,
-        grow: Callable[[str], None] | None = None,
+        answers: Sequence[tuple[str, str]] = (),
     ) -> None:
         """Open the prompt. Esc closes it and calls `on_leave`. Up and down move in the list `filtered`.
-        `one_key`: the first letter is the answer. `grow`: called with the text at tab, which closes the
-        prompt as well."""
+        `answers`: keys and what they mean, if one key is the answer."""
         back = self.focused
 
         def leave() -> None:
@@ -254,8 +252,7 @@ class Base(Screen[None], inherit_bindings=False):
             value,
             complete,
             move,
-            one_key,
-            grow and left_for(grow),
+            answers,
         )
         self.hold_keys()
         self._prompt = prompt
@@ -274,29 +271,19 @@ class Base(Screen[None], inherit_bindings=False):
     def write(
         self, sign: str, done: Callable[[str], None], draft: str, text: str = "", *, blank: bool = False
     ) -> None:
-        """Ask for a text, in the prompt or, if it has several lines, on a card; it is stored as the draft
-        `draft` while it is typed. `blank`: an empty text is also an answer."""
+        """Ask for a text of several lines, stored as the draft `draft` while it is typed. `blank`: an empty
+        text is also an answer."""
         drafts = self.svc.drafts
         drafted = drafts.read(draft) if drafts is not None else ""
 
         def changed(typed: str) -> None:
-            if drafts is not None and typed != text:
-                drafts.keep(draft, typed)
+            if drafts is not None:
+                drafts.keep(draft, typed if typed != text else "")
 
         def finish(typed: str) -> None:
             self.svc.finish(draft, done, typed, blank)
 
-        begun = (drafted or text).rstrip("\n")
-        if "\n" in begun or "\t" in begun:
-            self.svc.write_text(sign, begun, finish, changed)
-        else:
-            self.ask(
-                sign,
-                finish,
-                changed,
-                begun,
-                grow=lambda typed: self.svc.write_text(sign, typed, finish, changed),
-            )
+        self.svc.write_text(sign, (drafted or text).rstrip("\n"), finish, changed, blank=blank)
 
     def confirm(self, question: str, then: Callable[[], None]) -> None:
         """Run `then` if the user presses y; otherwise show that nothing was done."""
@@ -307,7 +294,7 @@ class Base(Screen[None], inherit_bindings=False):
             else:
                 self.say("nothing was done", "dim")
 
-        self.ask(f"{question} y or n", done, one_key=True)
+        self.ask(f"{question} y or n", done, answers=YES_OR_NO)
 
     def prompt_left(self) -> None:
         """Called when esc has closed the prompt."""

@@ -114,6 +114,7 @@ class Hints(Line):
 
 
 STEPS = {"up": -1, "down": 1}
+YES_OR_NO = (("y", "yes"), ("n", "no"), ("esc", "leave"))
 OPENING_SECONDS = 2.0  # that keys wait for a prompt that opens, at most
 
 
@@ -124,9 +125,8 @@ class Passed(Message):
 class Prompt(Input):
     """An input line at the bottom. Calls `done(text)` at enter, `cancelled()` at esc, `changed(text)` when
     the text has changed; at tab the text becomes `complete(text)`; at up and down `move` is called with -1
-    and 1. `one_key`: the first letter is the answer. `grow`: called with
-    the text at tab, which closes the prompt. Keys after enter or esc are passed to `further`;
-    `passed` is called after the last of them.
+    and 1. `answers`: keys (the first of several is shown) and what they mean, if one key is the answer. Keys
+    after enter or esc are passed to `further`; `passed` is called after the last of them.
 
     Each key is carried out before the next one: Textual looks up the binding of a key only when it has
     reached the app, and by then later keys of the same input would have been typed into the text.
@@ -148,14 +148,13 @@ class Prompt(Input):
         value: str = "",
         complete: Callable[[str], str] | None = None,
         move: Callable[[int], None] | None = None,
-        one_key: bool = False,
-        grow: Callable[[str], None] | None = None,
+        answers: Sequence[tuple[str, str]] = (),
     ) -> None:
         super().__init__(value=value, placeholder=safe(sign), select_on_focus=False)
         self.cursor_blink = False
         self._ready = asyncio.Event()
         self._done, self._cancelled, self._changed, self._complete = done, cancelled, changed, complete
-        self._move, self._one_key, self._grow = move, one_key, grow
+        self._move, self._answers = move, answers
         self._further, self._passed = further, passed
         self._closed_by_key = False
         self._reported = value  # the text that `changed` was called with last
@@ -171,11 +170,10 @@ class Prompt(Input):
     @property
     def hints(self) -> list[tuple[str, str]]:
         """The keys that are commands here instead of text, each with a description."""
-        if self._one_key:
-            return [("y", "yes"), ("n", "no"), ("esc", "leave")]
-        more = "complete" if self._grow is None else "several lines"
-        keys = [("enter", "done"), ("↑↓", "move"), ("tab", more), ("esc", "leave")]
-        lacks = {"↑↓": self._move, "tab": self._grow or self._complete}
+        if self._answers:
+            return [(keys.split()[0], words) for keys, words in self._answers]
+        keys = [("enter", "done"), ("↑↓", "move"), ("tab", "complete"), ("esc", "leave")]
+        lacks = {"↑↓": self._move, "tab": self._complete}
         return [(key, words) for key, words in keys if lacks.get(key, self) is not None]
 
     def on_mount(self) -> None:
@@ -189,7 +187,7 @@ class Prompt(Input):
         the focus; they are removed from it."""
         while ahead and ahead[0].is_printable and not self._closed_by_key:
             letter = ahead.pop(0).character or ""
-            if self._one_key:
+            if self._answers:
                 self._close(self._done, letter)
             else:
                 self.insert_text_at_cursor(letter)
@@ -214,11 +212,10 @@ class Prompt(Input):
         elif event.key == "enter":
             self._report()
             self._close(self._done, self.value)
-        elif self._one_key and event.is_printable:
+        elif self._answers and event.is_printable:
             self._close(self._done, event.character or "")
-        elif event.key == "tab" and self._grow is not None:
-            self._report()
-            self._close(self._grow, self.value)
+        elif any(event.key in keys.split() for keys, _ in self._answers):
+            self._close(self._done, event.key)
         elif event.key == "tab" and self._complete is not None:
             self._report()
             self.value = self._complete(self.value)

@@ -216,8 +216,13 @@ class Composing(SplitScreen):
         def written(text: str) -> None:
             self.put(self.BODY, text)
 
-        what = f"{self.TEXT} of the {self.NOUN}"
-        self.svc.write_text(what, self.value(self.BODY), written, written, whole=True)
+        def send(text: str) -> None:
+            written(text)
+            self.svc.carry_out(action)
+
+        action = next(action for action in self.actions() if action.id == "send")
+        what, sends = f"{self.TEXT} of the {self.NOUN}", f"{action.label} the {self.NOUN}"
+        self.svc.write_text(what, self.value(self.BODY), send, written, sends=sends)
 
     def do_write(self) -> None:
         draft, drafts = self._draft("body"), self.svc.drafts

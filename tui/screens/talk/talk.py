@@ -110,7 +110,7 @@ class Talk(WithFacts):
 
     def do_comment(self) -> None:
         draft = named(self.repo.id, self.number)
-        self.write("comment; E opens your editor for a longer one", self._post, draft)
+        self.write(f"comment on #{self.number}", self._post, draft)
 
     def do_write(self) -> None:
         self.svc.compose_text(named(self.repo.id, self.number), self._post)
@@ -215,7 +215,9 @@ def edit_comment(screen: Base, repo: Repo, number: int, comment: Comment) -> Non
                 comment=comment.id,
             )
 
-    screen.write("edit the comment", send, named(repo.id, number, "comment", comment.id), comment.body)
+    screen.write(
+        f"edit the comment on #{number}", send, named(repo.id, number, "comment", comment.id), comment.body
+    )
 
 
 def _mark(on: bool) -> str:
