@@ -56,7 +56,6 @@ async def test_one_key_says_what_becomes_of_a_text(issue: str, alice: Svc, open_
         await press(pilot, "c", "!", "escape", "D")
         await sees(pilot, "discarded")
         assert list(drafts.iterdir()) == []
-        assert comments(alice, issue) == []
         await press(pilot, "c", *"Whole", "escape", "enter")
         await sees(pilot, "Whole", "just now")
     assert comments(alice, issue) == ["Whole"]

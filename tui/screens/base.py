@@ -145,6 +145,12 @@ class Base(Screen[None], inherit_bindings=False):
                 return
 
     @property
+    def below(self) -> Base:
+        """The screen that this one was opened from."""
+        stack = self.app.screen_stack
+        return cast("Base", stack[stack.index(self) - 1])
+
+    @property
     def opens(self) -> bool:
         """Whether enter on a row does something."""
         return hasattr(self, "on_lines_chosen") or type(self).do_open is not Base.do_open
@@ -187,6 +193,9 @@ class Base(Screen[None], inherit_bindings=False):
         """Called when something on this screen may have changed on the server."""
         self.do_refresh()
 
+    def made(self, noun: str, name: str) -> None:
+        """Called when the user has made an issue, a proposal or a release of this title or version."""
+
     def do_refresh(self) -> None:
         """Ask the server again."""
 
@@ -212,9 +221,12 @@ class Base(Screen[None], inherit_bindings=False):
         on_leave: Callable[[], None] | None = None,
         filtered: Lines | None = None,
         answers: Sequence[tuple[str, str]] = (),
+        space: Callable[[], None] | None = None,
+        enter: str = "done",
     ) -> None:
         """Open the prompt. Esc closes it and calls `on_leave`. Up and down move in the list `filtered`.
-        `answers`: keys and what they mean, if one key is the answer."""
+        `answers`: keys and what they mean, if one key is the answer. `space`: called at that key. `enter`:
+        what enter does, in a word."""
         back = self.focused
 
         def leave() -> None:
@@ -253,6 +265,8 @@ class Base(Screen[None], inherit_bindings=False):
             complete,
             move,
             answers,
+            space,
+            enter,
         )
         self.hold_keys()
         self._prompt = prompt
@@ -333,6 +347,18 @@ class Base(Screen[None], inherit_bindings=False):
         if self.svc.press(event.key) or (event.character and self.svc.press(event.character)):
             event.stop()
             event.prevent_default()
+        elif event.is_printable:
+            self.say_unused(event.character or "")
+
+    def say_unused(self, key: str) -> None:
+        """Say that a key has no action here, or where it has one."""
+        help_key = next((spoken(at.keys[0]) for at in self.svc.actions() if at.id == "help" and at.keys), "")
+        lists = f"; {help_key} lists what does" if help_key else ""
+        self.say(self.elsewhere(key) or f"{key} does nothing here{lists}", "dim")
+
+    def elsewhere(self, key: str) -> str:
+        """Where a key does something that has no action here, in words; "" for nowhere."""
+        return ""
 
     def _typed_ahead(self, event: Key) -> bool:
         """Whether the key was typed for a prompt or screen that an earlier key opens; it is delivered to
@@ -469,11 +495,6 @@ class Base(Screen[None], inherit_bindings=False):
 
 class Over(Base):
     """A screen on top of another one, about the same repository."""
-
-    @property
-    def below(self) -> Base:
-        stack = self.app.screen_stack
-        return cast("Base", stack[stack.index(self) - 1])
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.below.subject()

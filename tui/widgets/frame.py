@@ -125,8 +125,9 @@ class Passed(Message):
 class Prompt(Input):
     """An input line at the bottom. Calls `done(text)` at enter, `cancelled()` at esc, `changed(text)` when
     the text has changed; at tab the text becomes `complete(text)`; at up and down `move` is called with -1
-    and 1. `answers`: keys (the first of several is shown) and what they mean, if one key is the answer. Keys
-    after enter or esc are passed to `further`; `passed` is called after the last of them.
+    and 1. `answers`: keys (the first of several is shown) and what they mean, if one key is the answer.
+    `space`: called at that key, which then is no text. `enter`: what enter does, in a word. Keys after enter
+    or esc are passed to `further`; `passed` is called after the last of them.
 
     Each key is carried out before the next one: Textual looks up the binding of a key only when it has
     reached the app, and by then later keys of the same input would have been typed into the text.
@@ -149,12 +150,14 @@ class Prompt(Input):
         complete: Callable[[str], str] | None = None,
         move: Callable[[int], None] | None = None,
         answers: Sequence[tuple[str, str]] = (),
+        space: Callable[[], None] | None = None,
+        enter: str = "done",
     ) -> None:
         super().__init__(value=value, placeholder=safe(sign), select_on_focus=False)
         self.cursor_blink = False
         self._ready = asyncio.Event()
         self._done, self._cancelled, self._changed, self._complete = done, cancelled, changed, complete
-        self._move, self._answers = move, answers
+        self._move, self._answers, self._space, self._enter = move, answers, space, enter
         self._further, self._passed = further, passed
         self._closed_by_key = False
         self._reported = value  # the text that `changed` was called with last
@@ -172,8 +175,14 @@ class Prompt(Input):
         """The keys that are commands here instead of text, each with a description."""
         if self._answers:
             return [(keys.split()[0], words) for keys, words in self._answers]
-        keys = [("enter", "done"), ("↑↓", "move"), ("tab", "complete"), ("esc", "leave")]
-        lacks = {"↑↓": self._move, "tab": self._complete}
+        keys = [
+            ("space", "on or off"),
+            ("enter", self._enter),
+            ("↑↓", "move"),
+            ("tab", "complete"),
+            ("esc", "leave"),
+        ]
+        lacks = {"space": self._space, "↑↓": self._move, "tab": self._complete}
         return [(key, words) for key, words in keys if lacks.get(key, self) is not None]
 
     def on_mount(self) -> None:
@@ -189,6 +198,9 @@ class Prompt(Input):
             letter = ahead.pop(0).character or ""
             if self._answers:
                 self._close(self._done, letter)
+            elif letter == " " and self._space is not None:
+                self._report()
+                self._space()
             else:
                 self.insert_text_at_cursor(letter)
         self._ready.set()
@@ -216,6 +228,9 @@ class Prompt(Input):
             self._close(self._done, event.character or "")
         elif any(event.key in keys.split() for keys, _ in self._answers):
             self._close(self._done, event.key)
+        elif event.key == "space" and self._space is not None:
+            self._report()
+            self._space()
         elif event.key == "tab" and self._complete is not None:
             self._report()
             self.value = self._complete(self.value)

@@ -101,6 +101,7 @@ async def test_a_review_of_several_lines_goes_out_with_its_verdict(
         text = await press(pilot, "X")
         assert "2 comments with it" in text
         await press(pilot, *"See below", "ctrl+s")
+        await press(pilot, "enter")
         text = await sees(pilot, "#1 files")
         assert "pending" not in text and "comments wait" not in text
         await press(pilot, "escape")
