@@ -72,7 +72,7 @@ async def test_issues_are_listed_opened_and_answered(issue: str, alice: Svc, ope
         await press(pilot, "e")
         assert "heart 1" in await press(pilot, *"heart", "enter")
         await press(pilot, "l")
-        assert "bug" in await press(pilot, "enter")
+        assert "bug" in await press(pilot, " ", "enter")
         assert f"@{os.environ['TEST_HANDLE']}" in (await press(pilot, "u")).split("→")[1]
         assert "✓ closed" in await press(pilot, "z")
         await press(pilot, "t")
@@ -122,7 +122,7 @@ async def test_the_form_of_an_issue_takes_a_template_a_text_labels_and_people(
         await sees(pilot, "put the template in the place of the text?")
         await press(pilot, "n")
         await sees(pilot, "two")
-        await press(pilot, "G", "g", "j", "j", "j", "j", "enter", "enter")
+        await press(pilot, "G", "g", "j", "j", "j", "j", "enter", " ", "enter")
         await sees(pilot, f"people    @{me[:20]}")
         await press(pilot, "escape")
         assert "Stalls" not in await settle(pilot)
@@ -176,7 +176,7 @@ async def test_a_refused_change_is_said_and_can_be_dropped(issue: str, alice: Sv
         await open_issue(pilot)
         await press(pilot, "l")
         assert alice("repo", "archive", "--yes").code == 0
-        assert "refused" in await press(pilot, "enter")
+        assert "refused" in await press(pilot, " ", "enter")
         text = await press(pilot, "s")
         assert "✗ refused" in text
         assert "archived" in text

@@ -162,13 +162,15 @@ class Prompt(Input):
         self._closed_by_key = False
         self._reported = value  # the text that `changed` was called with last
 
-    def get_component_rich_style(self, *names: str, partial: bool = False) -> Style:
-        """The style of a part; the cursor is the text reversed, what stands for a text is dim."""
+    def get_component_rich_style(
+        self, *names: str, partial: bool = False, default: Style | None = None
+    ) -> Style:
+        """Return the style of a part; the cursor is the text reversed, what stands for a text is dim."""
         if "input--cursor" in names:
             return CURSOR
         if "input--placeholder" in names:
             return THEMES[getattr(self.app, "colours", "terminal")]["dim"]
-        return super().get_component_rich_style(*names, partial=partial)
+        return super().get_component_rich_style(*names, partial=partial, default=default)
 
     @property
     def hints(self) -> list[tuple[str, str]]:
