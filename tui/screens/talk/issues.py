@@ -61,7 +61,7 @@ def _acts(noun: Noun) -> tuple[Action, ...]:
         action("comment", "c", "comment", "comment {n} -b TEXT", "comment.create", True),
         action("label", "l", "labels", "label add {n} {name}", "issue.label", True),
         action("close", "z", "close or reopen", "close {n}", f"{noun}.close", True),
-        action("assign", "u", "assign me", "edit {n}", "issue.assign", True),
+        action("assign", "u", "assign or unassign me", "edit {n}", "issue.assign"),
         action("write", "E", "comment in $EDITOR", "comment {n}", "comment.create"),
         action("title", "t", "change the title", "edit {n} -t TEXT", f"{noun}.edit"),
     )
@@ -73,8 +73,8 @@ class Issues(Split, Acts):
     FACTS = True
     ACTIONS = (
         *_acts("issue"),
-        Action("kind", ("p",), "issues or proposals", "svc pr list", footer=True),
         Action("add", ("a",), "new", "svc issue create -t {title}", "signed_in", True, "issue.create"),
+        Action("kind", ("p",), "issues or proposals", "svc pr list"),
         Action("state", ("o",), "open, closed or all", "svc issue list --state {state}", footer=True),
         *SPLIT_ACTIONS,
     )
