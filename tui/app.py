@@ -367,12 +367,13 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         done: Callable[[str], None],
         changed: Callable[[str], None],
         *,
-        whole: bool = False,
+        blank: bool = False,
+        sends: str = "",
     ) -> None:
         """Let the user write a text of several lines in the app, see `Write`."""
         from tui.screens.write import Write
 
-        self.push_screen(Write(what, text, done, changed, whole=whole))
+        self.push_screen(Write(what, text, done, changed, blank=blank, sends=sends))
 
     def follow_link(self, screen: Any, target: str) -> None:
         """Open the target of a link on the screen, or copy its address."""

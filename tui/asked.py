@@ -108,7 +108,8 @@ class AskedApp(Protocol):
         done: Callable[[str], None],
         changed: Callable[[str], None],
         *,
-        whole: bool = False,
+        blank: bool = False,
+        sends: str = "",
     ) -> None: ...
 
     def follow_link(self, screen: Any, target: str) -> None: ...

@@ -57,6 +57,9 @@ ROLES: Final = [
 ]
 
 
+CURSOR: Final = Style(reverse=True)
+"""The cursor in a text that is typed. Textual's has fixed colours, which some backgrounds swallow."""
+
 FAINT: Final = frozenset({"dim", "gutter", "line", "comment", "quote", "struck", "tab"})
 """Roles that the line of the cursor shows as text, because its tint would swallow them."""
 

@@ -129,21 +129,6 @@ async def test_a_new_one_without_a_title_is_written_in_its_form(
     assert found["labels"] == ["docs"]
 
 
-async def test_a_comment_is_written_over_what_it_is_about(issue: str, alice: Svc, open_app: Open) -> None:
-    async with open_app().run_test(size=(100, 24)) as pilot:
-        await settle(pilot)
-        await press(pilot, "enter", "3", "enter")
-        await sees(pilot, "It hangs")
-        await press(pilot, "c", *"First")
-        await sees(pilot, "several lines")
-        await press(pilot, "tab", "enter", *"second")
-        await sees(pilot, "It hangs", "esc when it is written", "First", "second")
-        await press(pilot, "escape", "enter")
-        await sees(pilot, "just now", "second")
-    comments = json.loads(alice("repo", "api", "repos/{id}/issues/1/comments", "-R", issue).out)
-    assert [comment["body"] for comment in comments["items"]] == ["First\nsecond"]
-
-
 async def test_the_palette_is_in_groups(issue: str, open_app: Open) -> None:
     async with open_app().run_test(size=(100, 30)) as pilot:
         await settle(pilot)

@@ -33,7 +33,6 @@ async def test_the_text_of_an_issue_is_changed_in_the_form_of_new_ones(
         await sees(pilot, "Retry stallsAgain", "changed: title")
         await press(pilot, "G", "enter")
         await press(pilot, "enter", *"Really", "escape")
-        await press(pilot, "enter")
         await sees(pilot, "changed: title and text", "Really")
         await press(pilot, "S")
         await sees(pilot, "#1", "Retry stallsAgain", "Really")
@@ -78,8 +77,8 @@ async def test_a_comment_is_changed_and_that_of_others_is_not(
         await press(pilot, "g", "C")
         await sees(pilot, "put the cursor on a comment")
         await press(pilot, "G", "C")
-        await sees(pilot, "enter done")
-        await press(pilot, *"Too", "enter")
+        await sees(pilot, "edit the comment on #1", "ctrl+s send")
+        await press(pilot, *"Too", "ctrl+s")
         await sees(pilot, "MineToo", " · edited")
 
 
@@ -91,13 +90,13 @@ async def test_a_note_on_lines_is_changed(proposal: str, alice: Svc, open_app: O
         await press(pilot, "enter")
         await sees(pilot, "+    return 3")
         await press(pilot, "G", "c")
-        await press(pilot, *"Why", "enter")
+        await press(pilot, *"Why", "ctrl+s")
         await sees(pilot, "╭─ open", "│ Why")
         await press(pilot, "e")
         await sees(pilot, "put the cursor on a comment")
         await press(pilot, "G", "e")
-        await sees(pilot, "enter done")
-        await press(pilot, *"Not", "enter")
+        await sees(pilot, "edit the comment on #1", "ctrl+s send")
+        await press(pilot, *"Not", "ctrl+s")
         await sees(pilot, "│ WhyNot")
 
 
@@ -108,8 +107,8 @@ async def test_the_notes_of_a_release_are_changed(project: str, alice: Svc, open
         await press(pilot, "enter", "5")
         await sees(pilot, "v1")
         await press(pilot, "enter", "e")
-        await sees(pilot, "enter done")
-        await press(pilot, *"More", "enter")
+        await sees(pilot, "notes of v1", "ctrl+s send")
+        await press(pilot, *"More", "ctrl+s")
         await sees(pilot, "FixedMore")
     assert json.loads(alice("repo", "release", "view", "v1", "--json", "notes").out)["notes"] == "FixedMore"
     assert list((Path(os.environ["SVC_HOME"]) / "drafts").glob("*.md")) == []

@@ -66,13 +66,13 @@ async def test_issues_are_listed_opened_and_answered(issue: str, alice: Svc, ope
         assert "It hangs" in text
         assert "for an hour." in text
         await press(pilot, "c")
-        text = await press(pilot, *"Seen", "enter")
+        text = await press(pilot, *"Seen", "ctrl+s")
         assert "Seen" in text
         assert "queued" not in text
         await press(pilot, "e")
         assert "heart 1" in await press(pilot, *"heart", "enter")
         await press(pilot, "l")
-        assert "bug" in await press(pilot, "enter")
+        assert "bug" in await press(pilot, " ", "enter")
         assert f"@{os.environ['TEST_HANDLE']}" in (await press(pilot, "u")).split("→")[1]
         assert "✓ closed" in await press(pilot, "z")
         await press(pilot, "t")
@@ -115,14 +115,14 @@ async def test_the_form_of_an_issue_takes_a_template_a_text_labels_and_people(
         await press(pilot, "g", "j", "enter", "enter")
         await sees(pilot, "● bug", "1 line", "Steps")
         await press(pilot, "g", "j", "j", "enter")
-        await press(pilot, "one", "enter", *"two", "escape", "enter")
+        await press(pilot, "one", "enter", *"two", "escape")
         text = await sees(pilot, "two", "text      ")
         assert "1 line" not in text
         await press(pilot, "g", "j", "enter", "enter")  # the template once more: what was written is not lost
         await sees(pilot, "put the template in the place of the text?")
         await press(pilot, "n")
         await sees(pilot, "two")
-        await press(pilot, "G", "g", "j", "j", "j", "j", "enter", "enter")
+        await press(pilot, "G", "g", "j", "j", "j", "j", "enter", " ", "enter")
         await sees(pilot, f"people    @{me[:20]}")
         await press(pilot, "g", "j", "enter", "enter", "y")  # a template leaves the people that were chosen
         await sees(pilot, "1 line", f"people    @{me[:20]}", "● bug")
@@ -158,7 +158,7 @@ async def test_without_the_server_changes_wait_and_are_sent_later(
         await press(pilot, "3")
         assert "It hangs" in await press(pilot, "enter")
         await press(pilot, "c")
-        text = await press(pilot, *"Later", "enter")
+        text = await press(pilot, *"Later", "ctrl+s")
         assert "⋯ queued  comment on #1" in text
         assert "⋯ 1 queued" in text
         text = await press(pilot, "s")
@@ -180,7 +180,7 @@ async def test_a_refused_change_is_said_and_can_be_dropped(issue: str, alice: Sv
         await open_issue(pilot)
         await press(pilot, "l")
         assert alice("repo", "archive", "--yes").code == 0
-        assert "refused" in await press(pilot, "enter")
+        assert "refused" in await press(pilot, " ", "enter")
         text = await press(pilot, "s")
         assert "✗ refused" in text
         assert "archived" in text
@@ -245,7 +245,7 @@ async def test_a_release_is_written_in_a_form(project: str, alice: Svc, open_app
         await sees(pilot, "version of the release")
         await press(pilot, *"v2", "enter")
         await press(pilot, "enter")
-        await press(pilot, *"**Good**", "escape", "enter")
+        await press(pilot, *"**Good**", "escape")
         await sees(pilot, "─ New release ─", "as others will see it", "Good", "of main")
         await press(pilot, "j", "enter")
         await press(pilot, *"data.bin", "enter", "S")

@@ -195,13 +195,13 @@ async def test_an_answer_of_one_key_takes_one(issue: str, open_app: Open) -> Non
 
 
 async def test_a_prompt_that_another_one_follows(issue: str, open_app: Open) -> None:
-    """esc in a text asks what becomes of it; enter there gives it to the form below."""
+    """A text in a form; esc goes back to the form, which has it already."""
     async with open_app().run_test(size=(80, 24)) as pilot:
         await open_form(pilot)
         await press(pilot, *"Pool", "enter")
         burst(pilot, "enter")
-        await sees(pilot, "esc when it is written")
-        burst(pilot, *"It hangz", "backspace", "s", "enter", *"for long", "escape", "enter", "k", "enter")
+        await sees(pilot, "ctrl+s send the issue")
+        burst(pilot, *"It hangz", "backspace", "s", "enter", *"for long", "escape", "k", "enter")
         await sees(pilot, "2 lines", "It hangs", "enter done  esc leave")
 
 
@@ -218,7 +218,7 @@ async def test_no_draft_stays_of_a_text_that_was_entered_in_one_piece(
     app = open_app()
     async with app.run_test(size=(80, 24)) as pilot:
         await open_issue(pilot)
-        burst(pilot, "c", *"Seen here", "enter")
+        burst(pilot, "c", *"Seen here", "ctrl+s")
         await sees(pilot, "Seen here")
         await settle(pilot)
         assert list((Path(os.environ["SVC_HOME"]) / "drafts").glob("*")) == []

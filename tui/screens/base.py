@@ -16,7 +16,7 @@ from localstore.core.model.repo import Repo
 from tui.actions import Action, spoken
 from tui.text import Part, safe
 from tui.texts import DETAILS, Texts
-from tui.widgets.frame import LIGHTS, OPENING_SECONDS, Hints, Line, Prompt
+from tui.widgets.frame import LIGHTS, OPENING_SECONDS, YES_OR_NO, Hints, Line, Prompt
 from tui.widgets.lines import Lines
 
 if TYPE_CHECKING:
@@ -145,6 +145,12 @@ class Base(Screen[None], inherit_bindings=False):
                 return
 
     @property
+    def below(self) -> Base:
+        """The screen that this one was opened from."""
+        stack = self.app.screen_stack
+        return cast("Base", stack[stack.index(self) - 1])
+
+    @property
     def opens(self) -> bool:
         """Whether enter on a row does something."""
         return hasattr(self, "on_lines_chosen") or type(self).do_open is not Base.do_open
@@ -187,6 +193,9 @@ class Base(Screen[None], inherit_bindings=False):
         """Called when something on this screen may have changed on the server."""
         self.do_refresh()
 
+    def made(self, noun: str, name: str) -> None:
+        """Called when the user has made an issue, a proposal or a release of this title or version."""
+
     def do_refresh(self) -> None:
         """Ask the server again."""
 
@@ -211,13 +220,14 @@ class Base(Screen[None], inherit_bindings=False):
         complete: Callable[[str], str] | None = None,
         on_leave: Callable[[], None] | None = None,
         filtered: Lines | None = None,
-        one_key: bool = False,
-        grow: Callable[[str], None] | None = None,
+        answers: Sequence[tuple[str, str]] = (),
+        space: Callable[[], None] | None = None,
+        enter: str = "done",
     ) -> None:
         """Open the prompt, which begins with `sign`. Enter calls `done` with the text; each change calls
         `changed` with it; esc closes the prompt and calls `on_leave`. Up and down move in the list
-        `filtered`. `complete`: returns the text completed at tab. `one_key`: the first letter is the answer,
-        without enter. `grow`: called with the text at tab, after the prompt has closed."""
+        `filtered`. `complete`: returns the text completed at tab. `answers`: keys and what they mean, if one
+        key is the answer. `space`: called at that key. `enter`: what enter does, in a word."""
         back = self.focused
 
         def leave() -> None:
@@ -255,8 +265,9 @@ class Base(Screen[None], inherit_bindings=False):
             value,
             complete,
             move,
-            one_key,
-            grow and left_for(grow),
+            answers,
+            space,
+            enter,
         )
         self.hold_keys()
         self._prompt = prompt
@@ -275,29 +286,19 @@ class Base(Screen[None], inherit_bindings=False):
     def write(
         self, sign: str, done: Callable[[str], None], draft: str, text: str = "", *, blank: bool = False
     ) -> None:
-        """Ask for a text, in the prompt or, if it has several lines, on a card; it is stored as the draft
-        `draft` while it is typed. `blank`: an empty text is also an answer."""
+        """Ask for a text of several lines, stored as the draft `draft` while it is typed. `blank`: an empty
+        text is also an answer."""
         drafts = self.svc.drafts
         drafted = drafts.read(draft) if drafts is not None else ""
 
         def changed(typed: str) -> None:
-            if drafts is not None and typed != text:
-                drafts.keep(draft, typed)
+            if drafts is not None:
+                drafts.keep(draft, typed if typed != text else "")
 
         def finish(typed: str) -> None:
             self.svc.finish(draft, done, typed, blank)
 
-        begun = (drafted or text).rstrip("\n")
-        if "\n" in begun or "\t" in begun:
-            self.svc.write_text(sign, begun, finish, changed)
-        else:
-            self.ask(
-                sign,
-                finish,
-                changed,
-                begun,
-                grow=lambda typed: self.svc.write_text(sign, typed, finish, changed),
-            )
+        self.svc.write_text(sign, (drafted or text).rstrip("\n"), finish, changed, blank=blank)
 
     def confirm(self, question: str, then: Callable[[], None]) -> None:
         """Run `then` if the user presses y; otherwise show that nothing was done."""
@@ -308,7 +309,7 @@ class Base(Screen[None], inherit_bindings=False):
             else:
                 self.say("nothing was done", "dim")
 
-        self.ask(f"{question} y or n", done, one_key=True)
+        self.ask(f"{question} y or n", done, answers=YES_OR_NO)
 
     def prompt_left(self) -> None:
         """Called when esc has closed the prompt."""
@@ -347,6 +348,18 @@ class Base(Screen[None], inherit_bindings=False):
         if self.svc.press(event.key) or (event.character and self.svc.press(event.character)):
             event.stop()
             event.prevent_default()
+        elif event.is_printable:
+            self.say_unused(event.character or "")
+
+    def say_unused(self, key: str) -> None:
+        """Say that a key has no action here, or where it has one."""
+        help_key = next((spoken(at.keys[0]) for at in self.svc.actions() if at.id == "help" and at.keys), "")
+        lists = f"; {help_key} lists what does" if help_key else ""
+        self.say(self.elsewhere(key) or f"{key} does nothing here{lists}", "dim")
+
+    def elsewhere(self, key: str) -> str:
+        """Where a key does something that has no action here, in words; "" for nowhere."""
+        return ""
 
     def _typed_ahead(self, event: Key) -> bool:
         """Whether the key was typed for a prompt or screen that an earlier key opens; it is delivered to
@@ -483,11 +496,6 @@ class Base(Screen[None], inherit_bindings=False):
 
 class Over(Base):
     """A screen on top of another one, about the same repository."""
-
-    @property
-    def below(self) -> Base:
-        stack = self.app.screen_stack
-        return cast("Base", stack[stack.index(self) - 1])
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.below.subject()

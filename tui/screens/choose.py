@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from textual.app import ComposeResult
@@ -21,6 +21,7 @@ class Choose(Card):
     on which the cursor begins."""
 
     LINES: type[Lines] = Lines
+    ENTER = "choose"
 
     def __init__(
         self,
@@ -48,8 +49,19 @@ class Choose(Card):
 
     def do_filter(self, typed: str = "") -> None:
         lines = self.query_one("#choices", Lines)
-        sign = "type to filter, up and down move, enter chooses"
-        self.ask(sign, lambda text: self._choose(lines, text), lines.filter, typed, filtered=lines)
+        self.ask(
+            "type to filter",
+            lambda text: self._choose(lines, text),
+            lines.filter,
+            typed,
+            filtered=lines,
+            space=self._marks(),
+            enter=self.ENTER,
+        )
+
+    def _marks(self) -> Callable[[], None] | None:
+        """What space does; None where it is typed."""
+        return None
 
     def _choose(self, lines: Lines, typed: str) -> None:
         lines.ready()
@@ -69,6 +81,62 @@ class Choose(Card):
 
     def prompt_left(self) -> None:
         self.do_back()
+
+
+class ChooseSeveral(Choose):
+    """A card in which space marks and unmarks, and enter applies all of it. `offered`: name → its parts;
+    `on`: the names that are marked at first, which are offered in any case. `apply` gets the names that were
+    added and those that were removed."""
+
+    ENTER = "apply"
+
+    def __init__(
+        self,
+        what: str,
+        offered: Mapping[str, Sequence[Part]],
+        on: Sequence[str],
+        apply: Callable[[list[str], list[str]], None],
+    ) -> None:
+        self._offered: dict[str, Sequence[Part]] = {name: ((safe(name), "text"),) for name in on}
+        self._offered |= offered
+        self._before, self._on, self._apply = tuple(on), set(on), apply
+        super().__init__(what, self._rows(), lambda key: None)
+
+    def _rows(self) -> list[Item]:
+        return [
+            Item(name, (("☑ ", "good") if name in self._on else ("☐ ", "dim"), *parts), text=name)
+            for name, parts in self._offered.items()
+        ]
+
+    def _marks(self) -> Callable[[], None]:
+        return self._toggle
+
+    def _toggle(self) -> None:
+        lines = self.query_one("#choices", Lines)
+        lines.ready()
+        if isinstance(lines.key, str):
+            self._on ^= {lines.key}
+            lines.show(sequence(self._rows()))
+
+    def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        self._toggle()
+
+    def _choose(self, lines: Lines, typed: str) -> None:
+        """Apply what is marked. If nothing was changed, the row that was searched for is meant."""
+        lines.ready()
+        if typed.strip() and lines.key is None:
+            super()._choose(lines, typed)
+            return
+        if typed.strip() and self._on == set(self._before):
+            self._toggle()
+        below = self.below
+        self.app.pop_screen()
+        added = [name for name in self._offered if name in self._on and name not in self._before]
+        removed = [name for name in self._before if name not in self._on]
+        if added or removed:
+            self._apply(added, removed)
+        else:
+            below.say("nothing was changed; space marks what enter applies", "dim")
 
 
 class ChooseFile(Choose):

@@ -9,7 +9,7 @@ from localstore.core.model.inbox import InboxItem
 from localstore.core.model.repo import Repo
 from tui import reads
 from tui.actions import Action, spoken
-from tui.screens.lists.inbox import Space, open_subject, preview_item, sections
+from tui.screens.lists.inbox import SECTIONS, Space, open_subject, preview_item, section_of, sections
 from tui.screens.split import SPLIT_ACTIONS, SplitScreen
 from tui.text import Part, ago, brief, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
@@ -40,6 +40,9 @@ class Home(SplitScreen):
         self._inbox_words = "asking the server"  # what stands for an inbox without rows
         self._states: dict[str, Part] = {}  # repository → how its default branch stands, as far as asked
         self._machine = ""  # what goes on with models on this machine
+        self._begins = True  # whether the cursor still goes to what comes first
+        self._asks = False  # whether what is painted was known before
+        self._answered: set[str] = set()  # what the server has answered
 
     def titled(self) -> tuple[Part, ...]:
         return (("Home", "title"),)
@@ -100,9 +103,11 @@ class Home(SplitScreen):
             self.paint()
 
     def do_refresh(self) -> None:
+        self._asks = True
         self.svc.load(self.svc.repos, self._paint_repos)
         if self.svc.client.account:
             self.svc.load(reads.inbox(), self._paint_inbox, self._miss_inbox)
+        self._asks = False
         self.renew()
 
     def about(self) -> list[str]:
@@ -113,7 +118,7 @@ class Home(SplitScreen):
     def _paint_inbox(self, items: list[InboxItem], at: float) -> None:
         self._inbox, self._inbox_words = items, "empty ✓"
         self.listen()
-        self.paint()
+        self._paint_answer("inbox")
 
     def _miss_inbox(self, error: BaseException) -> None:
         if self._inbox_words != "empty ✓":
@@ -121,12 +126,23 @@ class Home(SplitScreen):
             self.paint()
 
     def _paint_repos(self, repos: list[Repo], at: float) -> None:
-        first = self._repos is None
         self._repos = {repo.id: repo for repo in repos}
         self.listen()
-        self.paint(first)
+        self._paint_answer("repos")
 
-    def paint(self, first: bool = False) -> None:
+    def _paint_answer(self, name: str) -> None:
+        """Paint what was read. Once the server has answered everything, the cursor stays where it is."""
+        if not self._asks:
+            self._answered.add(name)
+        self.paint()
+        if self._answered >= {"repos", "inbox"} and self._repos is not None:
+            self._begins = False
+
+    def on_lines_moved(self, event: Lines.Moved) -> None:
+        super().on_lines_moved(event)
+        self._begins = False
+
+    def paint(self) -> None:
         """Paint the data; with `first` the cursor goes to the first repository."""
         if self._repos is None:
             return
@@ -151,8 +167,13 @@ class Home(SplitScreen):
         items += [self._row(repo, width, now) for repo in ordered]
         if not ordered:
             items.append(Item(None, ((self.EMPTY, "dim"),)))
-        cursor = ordered[0].id if first and ordered else None
-        self.query_one("#repos", Lines).show(sequence(items), cursor)
+        lines = self.query_one("#repos", Lines)
+        if self._begins:
+            waiting = (item.id for item in self._inbox if section_of(item) == SECTIONS[0])
+            lines.show(sequence(items), next(waiting, ordered[0].id if ordered else None))
+            lines.show_top()
+        else:
+            lines.show(sequence(items))
         self.rest()
 
     def _row(self, repo: Repo, width: int, now: float) -> Item:
@@ -199,7 +220,7 @@ class Home(SplitScreen):
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         from tui.screens.repo import RepoScreen
 
-        key = self.listed.key
+        key, self._begins = self.listed.key, False
         of_inbox = self._of_inbox(key)
         if of_inbox is not None:
             open_subject(self.svc, of_inbox)

@@ -108,9 +108,19 @@ class RepoScreen(RepoPage):
         return next(iter(widgets(self.view)), None)
 
     def actions(self) -> tuple[Action, ...]:
-        own = self.view.ACTIONS if self.view else ()
+        own = self.view.actions() if self.view else ()
         named = {action.id for action in own}
         return (*own, *(action for action in self.ACTIONS if action.id not in named))
+
+    def subject(self) -> tuple[Repo | None, bool]:
+        return self.repo, self.view is not None and self.view.is_mounted and self.view.mine()
+
+    def made(self, noun: str, name: str) -> None:
+        for view in self._views.values():
+            view.made(noun, name)
+
+    def elsewhere(self, key: str) -> str:
+        return self.view.elsewhere(key) if self.view is not None and self.view.is_mounted else ""
 
     def facts(self) -> dict[str, str]:
         seal = {"seal": self.seal} if self.seal is not None else {}

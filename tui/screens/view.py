@@ -31,6 +31,21 @@ class View(Vertical):
     def svc(self) -> AskedApp:
         return cast("AskedApp", self.app)
 
+    def actions(self) -> tuple[Action, ...]:
+        """The actions of what the tab shows now."""
+        return self.ACTIONS
+
+    def mine(self) -> bool:
+        """Whether the account is the author of the row under the cursor."""
+        return False
+
+    def made(self, noun: str, name: str) -> None:
+        """Called when the user has made an issue, a proposal or a release of this title or version."""
+
+    def elsewhere(self, key: str) -> str:
+        """Where a key does something that has no action here, in words; "" for nowhere."""
+        return ""
+
     def moved(self) -> None:
         """Called when the screen shows another seal."""
 

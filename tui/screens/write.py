@@ -11,25 +11,41 @@ from textual.widgets import TextArea
 from tui.screens.card import Card
 from tui.text import Part, safe
 from tui.theme import css_colour
-from tui.widgets.frame import Hints, Prompt
+from tui.widgets.frame import Hints, Passed, Prompt
 from tui.widgets.lines import Lines
+from tui.widgets.typed import dress
+
+SEND = "ctrl+s"
+DECISIONS = ((f"enter {SEND}", "send"), ("e", "go on"), ("D", "discard"), ("esc", "keep for later"))
 
 
 class _Text(TextArea):
-    """The text. `ahead`: returns whether a key was typed for a screen that opens next."""
+    """The text. `act`: returns whether it has carried out a key of the card; `ahead`: returns whether a key
+    was typed for a screen that opens next; `passed`: called after the last key of a text that was left."""
 
-    def __init__(self, text: str, leave: Callable[[], None], ahead: Callable[[Key], bool]) -> None:
+    def __init__(
+        self,
+        text: str,
+        act: Callable[[str], bool],
+        ahead: Callable[[Key], bool],
+        passed: Callable[[], None],
+    ) -> None:
         super().__init__(text, soft_wrap=True, tab_behavior="indent", highlight_cursor_line=False, id="text")
         self.cursor_blink = False
-        self._leave, self._ahead = leave, ahead
+        self._act, self._ahead, self._passed = act, ahead, passed
+
+    def on_mount(self) -> None:
+        dress(self, getattr(self.app, "colours", "terminal"))
+
+    def on_passed(self, event: Passed) -> None:
+        event.stop()
+        self._passed()
 
     async def _on_key(self, event: Key) -> None:
         """Carry out the key before the next one: Textual looks up the binding of a key only when it has
         reached the app, and by then the next letter would be in the text."""
-        if self._ahead(event):
+        if self._ahead(event) or self._act(event.key):
             pass
-        elif event.key == "escape":
-            self._leave()
         elif event.key in self._bindings.key_to_bindings:
             for binding in self._bindings.key_to_bindings[event.key]:
                 await self.run_action(binding.action)
@@ -40,9 +56,12 @@ class _Text(TextArea):
 
 
 class Write(Card):
-    """Stands below the row that the text is about, or above it; `whole`: over all of the screen. Calls
-    `done(text)` when the user sends the text, after the card has closed; `changed(text)` at each key. Esc
-    stops typing: then enter sends, e edits again, d discards, and esc again keeps the draft."""
+    """Stands below the row that the text is about, or above it. Ctrl+s sends the text: the card closes and
+    `done(text)` is called; `changed(text)` is called at each key. Esc asks what becomes of a text, and one
+    key answers. `blank`: an empty text can be sent as well.
+
+    `sends`: what ctrl+s does in a form, which has the text already; there the card covers all of the screen,
+    and esc goes back to the form."""
 
     AUTO_FOCUS = "_Text"
     LEAST = 8
@@ -59,22 +78,25 @@ class Write(Card):
         done: Callable[[str], None],
         changed: Callable[[str], None],
         *,
-        whole: bool = False,
+        blank: bool = False,
+        sends: str = "",
     ) -> None:
         super().__init__()
         self._what, self._text, self._done, self._changed = what, text, done, changed
-        self._whole = whole
+        self._blank, self._sends = blank, sends
+        self._reported, self._is_left = text, False  # the text that `changed` was called with last
 
     def content(self) -> ComposeResult:
-        yield _Text(self._text, self.leave, self._typed_ahead)
+        yield _Text(self._text, self._act, self._typed_ahead, self.svc.passed)
 
     def title_parts(self) -> Sequence[Part]:
-        return ((f" {safe(self._what)}", "title"), ("  esc when it is written", "dim"))
+        return ((f" {safe(self._what)}", "title"),)
 
     def show_frame(self) -> None:
         super().show_frame()
         if self.has_widgets and self._said is None and self._prompt is None:
-            self.query_one("#keys", Hints).offer([("esc", "when it is written")])
+            leaves = "back to the form" if self._sends else "leave: send, go on, discard or keep"
+            self.query_one("#keys", Hints).offer([(SEND, self._sends or "send"), ("esc", leaves)])
 
     def place(self) -> None:
         """Leave the row that the text is about visible."""
@@ -82,7 +104,7 @@ class Write(Card):
             return
         card, size = self.query_one("#card"), self.app.size
         card.styles.width = size.width
-        card.styles.height = size.height - 3 if self._whole else max(self.LEAST, size.height // 2 - 2)
+        card.styles.height = size.height - 3 if self._sends else max(self.LEAST, size.height // 2 - 2)
         card.styles.border = ("round", css_colour(self.svc.colours, "accent"))
         card.styles.padding = (0, 1)
         self.styles.align_vertical = "bottom" if self._row_above else "top"
@@ -91,7 +113,7 @@ class Write(Card):
     def _row_above(self) -> bool:
         """Whether the row under the cursor of the screen below is in its upper half."""
         lines = self.below.lines
-        if not isinstance(lines, Lines) or self._whole:
+        if not isinstance(lines, Lines) or self._sends:
             return True
         row = lines.region.y + (lines.cursor - lines.top) * lines.tall
         return row < self.app.size.height // 2
@@ -105,25 +127,71 @@ class Write(Card):
         """Does nothing: nobody else edits this text."""
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        self._changed(event.text_area.text)
+        self._report()
+        if self._said is not None:
+            self._said = None
+            self.show_frame()
 
     def on_key(self, event: Key) -> None:
         if not isinstance(self.focused, Prompt):
             event.prevent_default()  # letters are text here
 
+    def _report(self) -> None:
+        """Call `changed` unless it knows the text already, or the card was left and its draft may
+        be gone."""
+        if self._typed != self._reported and not self._is_left:
+            self._reported = self._typed
+            self._changed(self._typed)
+
+    # --- what becomes of it
+
+    @property
+    def _typed(self) -> str:
+        return self.query_one(TextArea).text
+
+    def _act(self, key: str) -> bool:
+        """Carry out a key of the card. Returns whether it is one."""
+        if key == SEND:
+            self._send()
+        elif key == "escape":
+            self.leave()
+        return key in (SEND, "escape")
+
     def leave(self) -> None:
-        """Ask whether to send, edit, discard or keep the text."""
-        self.ask("enter sends it · e goes on · d discards it · esc keeps it for later", self._decided)
+        """Go back to the form; else ask what becomes of the text, if there is one."""
+        if self._sends or not self._typed.strip() or self._typed == self._text:
+            self._close()
+        else:
+            self.ask("send it?", self._decided, on_leave=self._keep, answers=DECISIONS)
 
-    def _decided(self, typed: str) -> None:
-        word, text = typed.strip().lower(), self.query_one(TextArea).text
-        if word == "e":
-            return
-        self.app.pop_screen()
-        if word == "d":
+    def _decided(self, key: str) -> None:
+        if key in ("", SEND):
+            self._send()
+        elif key == "D":
+            self._report()
+            self._is_left = True
             self._changed("")
-        elif not word and text.strip():
-            self._done(text)
+            self._close("discarded")
+        elif key != "e":
+            self.leave()
 
-    def prompt_left(self) -> None:
+    def _send(self) -> None:
+        text = self._typed
+        if not (text.strip() or self._blank or self._sends):
+            self.say("nothing is written yet", "warn")
+            return
+        self._close()
+        self._done(text)
+
+    def _keep(self) -> None:
+        self._close("kept as a draft for later")
+
+    def _close(self, words: str = "") -> None:
+        """Close the card, and say these words on the screen below."""
+        below = self.below
+        self._report()
+        self._is_left = True
+        self.svc.keep_order(self.query_one(TextArea))
         self.app.pop_screen()
+        if words:
+            below.say(words, "dim")

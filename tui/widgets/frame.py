@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from rich.cells import cell_len
+from rich.style import Style
 from textual.events import Click, Key
 from textual.message import Message
 from textual.strip import Strip
@@ -14,7 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from tui.text import Part, columns, safe
-from tui.theme import BACKGROUNDS, THEMES
+from tui.theme import BACKGROUNDS, CURSOR, THEMES
 from tui.widgets.strips import strip
 
 LIGHTS: dict[str, tuple[Part, Part]] = {
@@ -113,6 +114,7 @@ class Hints(Line):
 
 
 STEPS = {"up": -1, "down": 1}
+YES_OR_NO = (("y", "yes"), ("n", "no"), ("esc", "leave"))
 OPENING_SECONDS = 2.0  # that keys wait for a prompt that opens, at most
 
 
@@ -123,9 +125,9 @@ class Passed(Message):
 class Prompt(Input):
     """An input line at the bottom. Calls `done(text)` at enter, `cancelled()` at esc, `changed(text)` when
     the text has changed; at tab the text becomes `complete(text)`; at up and down `move` is called with -1
-    and 1. `one_key`: the first letter is the answer. `grow`: called with
-    the text at tab, which closes the prompt. Keys after enter or esc are passed to `further`;
-    `passed` is called after the last of them.
+    and 1. `answers`: keys (the first of several is shown) and what they mean, if one key is the answer.
+    `space`: called at that key, which then is no text. `enter`: what enter does, in a word. Keys after enter
+    or esc are passed to `further`; `passed` is called after the last of them.
 
     Each key is carried out before the next one: Textual looks up the binding of a key only when it has
     reached the app, and by then later keys of the same input would have been typed into the text.
@@ -147,26 +149,42 @@ class Prompt(Input):
         value: str = "",
         complete: Callable[[str], str] | None = None,
         move: Callable[[int], None] | None = None,
-        one_key: bool = False,
-        grow: Callable[[str], None] | None = None,
+        answers: Sequence[tuple[str, str]] = (),
+        space: Callable[[], None] | None = None,
+        enter: str = "done",
     ) -> None:
         super().__init__(value=value, placeholder=safe(sign), select_on_focus=False)
         self.cursor_blink = False
         self._ready = asyncio.Event()
         self._done, self._cancelled, self._changed, self._complete = done, cancelled, changed, complete
-        self._move, self._one_key, self._grow = move, one_key, grow
+        self._move, self._answers, self._space, self._enter = move, answers, space, enter
         self._further, self._passed = further, passed
         self._closed_by_key = False
         self._reported = value  # the text that `changed` was called with last
 
+    def get_component_rich_style(
+        self, *names: str, partial: bool = False, default: Style | None = None
+    ) -> Style:
+        """Return the style of a part; the cursor is the text reversed, what stands for a text is dim."""
+        if "input--cursor" in names:
+            return CURSOR
+        if "input--placeholder" in names:
+            return THEMES[getattr(self.app, "colours", "terminal")]["dim"]
+        return super().get_component_rich_style(*names, partial=partial, default=default)
+
     @property
     def hints(self) -> list[tuple[str, str]]:
         """The keys that are commands here instead of text, each with a description."""
-        if self._one_key:
-            return [("y", "yes"), ("n", "no"), ("esc", "leave")]
-        more = "complete" if self._grow is None else "several lines"
-        keys = [("enter", "done"), ("↑↓", "move"), ("tab", more), ("esc", "leave")]
-        lacks = {"↑↓": self._move, "tab": self._grow or self._complete}
+        if self._answers:
+            return [(keys.split()[0], words) for keys, words in self._answers]
+        keys = [
+            ("space", "on or off"),
+            ("enter", self._enter),
+            ("↑↓", "move"),
+            ("tab", "complete"),
+            ("esc", "leave"),
+        ]
+        lacks = {"space": self._space, "↑↓": self._move, "tab": self._complete}
         return [(key, words) for key, words in keys if lacks.get(key, self) is not None]
 
     def on_mount(self) -> None:
@@ -180,8 +198,11 @@ class Prompt(Input):
         the focus; they are removed from it."""
         while ahead and ahead[0].is_printable and not self._closed_by_key:
             letter = ahead.pop(0).character or ""
-            if self._one_key:
+            if self._answers:
                 self._close(self._done, letter)
+            elif letter == " " and self._space is not None:
+                self._report()
+                self._space()
             else:
                 self.insert_text_at_cursor(letter)
         self._ready.set()
@@ -205,11 +226,13 @@ class Prompt(Input):
         elif event.key == "enter":
             self._report()
             self._close(self._done, self.value)
-        elif self._one_key and event.is_printable:
+        elif self._answers and event.is_printable:
             self._close(self._done, event.character or "")
-        elif event.key == "tab" and self._grow is not None:
+        elif any(event.key in keys.split() for keys, _ in self._answers):
+            self._close(self._done, event.key)
+        elif event.key == "space" and self._space is not None:
             self._report()
-            self._close(self._grow, self.value)
+            self._space()
         elif event.key == "tab" and self._complete is not None:
             self._report()
             self.value = self._complete(self.value)

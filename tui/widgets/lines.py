@@ -177,6 +177,12 @@ class Lines(Widget, can_focus=True):
         self._settle()
         self.refresh()
 
+    def show_top(self) -> None:
+        """Scroll to the first row, unless the cursor's row would become invisible."""
+        if self.cursor < self.fits:
+            self.top = 0
+            self.refresh()
+
     def filter(self, text: str) -> None:
         """List only rows that contain every word of `text`, whatever its case."""
         key = self.key

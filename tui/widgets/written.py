@@ -23,12 +23,12 @@ from textual.geometry import Size
 from textual.strip import Strip
 from textual.timer import Timer
 from textual.widgets import TextArea
-from textual.widgets.text_area import TextAreaTheme
 
 from localstore.core.lane.crdt import Delta
 from tui.highlight import Coloured, coloured
 from tui.theme import THEMES
 from tui.widgets.colours import Colours
+from tui.widgets.typed import dress
 
 PASTE_BYTES = 256 * 1024  # that are pasted at once
 COLOUR_AFTER = 0.7  # seconds without a change, after which the whole text is coloured again
@@ -157,17 +157,7 @@ class Written(TextArea, inherit_bindings=False):
         self.read_only = True  # until the text is there
 
     def on_mount(self) -> None:
-        styles = THEMES[getattr(self.app, "colours", "terminal")]
-        self.register_theme(
-            TextAreaTheme(
-                "svc",
-                base_style=styles["text"],
-                gutter_style=styles["gutter"],
-                cursor_style=Style(reverse=True),
-                selection_style=styles["cursor"],
-            )
-        )
-        self.theme = "svc"
+        dress(self, getattr(self.app, "colours", "terminal"))
 
     def _set_document(self, text: str, language: str | None) -> None:
         super()._set_document("", None)

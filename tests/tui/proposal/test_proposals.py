@@ -79,15 +79,15 @@ async def test_a_proposal_is_read_changed_and_merged(proposal: str, alice: Svc, 
         text = await press(pilot, "enter")
         assert "+    return 3" in text
         await press(pilot, "G", "c")
-        text = await press(pilot, *"Why", "enter")
+        text = await press(pilot, *"Why", "ctrl+s")
         assert "╭─ open" in text
         assert "Why" in text
-        text = await press(pilot, "x", "ctrl+u", *"return4", "enter")
+        text = await press(pilot, "x", "ctrl+u", *"return4", "ctrl+s")
         assert "+ return4" in text
         assert "─ ✓ resolved" in await press(pilot, "j", "z")
         await press(pilot, "escape")
         await press(pilot, "c")
-        assert "Seen" in await press(pilot, *"Seen", "enter", "G")
+        assert "Seen" in await press(pilot, *"Seen", "ctrl+s", "G")
         assert "proposal of their own" in await press(pilot, "A")
         assert "◌ draft" in await press(pilot, "d", "g")
         assert "is a draft" in await press(pilot, "M")
@@ -224,13 +224,13 @@ async def test_a_stranger_reviews_and_is_told_what_needs_a_role(
         assert needs in await press(pilot, "d")
         assert "needs the role triage" in await press(pilot, "z")
         await press(pilot, "X")
-        assert "say what is to change" in await press(pilot, "enter")
+        assert "say what is to change" in await press(pilot, "ctrl+s")
         await press(pilot, "R")
-        text = await press(pilot, *"Test", "enter", "G")
+        text = await press(pilot, *"Test", "ctrl+s", "G")
         assert "✗ requests changes" in text
         assert "advice" in text
         await press(pilot, "A")
-        assert "✓ approved" in await press(pilot, "enter", "G")
+        assert "✓ approved" in await press(pilot, "ctrl+s", "G")
     found = api(alice, "repos/{id}/proposals/1/reviews")
     assert isinstance(found, dict)
     assert {one["verdict"] for one in found["items"]} == {"approve", "request_changes"}

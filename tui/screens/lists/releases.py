@@ -44,6 +44,7 @@ class Releases(Split):
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
         self._releases: dict[str, Release] | None = None
+        self._awaits = ""  # the version that the user has made
 
     def facts(self) -> dict[str, str]:
         version = self.query_one("#releases", Lines).key
@@ -68,8 +69,19 @@ class Releases(Split):
         rows += [self._row(release) for release in releases]
         if not releases:
             rows.append(Item(None, (("no releases; a makes one", "dim"),)))
-        self.query_one("#releases", Lines).show(sequence(rows))
+        new = self._awaits if self._awaits in self._releases else None
+        self._awaits = "" if new else self._awaits
+        self.query_one("#releases", Lines).show(sequence(rows), new)
         self.rest()
+
+    def made(self, noun: str, name: str) -> None:
+        if noun == "release":
+            self._awaits = name
+
+    def on_lines_moved(self, event: Lines.Moved) -> None:
+        super().on_lines_moved(event)
+        if event.lines.id == self.LIST:
+            self._awaits = ""  # the user has gone on
 
     def titled(self) -> tuple[Part, ...]:
         return ("Releases ", "title"), (self.count() or "", "dim")

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from tui.screens.base import Over
 from tui.screens.machine.work import Offer
 from tui.text import Part, folded, safe
+from tui.widgets.frame import YES_OR_NO
 from tui.widgets.lines import Item, Lines
 
 
@@ -55,7 +56,7 @@ class Consent(Over):
     def _ask(self) -> None:
         lines = self.query_one("#consent", Lines)
         keys = f"{self._left} more rows: y shows them, n" if self._left else "y or n"
-        self.ask(f"launch {self._offer.app.id}? {keys}", self._answer, filtered=lines, one_key=True)
+        self.ask(f"launch {self._offer.app.id}? {keys}", self._answer, filtered=lines, answers=YES_OR_NO)
 
     def _answer(self, typed: str) -> None:
         if typed.strip().lower() == "y" and self._left:

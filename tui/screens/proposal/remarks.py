@@ -91,7 +91,7 @@ class Remarking(Reviewing):
         if isinstance(self.diff.key, Note) and not self.diff.selects:
             thread = self.diff.key.thread
             draft = named(self.repo.id, self._one.number, thread)
-            self.write("answer", lambda text: self._answer(thread, text), draft)
+            self.write("answer in the thread", lambda text: self._answer(thread, text), draft)
         elif (span := self._span()) is not None:
             seal = self._one.head_seal
             draft = named(self.repo.id, self._one.number, *span[:4])

@@ -48,15 +48,16 @@ class Reviewing(Base):
         raise NotImplementedError
 
     def do_approve(self) -> None:
-        self._ask_verdict("approve", "approve: what to say with it, or nothing")
+        self._ask_verdict("approve", "approve #{}, with or without words")
 
     def do_changes(self) -> None:
-        self._ask_verdict("request_changes", "what is to change")
+        self._ask_verdict("request_changes", "changes on #{}: what is to change")
 
     def do_remark(self) -> None:
-        self._ask_verdict("comment", "review without a verdict: what to say")
+        self._ask_verdict("comment", "review #{} without a verdict: what to say")
 
     def _ask_verdict(self, verdict: Verdict, words: str) -> None:
+        """Ask for the text of a verdict. `words`: what is asked, with a place for the number."""
         proposal = self.reviewed()
         why = _why_not(
             proposal, verdict, proposal is not None and proposal.author.handle == self.svc.client.account
@@ -70,7 +71,12 @@ class Reviewing(Base):
         def done(text: str) -> None:
             self._review(proposal, verdict, text)
 
-        self.write(words + with_it, done, named(self.repo.id, proposal.number, "verdict"), blank=True)
+        self.write(
+            words.format(proposal.number) + with_it,
+            done,
+            named(self.repo.id, proposal.number, "verdict"),
+            blank=True,
+        )
 
     def _review(self, proposal: Proposal, verdict: Verdict, text: str) -> None:
         if not text.strip() and (

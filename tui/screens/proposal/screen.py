@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 
-from localstore.core.model import proposal as proposals
 from localstore.core.model.check import Rollup, SealChecks
 from localstore.core.model.history import ChangedFile, Compare
 from localstore.core.model.issue import Comment
-from localstore.core.model.proposal import Proposal, ProposalPatch, Reviewer, Version
+from localstore.core.model.proposal import Proposal, Reviewer, Version
 from localstore.core.model.repo import Repo
 from localstore.core.model.review import Review
 from localstore.core.model.thread import Thread
@@ -51,8 +50,7 @@ def _action(id: str, key: str, label: str, command: str, right: str, footer: boo
 
 
 class ProposalScreen(Reviewing, Talk):
-    UPDATE, PATCH = proposals.UPDATE, ProposalPatch
-    ADD_LABEL, REMOVE_LABEL = proposals.ADD_LABEL, proposals.REMOVE_LABEL
+    NOUN = "proposal"
     ACTIONS = (
         Action("open", ("enter",), "files", "svc pr diff {n}", footer=True),
         _action("comment", "c", "comment", "comment {n} -b TEXT", "comment.create", True),
@@ -66,7 +64,7 @@ class ProposalScreen(Reviewing, Talk):
         _action("edit", "T", "edit the text", "edit {n} -b TEXT", "proposal.edit"),
         _action("edit_comment", "C", "edit the comment", "comment {n} --edit-last -b TEXT", ""),
         _action("title", "t", "change the title", "edit {n} -t TEXT", "proposal.edit"),
-        _action("label", "l", "add or remove a label", "label add {n} {name}", "issue.label"),
+        _action("label", "l", "labels", "label add {n} {name}", "issue.label"),
         _action("assign", "u", "assign or unassign me", "edit {n}", "issue.assign"),
         _action("reviewer", "v", "ask for a review", "edit {n}", "proposal.reviewers"),
         _action("react", "e", "react", "react {n} {reaction}", "reaction.add"),

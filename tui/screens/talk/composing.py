@@ -155,6 +155,7 @@ class Composing(SplitScreen):
             self.say(why, "bad")
             return
         svc, repo = self.svc, self.repo
+        self.below.made(self.NOUN, self.value(self.TITLE).strip())
         self.app.pop_screen()
         svc.queue(
             lambda sending: sending.put(
@@ -216,8 +217,13 @@ class Composing(SplitScreen):
         def written(text: str) -> None:
             self.put(self.BODY, text)
 
-        what = f"{self.TEXT} of the {self.NOUN}"
-        self.svc.write_text(what, self.value(self.BODY), written, written, whole=True)
+        def send(text: str) -> None:
+            written(text)
+            self.svc.carry_out(action)
+
+        action = next(action for action in self.actions() if action.id == "send")
+        what, sends = f"{self.TEXT} of the {self.NOUN}", f"{action.label} the {self.NOUN}"
+        self.svc.write_text(what, self.value(self.BODY), send, written, sends=sends)
 
     def do_write(self) -> None:
         draft, drafts = self._draft("body"), self.svc.drafts
@@ -232,33 +238,29 @@ class Composing(SplitScreen):
         self.svc.compose_text(draft, written)
 
     def _choose_labels(self) -> None:
-        self._toggle("labels", [label.name for label in self._labels], "issue.label")
+        colours = colours_of(self._labels)
+        offered = {label.name: first_left(label_parts([label.name], colours)) for label in self._labels}
+        self._choose_several("labels", offered, "issue.label")
 
     def _choose_people(self, member: str, operation: str) -> None:
         mine = self.svc.client.account
         handles = dict.fromkeys([*([mine] if mine else []), *self._people])
-        self._toggle(member, list(handles), operation)
+        offered = {handle: [(f"@{safe(handle)}", "person")] for handle in handles}
+        self._choose_several(member, offered, operation)
 
-    def _toggle(self, name: str, offered: Sequence[str], operation: str) -> None:
-        """Add one of the offered names to a list, or remove it."""
-        from tui.screens.choose import Choose
+    def _choose_several(self, name: str, offered: Mapping[str, Sequence[Part]], operation: str) -> None:
+        """Choose the names of a list among those that are offered and those that it has."""
+        from tui.screens.choose import ChooseSeveral
 
         why = refusal(operation, self.repo)
         if why:
             self.say(why, "warn")
             return
-        now = self.names(name)
 
-        def chosen(choice: str) -> None:
-            without = [other for other in now if other != choice]
-            self.put(name, without if choice in now else [*now, choice])
+        def apply(added: list[str], removed: list[str]) -> None:
+            self.put(name, [*(other for other in self.names(name) if other not in removed), *added])
 
-        choices = [*now, *(choice for choice in offered if choice not in now)]
-        items = [
-            Item(choice, (("✓ " if choice in now else "  ", "good"), (safe(choice), "text")))
-            for choice in choices
-        ]
-        self.app.push_screen(Choose("labels" if name == "labels" else "people", items, chosen))
+        self.app.push_screen(ChooseSeveral(name, offered, self.names(name), apply))
 
     def do_discard(self) -> None:
         def discard() -> None:

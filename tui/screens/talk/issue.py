@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 
-from localstore.core.model import issue as issues
-from localstore.core.model.issue import Comment, Issue, IssuePatch
+from localstore.core.model.issue import Comment, Issue
 from tui import contents
 from tui.actions import Action
 from tui.screens.facts import beside_facts
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 
 
 class IssueScreen(Talk):
-    UPDATE, PATCH = issues.UPDATE, IssuePatch
-    ADD_LABEL, REMOVE_LABEL = issues.ADD_LABEL, issues.REMOVE_LABEL
+    NOUN = "issue"
     ACTIONS = (
         Action(
             "comment",
@@ -68,7 +66,7 @@ class IssueScreen(Talk):
         Action(
             "label",
             ("l",),
-            "add or remove a label",
+            "labels",
             "svc issue label add {n} {name}",
             "signed_in",
             right="issue.label",

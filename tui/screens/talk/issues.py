@@ -15,6 +15,7 @@ from tui.filters import STATES, Kind, complete, parse
 from tui.listed import ListedIssue, ListedProposal
 from tui.screens.proposal.words import checks_of, state_of, verdicts_of
 from tui.screens.split import SPLIT_ACTIONS, Split
+from tui.screens.talk.acts import About, Acts, Noun
 from tui.screens.talk.previews import SIGNS, Colours, colours_of, first_left, label_parts, preview_talk
 from tui.text import Part, ago, brief, safe
 from tui.widgets.lines import Item, Lines
@@ -48,14 +49,32 @@ def text(item: ListedIssue | ListedProposal) -> str:
     return f"#{item.number} {item.title} {labels} @{item.author.handle or '?'} {more}"
 
 
-class Issues(Split):
+def _acts(noun: Noun) -> tuple[Action, ...]:
+    """The actions about the row under the cursor, as on the screen that it opens."""
+    svc = f"svc {'issue' if noun == 'issue' else 'pr'}"
+
+    def action(id: str, key: str, label: str, command: str, right: str, footer: bool = False) -> Action:
+        return Action(id, (key,), label, f"{svc} {command}", "signed_in", footer, right)
+
+    return (
+        Action("open", ("enter",), "open", f"{svc} view {{n}}", footer=True),
+        action("comment", "c", "comment", "comment {n} -b TEXT", "comment.create", True),
+        action("label", "l", "labels", "label add {n} {name}", "issue.label", True),
+        action("close", "z", "close or reopen", "close {n}", f"{noun}.close", True),
+        action("assign", "u", "assign or unassign me", "edit {n}", "issue.assign"),
+        action("write", "E", "comment in $EDITOR", "comment {n}", "comment.create"),
+        action("title", "t", "change the title", "edit {n} -t TEXT", f"{noun}.edit"),
+    )
+
+
+class Issues(Split, Acts):
     LIST = "issues"
     TWO_LINES = True
     FACTS = True
     ACTIONS = (
-        Action("open", ("enter",), "open", "svc issue view {n}", footer=True),
-        Action("kind", ("p",), "issues or proposals", "svc pr list", footer=True),
+        *_acts("issue"),
         Action("add", ("a",), "new", "svc issue create -t {title}", "signed_in", True, "issue.create"),
+        Action("kind", ("p",), "issues or proposals", "svc pr list"),
         Action("state", ("o",), "open, closed or all", "svc issue list --state {state}", footer=True),
         *SPLIT_ACTIONS,
     )
@@ -66,11 +85,43 @@ class Issues(Split):
         self._filter = parse("issues", "")
         self._found: Sequence[ListedIssue] | Sequence[ListedProposal] = ()
         self._labelled: tuple[Sequence[Label], Colours] = ((), {})
+        self._awaits = "", 0  # the title of what the user has made, and the greatest number before it
+        # The number under the cursor, the list, and the row, which is searched for once.
+        self._under: tuple[Hashable | None, object, ListedIssue | ListedProposal | None] = (None, (), None)
 
     def facts(self) -> dict[str, str]:
         number = self.query_one("#issues", Lines).key
         kind = "issue" if self._kind == "issues" else "pr"
         return {kind: str(number)} if number is not None else {}
+
+    def actions(self) -> tuple[Action, ...]:
+        if self._kind == "issues":
+            return self.ACTIONS
+        acts = {action.id: action for action in _acts("proposal")}
+        return tuple(acts.get(action.id, action) for action in self.ACTIONS)
+
+    def elsewhere(self, key: str) -> str:
+        from tui.screens.proposal.screen import ProposalScreen
+        from tui.screens.talk.issue import IssueScreen
+
+        kind = IssueScreen if self._kind == "issues" else ProposalScreen
+        label = next((action.label for action in kind.ACTIONS if key in action.keys), "")
+        return f"{key} ({label}) is for what enter opens" if label else ""
+
+    @property
+    def chosen(self) -> About | None:
+        number = self.listed.key
+        if number != self._under[0] or self._found is not self._under[1]:
+            item = next((item for item in self._found if item.number == number), None)
+            self._under = number, self._found, item
+        item = self._under[2]
+        noun: Noun = "issue" if self._kind == "issues" else "proposal"
+        return About(noun, self.of.repo, item.number, item) if item is not None else None
+
+    def mine(self) -> bool:
+        account, about = self.svc.client.account, self.chosen
+        item = about.item if about is not None else None
+        return item is not None and bool(account) and item.author.handle == account
 
     def shown(self) -> None:
         self.do_refresh()
@@ -114,8 +165,28 @@ class Issues(Split):
         rows = Made[ListedIssue | ListedProposal](
             listed, self._row, lambda item: item.number, text, first, last
         )
-        self.query_one("#issues", Lines).show(rows)
+        self.query_one("#issues", Lines).show(rows, self._new_one())
         self.rest()
+
+    def made(self, noun: str, name: str) -> None:
+        if self._kind == f"{noun}s":
+            self._awaits = name, max((item.number for item in self._found), default=0)
+
+    def _new_one(self) -> int | None:
+        """The number of what the user has just made, once it is listed; None otherwise."""
+        title, last = self._awaits
+        if not title:
+            return None
+        new = next((item for item in self._found if item.number > last and item.title == title), None)
+        if new is None:
+            return None
+        self._awaits = "", 0
+        return new.number
+
+    def on_lines_moved(self, event: Lines.Moved) -> None:
+        super().on_lines_moved(event)
+        if event.lines.id == self.LIST:
+            self._awaits = "", 0  # the user has gone on
 
     def titled(self) -> tuple[Part, ...]:
         words = self._filter.without_state
@@ -191,6 +262,7 @@ class Issues(Split):
         self._filter, self._found = parse(self._kind, ""), ()
         self.query_one("#issues", Lines).filter("")
         self.paint()
+        self.of.show_frame()
         self.do_refresh()
 
     def do_state(self) -> None:

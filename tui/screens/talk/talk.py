@@ -12,17 +12,16 @@ from localstore.core.model.issue import (
     Comment,
     CommentBody,
     Issue,
-    IssuePatch,
     Reactions,
 )
-from localstore.core.model.label import Label
-from localstore.core.model.proposal import Proposal, ProposalPatch
+from localstore.core.model.proposal import Proposal
 from localstore.core.model.repo import Repo
 from svc.flows.place.rights import refusal
 from tui import contents
 from tui.drafts import named
 from tui.screens.base import Base
 from tui.screens.facts import WithFacts
+from tui.screens.talk.acts import About, Acts, Noun
 from tui.screens.talk.previews import colours_of, people_facts
 from tui.text import Part, ago, safe
 from tui.texts import Texts, item
@@ -34,14 +33,11 @@ if TYPE_CHECKING:
 _COUNTED = ("plus", "minus", "tada", "heart", "rocket", "eyes")
 
 
-class Talk(WithFacts):
-    """A screen about issue or proposal `number`. Subclasses set `one` and the endpoints that change it."""
+class Talk(Acts, WithFacts):
+    """A screen about issue or proposal `number`. Subclasses set `NOUN`, and `one` once it was read."""
 
-    UPDATE: ClassVar[Endpoint[Any]]
-    PATCH: ClassVar[type[IssuePatch] | type[ProposalPatch]]
+    NOUN: ClassVar[Noun]
     texts: Texts
-    ADD_LABEL: ClassVar[Endpoint[Any]]
-    REMOVE_LABEL: ClassVar[Endpoint[Any]]
 
     def __init__(self, repo: Repo, number: int) -> None:
         super().__init__()
@@ -49,6 +45,14 @@ class Talk(WithFacts):
         self.one: Issue | Proposal | None = None
         self.comments: list[Comment] = []
         self.texts = Texts(self, self.paint)
+
+    @property
+    def front(self) -> Base:
+        return self
+
+    @property
+    def chosen(self) -> About:
+        return About(self.NOUN, self.repo, self.number, self.one)
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, self.one is not None and self.mine(self.one)
@@ -108,17 +112,6 @@ class Talk(WithFacts):
 
     # --- what one can do
 
-    def do_comment(self) -> None:
-        draft = named(self.repo.id, self.number)
-        self.write("comment; E opens your editor for a longer one", self._post, draft)
-
-    def do_write(self) -> None:
-        self.svc.compose_text(named(self.repo.id, self.number), self._post)
-
-    def _post(self, text: str) -> None:
-        if text.strip():
-            self.send(issues.COMMENT, CommentBody(body=text.strip()))
-
     def do_edit(self) -> None:
         """Change title and text in the form for new ones."""
         from tui.screens.talk.editing import Editing
@@ -136,44 +129,6 @@ class Talk(WithFacts):
         else:
             edit_comment(self, self.repo, self.number, comment)
 
-    def do_close(self) -> None:
-        if self.one is not None:
-            self.patch(state="open" if self.one.state == "closed" else "closed")
-
-    def do_title(self) -> None:
-        if self.one is not None:
-            self.ask("title", self._entitled, value=self.one.title)
-
-    def _entitled(self, text: str) -> None:
-        if text.strip():
-            self.patch(title=text.strip())
-
-    def do_assign(self) -> None:
-        if self.one is None:
-            return
-        mine = any(person.handle == self.svc.client.account for person in self.one.assignees)
-        self.patch(**{"remove_assignees" if mine else "add_assignees": ["@me"]})
-
-    def do_label(self) -> None:
-        from tui.screens.choose import Choose
-
-        if self.one is None:
-            return
-        on = {label.name for label in self.one.labels}
-
-        def toggle(name: str) -> None:
-            self.send(self.REMOVE_LABEL if name in on else self.ADD_LABEL, name=name)
-
-        def choose(labels: list[Label], at: float) -> None:
-            if self.app.screen is self:
-                items = [
-                    Item(label.name, ((_mark(label.name in on), "good"), (safe(label.name), "text")))
-                    for label in labels
-                ]
-                self.app.push_screen(Choose("labels", items, toggle))
-
-        self.svc.load(contents.labels(self.repo.id), choose)
-
     def do_react(self) -> None:
         from tui.screens.choose import Choose
 
@@ -188,10 +143,10 @@ class Talk(WithFacts):
         self.app.push_screen(Choose("reaction", items, toggle))
 
     def patch(self, **changes: Any) -> None:
-        self.send(self.UPDATE, self.PATCH(**changes))
+        self.patch_one(self.chosen, **changes)
 
     def send(self, endpoint: Endpoint[Any], body: Any = None, **path: str) -> None:
-        self.svc.act(endpoint, body, about=self.repo.full_name, id=self.repo.id, n=str(self.number), **path)
+        self.change(self.chosen, endpoint, body, **path)
 
 
 def edit_comment(screen: Base, repo: Repo, number: int, comment: Comment) -> None:
@@ -215,7 +170,9 @@ def edit_comment(screen: Base, repo: Repo, number: int, comment: Comment) -> Non
                 comment=comment.id,
             )
 
-    screen.write("edit the comment", send, named(repo.id, number, "comment", comment.id), comment.body)
+    screen.write(
+        f"edit the comment on #{number}", send, named(repo.id, number, "comment", comment.id), comment.body
+    )
 
 
 def _mark(on: bool) -> str:

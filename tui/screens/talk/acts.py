@@ -1,0 +1,152 @@
+"""What one can do with an issue or a proposal, on its screen and on its row in a list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from localstore.core.endpoint import Endpoint
+from localstore.core.model import issue as issues
+from localstore.core.model import proposal as proposals
+from localstore.core.model.issue import CommentBody, Issue, IssuePatch
+from localstore.core.model.label import Label
+from localstore.core.model.proposal import Proposal, ProposalPatch
+from localstore.core.model.repo import Repo
+from tui import contents
+from tui.drafts import named
+from tui.listed import ListedIssue, ListedProposal
+from tui.screens.base import READING_SECONDS, Base
+from tui.screens.talk.previews import colours_of, first_left, label_parts
+
+if TYPE_CHECKING:
+    from textual.widget import Widget
+
+    Mixed = Widget
+else:
+    Mixed = object
+
+Noun = Literal["issue", "proposal"]
+_UPDATES: dict[Noun, tuple[Endpoint[Any], type[IssuePatch] | type[ProposalPatch]]] = {
+    "issue": (issues.UPDATE, IssuePatch),
+    "proposal": (proposals.UPDATE, ProposalPatch),
+}
+_LABELS: dict[Noun, tuple[Endpoint[Any], Endpoint[Any]]] = {
+    "issue": (issues.ADD_LABEL, issues.REMOVE_LABEL),
+    "proposal": (proposals.ADD_LABEL, proposals.REMOVE_LABEL),
+}
+
+
+class About(NamedTuple):
+    """The issue or proposal that actions are about. `item`: its content, None until it was read."""
+
+    noun: Noun
+    repo: Repo
+    number: int
+    item: Issue | Proposal | ListedIssue | ListedProposal | None
+
+
+class Acts(Mixed):
+    """Actions about an issue or a proposal. Subclasses define `chosen` and `front`."""
+
+    @property
+    def front(self) -> Base:
+        """The screen that shows it."""
+        raise NotImplementedError
+
+    @property
+    def chosen(self) -> About | None:
+        """The one that the actions are about; None if the cursor is on none."""
+        raise NotImplementedError
+
+    def about_one(self) -> About | None:
+        """The one that the actions are about; says why if there is none."""
+        if self.chosen is None:
+            self.front.say("there is nothing under the cursor", "warn")
+        return self.chosen
+
+    def do_comment(self) -> None:
+        about = self.about_one()
+        if about is not None:
+            draft = named(about.repo.id, about.number)
+            self.front.write(f"comment on #{about.number}", lambda text: self._post(about, text), draft)
+
+    def do_write(self) -> None:
+        about = self.about_one()
+        if about is not None:
+            self.front.svc.compose_text(
+                named(about.repo.id, about.number), lambda text: self._post(about, text)
+            )
+
+    def _post(self, about: About, text: str) -> None:
+        if text.strip():
+            self.change(about, issues.COMMENT, CommentBody(body=text.strip()))
+
+    def do_close(self) -> None:
+        about, item = self._read()
+        if about is None or item is None:
+            return
+        if item.state == "merged":
+            self.front.say(f"#{about.number} is merged, and cannot be opened again", "warn")
+        else:
+            self.patch_one(about, state="open" if item.state == "closed" else "closed")
+
+    def do_title(self) -> None:
+        about, item = self._read()
+        if about is None or item is None:
+            return
+
+        def entitle(text: str) -> None:
+            if text.strip() and text.strip() != item.title:
+                self.patch_one(about, title=text.strip())
+
+        self.front.ask(f"title of #{about.number}", entitle, value=item.title)
+
+    def do_assign(self) -> None:
+        about, item = self._read()
+        if about is None or item is None:
+            return
+        mine = any(person.handle == self.front.svc.client.account for person in item.assignees)
+        self.patch_one(about, **{"remove_assignees" if mine else "add_assignees": ["@me"]})
+
+    def do_label(self) -> None:
+        about, item = self._read()
+        if about is None or item is None:
+            return
+        from tui.screens.choose import ChooseSeveral
+
+        front, on = self.front, [label.name for label in item.labels]
+        add, remove = _LABELS[about.noun]
+        waits = [True]
+
+        def apply(added: list[str], removed: list[str]) -> None:
+            for name in added:
+                self.change(about, add, name=name)
+            for name in removed:
+                self.change(about, remove, name=name)
+
+        def choose(labels: list[Label], at: float) -> None:
+            if front.app.screen is front and waits:
+                waits.clear()
+                colours = colours_of(labels)
+                offered = {label.name: first_left(label_parts([label.name], colours)) for label in labels}
+                front.app.push_screen(ChooseSeveral(f"labels of #{about.number}", offered, on, apply))
+
+        front.hold_keys(READING_SECONDS)
+        front.svc.load(contents.labels(about.repo.id), choose, lambda error: front.drop_keys())
+
+    def _read(self) -> tuple[About | None, Issue | Proposal | ListedIssue | ListedProposal | None]:
+        """What the actions are about, and its content; says why if one of them is missing."""
+        about = self.about_one()
+        if about is not None and about.item is None:
+            self.front.say(f"#{about.number} is not here yet; r asks again", "warn")
+        return about, about.item if about is not None else None
+
+    def patch_one(self, about: About, **changes: Any) -> None:
+        """Queue changes of its members."""
+        endpoint, patch = _UPDATES[about.noun]
+        self.change(about, endpoint, patch(**changes))
+
+    def change(self, about: About, endpoint: Endpoint[Any], body: Any = None, **path: str) -> None:
+        """Queue a change of it. `path`: parameters of the endpoint's path besides repository and number."""
+        self.front.svc.act(
+            endpoint, body, about=about.repo.full_name, id=about.repo.id, n=str(about.number), **path
+        )

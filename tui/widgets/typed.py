@@ -1,0 +1,31 @@
+"""How texts of several lines that are typed look: as the theme of the app."""
+
+from __future__ import annotations
+
+from rich.style import Style
+from textual.widgets import TextArea
+from textual.widgets.text_area import TextAreaTheme
+
+from tui.theme import CURSOR, THEMES
+
+
+class AreaLooks(TextAreaTheme):
+    """The looks of a text area in one theme of the app."""
+
+    def apply_css(self, text_area: TextArea) -> None:
+        """Does nothing: each style is given, and Textual's would take the terminal's own colours away."""
+
+
+def dress(area: TextArea, colours: str) -> None:
+    """Give a text area the colours of a theme."""
+    styles = THEMES[colours]
+    looks = AreaLooks(
+        "svc",
+        base_style=styles["text"],
+        gutter_style=styles["gutter"],
+        cursor_style=CURSOR,
+        bracket_matching_style=Style(underline=True),
+        selection_style=styles["cursor"],
+    )
+    area.register_theme(looks)
+    area.theme = "svc"
