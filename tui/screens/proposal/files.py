@@ -117,7 +117,8 @@ class Files(Remarking, Differing):
         super().on_mount()
         self._seen = Seen(self.svc.client, self.repo.id, self._one.number)
         self.place()
-        self.set_focus(self.listing if self.beside and not self._path else self.diff)
+        if not self.beside or self._path:  # else the files have it already
+            self.set_focus(self.diff)
         self._opened_at = time.monotonic()
         self.do_refresh()
 
