@@ -49,7 +49,7 @@ LEFT_SECONDS = 14 * 86400.0  # for which a download that was cut goes on where i
 class Report(Protocol):
     """Called with the bytes that are here, those of the whole, and those that need not be fetched."""
 
-    def __call__(self, completed: int, total: int, known: int = 0, /) -> None: ...
+    def __call__(self, completed: int, total: int, present: int = 0, /) -> None: ...
 
 
 Work = Callable[[Path, Report], str]
@@ -98,17 +98,17 @@ class _Written:
     def __init__(self, file: Path, report: Report, name: str) -> None:
         self._file, self._report, self._name, self._at = file, report, name, 0.0
 
-    def __call__(self, completed: int, total: int, known: int = 0, /) -> None:
-        self._report(completed, total, known)
+    def __call__(self, completed: int, total: int, present: int = 0, /) -> None:
+        self._report(completed, total, present)
         now = time.monotonic()
         if now - self._at < REPORT and completed < total:
             return
         self._at = now
-        self.write(completed, total, known)
+        self.write(completed, total, present)
 
-    def write(self, completed: int, total: int, known: int = 0) -> None:
+    def write(self, completed: int, total: int, present: int = 0) -> None:
         with suppress(OSError):  # a full disk is found by who writes the blob
-            self._file.write_bytes(msgspec.json.encode(Progress(completed, total, self._name, known)))
+            self._file.write_bytes(msgspec.json.encode(Progress(completed, total, self._name, present)))
 
 
 def under_way(models: Models) -> list[Download]:

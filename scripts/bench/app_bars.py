@@ -57,7 +57,7 @@ def dense(number: int, size: int) -> str:
     block = (
         f"## Part {{n}} of {number}\n\n"
         "It **stalls** when `queue.take()` waits for a *lock* that @bob holds, see #12 and "
-        "[the record](docs/design.md), also https://example.test/a/b and ~~not~~ **`now`**.\n\n"
+        "[the record](docs/guide/README.md), also https://example.test/a/b and ~~not~~ **`now`**.\n\n"
         "- [x] one `a` of **b**\n- [ ] two, see #3\n  - nested *words* of @alice\n\n"
         "| name | cost | when |\n| --- | ---: | --- |\n| `take` | 12 | **always** |\n| put | 7 | @bob |\n\n"
         "```python\ndef take(self, wait: float = 0.5) -> Item | None:\n"

@@ -176,7 +176,8 @@ class Diff(Lines):
         """The selected lines, or the line under the cursor: on the new side if it has any, else on the old
         side. Returns a sentence if they are not in one place."""
         first, last = self._selected()
-        keys = [self.rows[index].key for index in range(first, last + 1)]
+        # A file whose text is the same has no rows.
+        keys = [self.rows[index].key for index in range(first, min(last + 1, len(self.rows)))]
         lines = [key for key in keys if isinstance(key, Key) and key.kind not in ("file", "hunk")]
         if not lines:
             return "go to a line first"

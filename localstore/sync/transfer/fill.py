@@ -59,13 +59,13 @@ def fill(
     fetch: Fetch,
     progress: Progress = silent,
     seen: Callable[[bytes], object] = lambda data: None,
-    known: Callable[[int], object] = lambda count: None,
+    on_present: Callable[[int], object] = lambda count: None,
 ) -> Filled:
     """Give the file of descriptor `fd` the content with these chunks and this BLAKE3. `sources` is read only
-    as long as chunks are missing; `seen` is called with all bytes of the file in order. `known`: called once,
-    before anything is fetched, with the number of bytes that need not be. Raises OtherBytes, ServerMisbehaved
-    if chunks are not sent, OSError."""
-    return _Filling(fd, rows, progress, seen).run(digest, sources, fetch, known)
+    as long as chunks are missing; `seen` is called with all bytes of the file in order. `on_present`: called
+    once, before anything is fetched, with the number of bytes that need not be. Raises OtherBytes,
+    ServerMisbehaved if chunks are not sent, OSError."""
+    return _Filling(fd, rows, progress, seen).run(digest, sources, fetch, on_present)
 
 
 class _Filling:
@@ -91,12 +91,12 @@ class _Filling:
         digest: bytes,
         sources: Iterable[KnownFile],
         fetch: Fetch,
-        known: Callable[[int], object],
+        on_present: Callable[[int], object],
     ) -> Filled:
         self._keep_what_is_in_place()
         with _Copies(sources, self._places) as copies:
             there = (places for name, places in self._places.items() if name in copies)
-            known(self._kept + sum(self._rows[number][1] for places in there for number in places))
+            on_present(self._kept + sum(self._rows[number][1] for places in there for number in places))
             absent = {
                 name: self._rows[places[0]][1] for name, places in self._places.items() if name not in copies
             }

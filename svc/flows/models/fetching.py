@@ -107,8 +107,8 @@ def require_room(models: Models, parts: list[Part]) -> None:
 def _fetch_part(models: Models, part: Part, tell: Tell, name: str) -> str:
     status = f"pulling {part.digest.partition(':')[2][:12]}"
 
-    def report(completed: int, total: int, known: int = 0, /) -> None:
-        tell(Step(status, part.digest, total or part.size, completed, known))
+    def report(completed: int, total: int, present: int = 0, /) -> None:
+        tell(Step(status, part.digest, total or part.size, completed, present))
 
     report(0, part.size)
     find, work = partial(_find, models, part), partial(_work, models, part)

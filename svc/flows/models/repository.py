@@ -106,12 +106,12 @@ def _write(
         seen(data)
         return None
     listed = _rows(transport, file)
-    known = 0
+    present = 0
 
     def learn(count: int) -> None:
-        nonlocal known
-        known = count
-        report(0, file.size, known)
+        nonlocal present
+        present = count
+        report(0, file.size, present)
 
     try:
         fill(
@@ -120,7 +120,7 @@ def _write(
             file.digest,
             known_files(models, file.size, note),
             lambda sizes: fetch(transport, None, sizes),
-            lambda phase, done, total, count=0: report(count, file.size, known),
+            lambda phase, done, total, count=0: report(count, file.size, present),
             seen,
             learn,
         )

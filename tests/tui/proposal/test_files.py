@@ -211,13 +211,18 @@ async def test_a_key_typed_before_the_changes_are_there_counts(
         pilot.app.post_message(events.Key("enter", None))
         while not isinstance(pilot.app.screen, Files) or pilot.app.screen.focused is None:
             await pilot.pause(0.01)
-        pilot.app.post_message(events.Key("tab", None))
-        await sees(pilot, "1 of 3 files, 0 seen")
         screen = pilot.app.screen
-        assert isinstance(screen, Files)
+        pilot.app.post_message(events.Key("tab", None))
+        while not screen.diff.has_focus:
+            await pilot.pause(0.01)
+        await sees(pilot, "1 of 3 files, 0 seen")
+        await settle(pilot)
         assert screen.diff.has_focus
-        await press(pilot, "tab", "j")
+        await press(pilot, "tab")
         assert screen.listing.has_focus
+        assert "go to a line first" in await press(pilot, "c")  # the first file has none
+        await press(pilot, "j")
+        await sees(pilot, "M src/other.py", "+A = 2")
         assert "c again means this line" in await press(pilot, "c")
         assert screen.diff.has_focus and isinstance(screen.diff.key, Key) and screen.diff.key.kind != "hunk"
 

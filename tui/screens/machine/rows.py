@@ -106,8 +106,8 @@ def _pull(pull: Pull, rates: Mapping[str, float], wide: int) -> Item:
     share = min(1.0, pull.completed / pull.total)
     rate = rates.get(pull.name, 0.0)
     rate_words = f"  {size(rate)}/s" if rate else ""
-    known = f"  {100 * pull.known // pull.total} % known here" if pull.known else ""
-    parts = (*bar(share), (f" {int(100 * share):>3} %", "text"), (rate_words, "dim"), (known, "good"))
+    present = f"  {100 * pull.known // pull.total} % known here" if pull.known else ""
+    parts = (*bar(share), (f" {int(100 * share):>3} %", "text"), (rate_words, "dim"), (present, "good"))
     return Item(("model", pull.name), (name, total, *parts), text=pull.name)
 
 
