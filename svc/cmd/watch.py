@@ -98,6 +98,10 @@ def list_watches(ctx: Ctx) -> None:
         with agent:
             folders = _ask(agent, Request("about")).folders
     ctx.out.rows(map(_record, folders), FOLDERS, Folder, empty="no folder is watched; svc watch watches one")
+    if not ctx.out.format.as_data:
+        for folder in folders:
+            if folder.why:
+                ctx.out.note(f"{terminal_safe(folder.folder)}: {terminal_safe(folder.why)}")
 
 
 class Socket(msgspec.Struct):

@@ -190,6 +190,7 @@ def test_a_protected_branch_is_told_of_once_and_the_edit_stays(watched: tuple[De
     first.svc("repo", "protect", "set", "main", "--require-review")
     (first.folder / "barred.txt").write_text("kept\n")
     until(lambda: "protected" in json.loads(first.svc("watch", "list", "--json", "why"))[0]["why"])
+    assert "protected" in _refused(first, "watch", "list", code=0)
     time.sleep(rounds(3, 8))
     assert (first.folder / "barred.txt").read_text() == "kept\n"
     assert not (second.folder / "barred.txt").exists()
