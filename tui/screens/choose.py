@@ -157,7 +157,7 @@ class ChooseRepo(Choose):
         self._others: list[Repo] = []
         self._asking = False  # whether what is painted was known before
         self._answers = 0  # of the server, out of two
-        self._wanted: str | None = None  # what was entered before the list was there
+        self._entered: str | None = None  # what was entered before the list was there
 
     def on_mount(self) -> None:
         # Textual calls that of `Choose` by itself; called here as well, it would open a second prompt.
@@ -188,16 +188,16 @@ class ChooseRepo(Choose):
     def _answer(self) -> None:
         """Choose what was entered before the server had answered, if it is there by now."""
         self._answers += 1
-        lines, wanted = self.query_one("#choices", Lines), self._wanted
-        if wanted is not None and (lines.key is not None or self._answers >= 2):
-            self._wanted = None
-            super()._choose(lines, wanted)
+        lines, entered = self.query_one("#choices", Lines), self._entered
+        if entered is not None and (lines.key is not None or self._answers >= 2):
+            self._entered = None
+            super()._choose(lines, entered)
             self.release_keys()
 
     def _choose(self, lines: Lines, typed: str) -> None:
         lines.ready()
         if lines.key is None and self._answers < 2:
-            self._wanted = typed
+            self._entered = typed
             self.hold_keys(READING_SECONDS)
             self.say("◐ asking the server", "dim")
         else:
