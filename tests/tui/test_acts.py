@@ -150,3 +150,18 @@ async def test_home_begins_with_what_needs_me(
             lines = pilot.app.screen.query_one("#repos", Lines)
             assert lines.top == 0, text
             assert lines.cursor == 1, text
+
+
+async def test_what_comes_above_the_cursor_of_home_is_in_view(
+    proposal: str, other: Callable[..., None], open_app: Open
+) -> None:
+    me = os.environ["TEST_HANDLE"]
+    other("pr", "comment", "1", "-b", f"Why, @{me}?")
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await sees(pilot, "Needs me 1", "Repositories 1")
+        await press(pilot, "j", "k")
+        other("issue", "create", "-t", "Look", "-b", f"Here, @{me}.")
+        await press(pilot, "r")
+        await sees(pilot, "Needs me 2", "Look")
+        lines = pilot.app.screen.query_one("#repos", Lines)
+        assert (lines.top, lines.cursor) == (0, 2)

@@ -8,11 +8,13 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from textual import events
 from textual.pilot import Pilot
 
 from localstore.core.model.ref import Ref
+from localstore.core.model.repo import Repo
 from svc.api import Api
 from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
@@ -21,6 +23,7 @@ from tests.tui.test_app import NAMES, press, project, sees, settle
 from tests.tui.test_issues import issue, open_issue, waiting
 from tui import contents, reads
 from tui.app import SvcApp
+from tui.widgets.frame import Prompt
 from tui.widgets.lines import Lines
 
 __all__ = ["issue", "project"]
@@ -222,3 +225,41 @@ async def test_no_draft_stays_of_a_text_that_was_entered_in_one_piece(
         await sees(pilot, "Seen here")
         await settle(pilot)
         assert list((Path(os.environ["SVC_HOME"]) / "drafts").glob("*")) == []
+
+
+async def test_a_repository_that_is_searched_before_the_list_is_there(
+    issue: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The field keeps what is typed, and enter waits for the answer instead of taking another row."""
+    visible = reads.visible_repos
+    answers = threading.Event()
+
+    def late() -> reads.Read[list[Repo]]:
+        def call(api: Api) -> list[Repo]:
+            answers.wait(PATIENCE)
+            return [*visible().call(api), theirs]
+
+        return visible()._replace(call=call)
+
+    app = open_app()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        (mine,) = app.client.known(app.repos)[0]
+        theirs = msgspec.structs.replace(mine, id="0" * 20, full_name="zoe/abroad")
+        monkeypatch.setattr(reads, "visible_repos", late)
+        burst(pilot, "w", *"abroad", "enter", "question_mark")
+        await sees(pilot, "asking the server")
+        answers.set()
+        await sees(pilot, "zoe/abroad", "Keys  tab")
+
+
+async def test_a_chooser_has_one_field(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        for keys in (("w",), ("space",), ("colon",), ("enter", "3", "l"), ("b",)):
+            await press(pilot, *keys)
+            async with asyncio.timeout(PATIENCE):
+                while not isinstance(pilot.app.focused, Prompt):
+                    await settle(pilot)
+            assert len(pilot.app.screen.query(Prompt)) == 1, keys
+            await press(pilot, "escape")

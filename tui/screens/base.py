@@ -315,8 +315,9 @@ class Base(Screen[None], inherit_bindings=False):
         """Called when esc has closed the prompt."""
 
     def open_prompt(self, ask: Callable[[], None]) -> None:
-        """Call `ask`, which opens the prompt, as soon as the screen is painted."""
-        self.hold_keys()
+        """Call `ask`, which opens the prompt, as soon as the screen is painted; on a busy machine that may
+        take long, and until then no key is a command."""
+        self.hold_keys(READING_SECONDS)
         self.call_after_refresh(ask)
 
     def hold_keys(self, seconds: float = OPENING_SECONDS) -> None:

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 
 from localstore.core.model.repo import Repo
 from tui import reads
+from tui.screens.base import READING_SECONDS
 from tui.screens.card import Card
 from tui.text import Part, safe
 from tui.widgets.fuzzy import Fuzzy
@@ -119,6 +120,7 @@ class ChooseSeveral(Choose):
             lines.show(sequence(self._rows()))
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        event.prevent_default()  # Textual would call that of `Choose` next
         self._toggle()
 
     def _choose(self, lines: Lines, typed: str) -> None:
@@ -153,11 +155,16 @@ class ChooseRepo(Choose):
         super().__init__("repositories", (), chosen)
         self._own: list[Repo] = []
         self._others: list[Repo] = []
+        self._asking = False  # whether what is painted was known before
+        self._answers = 0  # of the server, out of two
+        self._entered: str | None = None  # what was entered before the list was there
 
     def on_mount(self) -> None:
-        super().on_mount()
-        self.svc.load(self.svc.repos, self._paint_own)
-        self.svc.load(reads.visible_repos(), self._paint_others)
+        # Textual calls that of `Choose` by itself; called here as well, it would open a second prompt.
+        self._asking = True
+        self.svc.load(self.svc.repos, self._paint_own, self._missed)
+        self.svc.load(reads.visible_repos(), self._paint_others, self._missed)
+        self._asking = False
 
     def _paint_own(self, repos: list[Repo], at: float) -> None:
         self._own = repos
@@ -172,3 +179,26 @@ class ChooseRepo(Choose):
         items = [Item(repo, ((safe(repo.full_name), "text"),)) for repo in named.values()]
         self.query_one("#choices", Lines).show(sequence(items))
         self.fit(len(items))
+        if not self._asking:
+            self._answer()
+
+    def _missed(self, error: BaseException) -> None:
+        self._answer()
+
+    def _answer(self) -> None:
+        """Choose what was entered before the server had answered, if it is there by now."""
+        self._answers += 1
+        lines, entered = self.query_one("#choices", Lines), self._entered
+        if entered is not None and (lines.key is not None or self._answers >= 2):
+            self._entered = None
+            super()._choose(lines, entered)
+            self.release_keys()
+
+    def _choose(self, lines: Lines, typed: str) -> None:
+        lines.ready()
+        if lines.key is None and self._answers < 2:
+            self._entered = typed
+            self.hold_keys(READING_SECONDS)
+            self.say("◐ asking the server", "dim")
+        else:
+            super()._choose(lines, typed)

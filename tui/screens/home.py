@@ -168,12 +168,14 @@ class Home(SplitScreen):
         if not ordered:
             items.append(Item(None, ((self.EMPTY, "dim"),)))
         lines = self.query_one("#repos", Lines)
+        at_top = lines.top == 0  # then what comes above the cursor stays in view
         if self._begins:
             waiting = (item.id for item in self._inbox if section_of(item) == SECTIONS[0])
             lines.show(sequence(items), next(waiting, ordered[0].id if ordered else None))
-            lines.show_top()
         else:
             lines.show(sequence(items))
+        if at_top or self._begins:
+            lines.show_top()
         self.rest()
 
     def _row(self, repo: Repo, width: int, now: float) -> Item:
