@@ -176,11 +176,11 @@ def measure(folder: Path, env: dict[str, str], size: tuple[int, int], rounds: in
         starts.append((sent, cpu))
         app.still(1.0)
         app.close()
-    bar = START._replace(cpu=START_FACTOR * min(imported))
+    wide = size[0] >= 100
+    bar = START._replace(cpu=START_FACTOR * min(imported) + (PREVIEW.cpu if wide else 0.0))
     table.row("start, first screen", max(sent for sent, _ in starts), min(cpu for _, cpu in starts), bar)
     app, _, _ = started(folder, env, size)
     app.still(1.0)
-    wide = size[0] >= 100
     if wide:
         app.one("G", 0.6)
         app.one("g", 0.6)
@@ -285,8 +285,15 @@ def many(app: Timed, table: Table) -> None:
     app.one("h", 0.8)
     app.expect("Change the long one")
     app.one("g", 0.8)
-    table.row("open their comparison", *app.one("\r", 0.8), OPEN_MANY)
-    app.expect("modified long.py")
+    costs = []
+    for _ in range(3):
+        costs.append(app.one("\r", 0.8))
+        app.expect("modified long.py")
+        app.one("\x1b", 0.6)
+    table.row(
+        "open their comparison", max(sent for sent, _ in costs), min(cpu for _, cpu in costs), OPEN_MANY
+    )
+    app.one("\r", 0.8)
     table.row("a key in 150,000 rows", *app.least("jjjjjkkkkk"), KEY_IN_MANY)
     table.row("half a page of them", *app.least(["\x04", "\x15"] * 4), Bar(4000, 16))
 

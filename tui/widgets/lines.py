@@ -27,6 +27,7 @@ MARK = "▌"
 LINKED = ("link", "person")  # roles of parts that lead somewhere, in rows with targets
 UNMATCHED = "nothing matches; esc lists all"
 WHEEL = 3  # rows of one step of the wheel
+NONE_MATCHED: tuple[str, Sequence[int]] = ("", ())  # the last filter, and the places of what it matched
 HEADINGS = 200  # rows among which there may be headings
 
 
@@ -109,6 +110,7 @@ class Lines(Widget, can_focus=True):
         self._headed: tuple[Rows, list[int]] = ((), [])  # rows, and the places of headings among them
         self._all: Rows = ()
         self._sought: list[str] = []  # what a filter looks in, of all rows, while there is one
+        self._matched = NONE_MATCHED
         self._filter = ""
 
     @property
@@ -169,7 +171,7 @@ class Lines(Widget, can_focus=True):
         self.waiting = ""
         key = cursor if cursor is not None else self.key
         offset = self.cursor - self.top
-        self._all, self._sought = rows, []
+        self._all, self._sought, self._matched = rows, [], NONE_MATCHED
         self.rows = self._filtered()
         place = self._place_of(key)
         if place is not None:
@@ -403,12 +405,15 @@ class Lines(Widget, can_focus=True):
     def _filtered(self) -> Rows:
         words = [] if self.searches else self._filter.casefold().split()
         if not words:
-            self._sought = []
+            self._sought, self._matched = [], NONE_MATCHED
             return self._all
         texts = self._sought = self._sought or texts_of(self._all)
-        places: Sequence[int] = range(len(texts))
+        typed, (before, places) = self._filter.casefold(), self._matched
+        if not before or not typed.startswith(before):  # what is typed on narrows what matched
+            places = range(len(texts))
         for word in words:
             places = [at for at in places if word in texts[at]]
+        self._matched = typed, places
         return FilteredRows(self._all, places)
 
     def _place_of(self, key: Hashable | None) -> int | None:

@@ -76,6 +76,40 @@ async def test_a_key_makes_and_paints_two_rows_of_100_000(*, filtered: bool) -> 
         assert len(made) <= 4, made
 
 
+class Text(str):
+    """A text that counts how often something is looked for in it."""
+
+    looks = 0
+
+    def __contains__(self, words: object) -> bool:
+        type(self).looks += 1
+        return super().__contains__(str(words))
+
+    def casefold(self) -> str:
+        return self
+
+
+async def test_a_letter_that_is_typed_on_looks_in_what_matched() -> None:
+    items = [Item(number, (), text=Text(f"row {number}")) for number in range(1000)]
+    async with One().run_test(size=(80, 24)) as pilot:
+        lines = pilot.app.query_one(Counted)
+        lines.show(items)
+
+        def matching(typed: str) -> list[object]:
+            Text.looks = 0
+            lines.filter(typed)
+            return [lines.rows[at].key for at in range(len(lines.rows))]
+
+        assert len(matching("99")) == 19 and Text.looks == 1000
+        assert matching("999") == [999] and Text.looks == 19
+        assert matching("999 row") == [999] and Text.looks == 2
+        assert len(matching("99")) == 19, "what was taken back"
+        assert len(matching("98")) == 20, "another text"
+        lines.show([*items, Item("new", (), text=Text("row 989"))])
+        assert matching("989") == [989, "new"], "other rows"
+        assert len(matching("")) == 1001
+
+
 async def test_other_rows_have_other_headings() -> None:
     """The headings of the rows before must not count for those after."""
     async with One().run_test(size=(80, 24)) as pilot:
