@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 
 from localstore.core.paths import OWN_FOLDER_TEXT
@@ -12,5 +13,7 @@ MARK = ".svc"  # a folder with an entry of this name is left out by every push o
 
 def mark(folder: Path) -> None:
     """Write the mark into the existing folder, unless it has one. Raises OSError."""
-    with contextlib.suppress(FileExistsError), (folder / MARK).open("xb") as file:
-        file.write(OWN_FOLDER_TEXT)
+    with contextlib.suppress(FileExistsError):
+        descriptor = os.open(folder / MARK, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(OWN_FOLDER_TEXT)

@@ -200,8 +200,8 @@ class Base(Screen[None], inherit_bindings=False):
         """Ask the server again."""
 
     def say(self, text: str, role: str = "text") -> None:
-        """Show a message in the line of keys, until the next key."""
-        self._said = (safe(text), role)
+        """Show a message in the line of keys, until the next key; "" shows the keys."""
+        self._said = (safe(text), role) if text else None
         self.show_frame()
 
     def say_unread(self, text: str) -> None:

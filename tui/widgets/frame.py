@@ -14,7 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input
 
-from tui.text import Part, columns, safe
+from tui.text import Part, columns, folded, safe
 from tui.theme import BACKGROUNDS, CURSOR, THEMES
 from tui.widgets.strips import strip
 
@@ -63,7 +63,8 @@ class Line(Widget):
 
 
 class Hints(Line):
-    """The keys of a screen: as many as fit, and always the last one, which lists all."""
+    """The keys of a screen: as many as fit, and always the last one, which lists all. A message takes as many
+    lines as it needs, at most SAID_ROWS."""
 
     class Clicked(Message):
         """Posted when a hint is clicked. `key` and `label`: of the hint."""
@@ -75,6 +76,8 @@ class Hints(Line):
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
         self._hints: tuple[tuple[str, str], ...] = ()
+        self._said: Part | None = None
+        self._rows: list[tuple[Part, ...]] = []  # of the message
 
     def on_click(self, event: Click) -> None:
         event.stop()
@@ -86,17 +89,35 @@ class Hints(Line):
 
     def offer(self, hints: Sequence[tuple[str, str]]) -> None:
         """Show keys, each with its action."""
-        self._hints = tuple(hints)
+        self._hints, self._said = tuple(hints), None
+        self._fold()
         self.put(self._fitting())
 
     def on_resize(self) -> None:
-        if self._hints:
+        if self._said is not None:
+            self._fold()
+        elif self._hints:
             self.put(self._fitting())
 
     def say(self, words: Part) -> None:
         """Show a message instead."""
-        self._hints = ()
+        self._hints, self._said = (), words
+        self._fold()
         self.put(((" ", "text"), words))
+
+    def _fold(self) -> None:
+        """Wrap the message, and take the lines it needs."""
+        width = (self.size.width or self.app.size.width) - 2
+        self._rows = folded([self._said], width)[:SAID_ROWS] if self._said is not None else []
+        if self.styles.height is None or self.styles.height.value != max(1, len(self._rows)):
+            self.styles.height = max(1, len(self._rows))
+
+    def render_line(self, y: int) -> Strip:
+        if len(self._rows) <= 1:
+            return super().render_line(y)
+        styles = THEMES[getattr(self.app, "colours", "terminal")]
+        row = self._rows[y] if y < len(self._rows) else ()
+        return strip(columns(((" ", "text"), *row), (), self.size.width), self.size.width, styles)
 
     def _kept(self) -> list[tuple[str, str]]:
         """The hints that fit."""
@@ -113,6 +134,7 @@ class Hints(Line):
         return [*parts[:-1], (parts[-1][0].rstrip(), parts[-1][1])]
 
 
+SAID_ROWS = 6  # lines of a message
 STEPS = {"up": -1, "down": 1}
 YES_OR_NO = (("y", "yes"), ("n", "no"), ("esc", "leave"))
 OPENING_SECONDS = 2.0  # that keys wait for a prompt that opens, at most

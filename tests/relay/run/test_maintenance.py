@@ -80,7 +80,7 @@ def test_the_socket_answers_nonsense_in_one_line(relay):
     for raw in (b"\n", b"{}\n", b'{"do":"rm"}\n', b'{"do":"gc","dry_run":"x"}\n', b"\xff\n"):
         assert "cannot be read" in asyncio.run(ask(raw))["error"]
     refused = asyncio.run(ask(b'{"do":"backup","folder":"%s"}\n' % os.fsencode(relay.folder)))
-    assert "something else" in refused["error"]
+    assert "is inside the data folder" in refused["error"]
 
 
 def test_ctrl_c_is_one_line(filled, tmp_path, capsys, monkeypatch):
