@@ -57,6 +57,7 @@ async def test_a_proposal_is_acted_on_in_its_list(proposal: str, alice: Svc, ope
         await settle(pilot)
         await press(pilot, "enter", "3", "p")
         await sees(pilot, "Proposals, open 1")
+        assert "M (merge) is for what enter opens" in await press(pilot, "M")
         await press(pilot, "c", *"Read", "ctrl+s")
         await sees(pilot, "Read")
         await press(pilot, "z")

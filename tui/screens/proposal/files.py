@@ -23,7 +23,7 @@ from tui.screens.base import TWO_PANES
 from tui.screens.code.differing import DIFF_ACTIONS, Differing
 from tui.screens.proposal.notes import notes
 from tui.screens.proposal.remarks import REMARKS, Remarking
-from tui.screens.proposal.review import VERDICTS
+from tui.screens.proposal.review import VERDICTS, Reviewing
 from tui.screens.proposal.seen import Seen
 from tui.screens.proposal.tree import Changes, FileTree, Place, TreeRows, counts_of, sign_of
 from tui.screens.split import REST, STEP
@@ -127,10 +127,8 @@ class Files(Remarking, Differing):
 
     def do_merge(self) -> None:
         """Go back to the proposal, and open its merge card."""
-        from tui.screens.proposal.screen import ProposalScreen
-
-        below = self.app.screen_stack[-2]
-        if isinstance(below, ProposalScreen):
+        below = self.below
+        if isinstance(below, Reviewing):
             self.app.pop_screen()
             below.do_merge()
 

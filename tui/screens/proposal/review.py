@@ -43,6 +43,10 @@ class Reviewing(Base):
         """The proposal on the screen; None until it is loaded."""
         raise NotImplementedError
 
+    def do_merge(self) -> None:
+        """Open the merge card of the proposal, or say why it cannot be merged."""
+        raise NotImplementedError
+
     def pending(self) -> int:
         """The number of comments that are published with the next review."""
         raise NotImplementedError

@@ -98,7 +98,8 @@ class Issues(Split, Acts):
         if self._kind == "issues":
             return self.ACTIONS
         acts = {action.id: action for action in _acts("proposal")}
-        return tuple(acts.get(action.id, action) for action in self.ACTIONS)
+        no_key = Action("machine", (), "this machine: models, apps", "svc llm status")  # M is merge here
+        return (*(acts.get(action.id, action) for action in self.ACTIONS), no_key)
 
     def elsewhere(self, key: str) -> str:
         from tui.screens.proposal.screen import ProposalScreen
