@@ -1,4 +1,4 @@
-"""Blocks of rows with titles, beside each other where there is room.
+"""Blocks of rows with titles, beside each other where there is room, and cards.
 
 rows = laid([Block("Seals a week", chart), Block("People", people)], width)
 """
@@ -6,17 +6,21 @@ rows = laid([Block("Seals a week", chart), Block("People", people)], width)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 
 from tui.text import Part, fit
+
+if TYPE_CHECKING:
+    from tui.markdown.words import Row
 
 Line = tuple[Part, ...]
 BLANK: Line = (("", "text"),)
 GAP = 3  # columns between two blocks
 LEAST = 44  # columns that a block has at least where several are beside each other
 MOST = 3  # blocks beside each other
+CARD = 4  # columns of the frame of a card
 
 
 class Block(NamedTuple):
@@ -45,6 +49,22 @@ def laid(blocks: Sequence[Block], width: int, least: int = LEAST) -> list[Line]:
     return [
         _beside([stack[row] if row < len(stack) else () for stack in stacks], wide) for row in range(height)
     ]
+
+
+def carded(head: Sequence[Part], rows: Sequence[Row | Line], width: int) -> list[Row | Line]:
+    """Rows in a frame of `width` columns, with `head` in its upper line. The rows fit into `width` less
+    CARD."""
+    from tui.markdown.words import Row
+
+    top = fit([("╭─ ", "line"), *head, (" ", "text")], width - 2)
+    room = width - sum(cell_len(text) for text, _ in top) - 1
+    framed: list[Row | Line] = [(*top, ("─" * room + "╮", "line"))]
+    for row in rows:
+        parts, targets = (row.parts, row.targets) if isinstance(row, Row) else (row, ())
+        inside = fit(parts, width - CARD)
+        blank = " " * (width - CARD - sum(cell_len(text) for text, _ in inside))
+        framed.append(Row((("│ ", "line"), *inside, (f"{blank} ", "text"), ("│", "line")), targets))
+    return [*framed, (("╰" + "─" * (width - 2) + "╯", "line"),)]
 
 
 def ruled(title: str, count: str, width: int) -> Line:

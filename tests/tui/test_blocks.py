@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from rich.cells import cell_len
 
-from tui.blocks import Block, Line, laid
+from tui.blocks import Block, Line, carded, laid
+from tui.markdown.words import Row
+from tui.screens.facts import fact_rows, facts_width, fitted
 from tui.text import folded
+from tui.widgets.lines import Item
 
 
 def texts(rows: list[Line]) -> list[str]:
@@ -48,3 +51,24 @@ def test_wide_characters_and_folded_rows_stay_in_their_column() -> None:
     rows = texts(laid([whole, block("漢字" * 20, "漢字" * 20)], 43, least=20))
     assert all(cell_len(row) <= 43 for row in rows)
     assert "…" not in "".join(row[:20] for row in rows), "what is folded is not cut as well"
+
+
+def test_a_card_keeps_its_width_and_its_links() -> None:
+    link = Row((("see ", "text"), ("#2", "link")), ("#2",))
+    rows = carded([("@bob", "person")], [link, (("漢字" * 20, "text"),)], 20)
+    parts = [row.parts if isinstance(row, Row) else row for row in rows]
+    assert [cell_len("".join(text for text, _ in row)) for row in parts] == [20, 20, 20, 20]
+    assert isinstance(rows[1], Row) and rows[1].targets == ("#2",)
+
+
+def test_facts_are_wrapped_to_their_column_and_not_cut_as_well() -> None:
+    why = "changes are requested until that reviewer approves or an admin dismisses it"
+    rows = fitted([*fact_rows("merge", [(why, "warn")]), Item("file", (("x" * 99, "text"),))], 32)
+    wrapped = ["".join(text for text, _ in row.left) for row in rows]
+    assert " ".join(row.rstrip() for row in wrapped[1:4]).strip() == why
+    assert all(cell_len(row.rstrip()) <= 32 for row in wrapped[:-1])
+    assert rows[-1].key == "file", "a row that can be chosen is one row"
+
+
+def test_facts_get_what_a_text_leaves() -> None:
+    assert [facts_width(width) for width in (140, 160, 200)] == [40, 52, 72]

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from tui.screens.base import THREE_PANES, Base
+from tui.screens.base import THREE_PANES, TWO_PANES, Base
 from tui.text import Part, folded
 from tui.theme import css_colour
 from tui.widgets.lines import Item, Lines, sequence
 
-FACTS = 40  # columns of it, with its rule
+FACTS, WIDEST = 40, 72  # columns of it, with its frame, at least and at most
+TEXT = 108  # columns that a text is given before the facts get more than the least
+FRAME = 4  # columns of a frame and of the blanks inside it
 
 
 class Facts(Lines):
@@ -23,12 +25,27 @@ class Facts(Lines):
     def highlights(self, index: int) -> bool:
         return self.has_focus and super().highlights(index)
 
-    def on_mount(self) -> None:
-        self.styles.border_left = ("solid", css_colour(getattr(self.app, "colours", "terminal"), "line"))
+
+def facts_width(width: int) -> int:
+    """The columns of the facts beside a text, with their frame, on a screen of this width."""
+    return max(FACTS, min(WIDEST, width - TEXT))
+
+
+def frame(lines: Lines, title: str, bright: bool, framed: bool = True) -> None:
+    """Draw a frame with a title and the cursor's place around a list, or none."""
+    colour = css_colour(getattr(lines.app, "colours", "terminal"), "accent" if bright else "line")
+    lines.styles.border = ("round", colour) if framed else None
+    if framed:
+        lines.name_frame(title, lines.position if lines.marked else "")
 
 
 class WithFacts(Base):
     """A screen of a text with a column of facts. Its content is `beside_facts(lines)`."""
+
+    @property
+    def has_frames(self) -> bool:
+        """Whether there is room for frames."""
+        return self.app.size.width >= TWO_PANES
 
     @property
     def has_facts(self) -> bool:
@@ -38,14 +55,41 @@ class WithFacts(Base):
     @property
     def text_width(self) -> int:
         """The number of columns of the text."""
-        beside = FACTS + 1 if self.has_facts else 0
-        return max(20, self.size.width - 3 - beside)
+        beside = facts_width(self.app.size.width) if self.has_facts else 0
+        return max(20, self.size.width - 3 - beside - (2 if self.has_frames else 0))
+
+    @property
+    def facts_room(self) -> int:
+        """The number of columns of a fact."""
+        return facts_width(self.app.size.width) - FRAME
+
+    def page_title(self) -> str:
+        """The title in the frame of the text."""
+        return ""
 
     def show_facts(self, items: Sequence[Item]) -> None:
         """Show the column of facts, if there is room."""
         facts = self.query_one("#facts", Facts)
         facts.display = self.has_facts
-        facts.show(sequence(items if self.has_facts else ()))
+        facts.styles.width = facts_width(self.app.size.width)
+        facts.show(sequence(fitted(items, self.facts_room) if self.has_facts else ()))
+        self.place_frames()
+
+    def place_frames(self) -> None:
+        """Draw the frames; that of the list with the focus is bright."""
+        for lines in self.query(Lines):
+            facts = isinstance(lines, Facts)
+            bright = lines.has_focus or (not facts and not isinstance(self.focused, Facts))
+            frame(lines, "facts" if facts else self.page_title(), bright, self.has_frames)
+
+    def on_descendant_focus(self) -> None:
+        self.place_frames()
+
+    def on_descendant_blur(self) -> None:
+        self.place_frames()
+
+    def on_lines_moved(self, event: Lines.Moved) -> None:
+        self.place_frames()
 
 
 def beside_facts(lines: Lines) -> ComposeResult:
@@ -58,12 +102,21 @@ def beside_facts(lines: Lines) -> ComposeResult:
 
 
 def fact_rows(name: str, *lines: Sequence[Part]) -> list[Item]:
-    """Rows with a name and, below it, the facts, each line folded; [] if all lines are blank."""
-    rows = [row for parts in lines if _has_words(parts) for row in folded(parts, FACTS - 4)]
+    """Rows with a name and, below it, the facts; [] if all lines are blank."""
+    rows = [tuple(parts) for parts in lines if _has_words(parts)]
     if not rows:
         return []
     blank = Item(None, (("", "text"),))
     return [Item(None, ((name, "dim"),)), *(Item(None, row) for row in rows), blank]
+
+
+def fitted(items: Sequence[Item], width: int) -> list[Item]:
+    """The rows of facts, wrapped between words to this width; those that can be chosen stay as they are."""
+    rows: list[Item] = []
+    for fact in items:
+        keeps = fact.key is not None or fact.right
+        rows += [fact] if keeps else [Item(None, row) for row in folded(fact.left, width)]
+    return rows
 
 
 def _has_words(parts: Sequence[Part]) -> bool:

@@ -12,7 +12,7 @@ from textual.timer import Timer
 
 from tui.actions import Action
 from tui.screens.base import FACTS_BESIDE, THREE_PANES, TWO_PANES, Base
-from tui.screens.facts import Facts
+from tui.screens.facts import FRAME, Facts, fitted
 from tui.screens.view import View
 from tui.text import Part
 from tui.texts import Texts, beginning, item
@@ -280,7 +280,7 @@ class Panes(Mixed):
 
     def _show_facts(self, facts: Sequence[Item]) -> None:
         for pane in self.query(Facts):
-            pane.show(sequence(facts if self.facts_shown else ()))
+            pane.show(sequence(fitted(facts, FACTS_WIDTH - FRAME) if self.facts_shown else ()))
 
     def text_rows(self, text: str, lines: int = LINES, size: int = SIZE) -> Sequence[Row]:
         """The rows of the beginning of a text in the preview; short enough to be made between two keys."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,9 @@ from localstore.core.model.repo import Repo
 from svc.flows.git.address import git_address
 from tui import contents, reads
 from tui.highlight import Coloured, coloured, plain
-from tui.screens.base import TWO_PANES
+from tui.screens.base import THREE_PANES, TWO_PANES
 from tui.screens.code.words import counts, listed
-from tui.screens.facts import FACTS, Facts, beside_facts, fact_rows
+from tui.screens.facts import FACTS, FRAME, Facts, beside_facts, fact_rows, facts_width, fitted, frame
 from tui.screens.proposal.words import sign_of_check
 from tui.screens.view import View
 from tui.text import Part, ago, folded, safe
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tui.markdown.words import Row as TextRow
     from tui.screens.repo_page import RepoPage
 
+SEALS = 5  # that stand beside the README
 TEXT = 96  # columns of a README at most
 FOLDED = 2000  # lines of a README; longer ones are cut at the edge, so that a resize stays quick
 NAMED = ("listing", "git clone")  # facts that need their name in a line
@@ -44,6 +46,7 @@ class Overview(View):
         self._listing: Listing | None = None
         self._seal: SealSummary | None = None
         self._checks: SealChecks | None = None
+        self._seals: list[SealSummary] = []  # the newest of the shown branch
         self._text = ""  # of the README
         self._path = ""
         self._lines: Sequence[tuple[Part, ...]] = ()  # of one that is no Markdown
@@ -82,6 +85,24 @@ class Overview(View):
         self.svc.load(contents.seal(repo.id, seal), self._paint_seal)
         self.svc.load(contents.tree(repo.id, seal), self._paint_tree)
         self.svc.load(contents.seal_checks(repo.id, seal), self._paint_checks)
+        if self.app.size.width >= THREE_PANES:
+            self.svc.load(contents.recent(repo.id, self.of.ref_name), self._paint_seals)
+
+    def _paint_seals(self, seals: list[SealSummary], at: float) -> None:
+        self._seals = seals
+        self.paint()
+
+    def _newest(self) -> list[Item]:
+        """The newest seals of the branch, and the numbers of branches and tags, as rows of the column."""
+        seals: list[tuple[Part, ...]] = []
+        for seal in self._seals[:SEALS]:
+            message = safe(seal.message.partition("\n")[0])
+            who = f"@{safe(seal.provenance.who.handle or '?')} {ago(seal.created_at, self.svc.clock())}"
+            seals += [((message, "text"),), ((f"{seal.id[:8]}  ", "accent"), (who, "dim"))]
+        kinds = Counter(ref.type for ref in self.of.refs)
+        words = f"{kinds['branch']} branch{'' if kinds['branch'] == 1 else 'es'}"
+        words += f", {kinds['tag']} tag{'' if kinds['tag'] == 1 else 's'}" if kinds["tag"] else ""
+        return [*fact_rows("newest seals", *seals), *fact_rows("refs", [(words, "text")] if kinds else [])]
 
     def _paint_seal(self, seal: SealSummary, at: float) -> None:
         self._seal = seal
@@ -141,9 +162,27 @@ class Overview(View):
         """Whether there is room for the column of facts."""
         return self.app.size.width >= TWO_PANES
 
+    @property
+    def _facts_width(self) -> int:
+        """The columns of the facts, with their frame."""
+        return facts_width(self.app.size.width) if self.app.size.width >= THREE_PANES else FACTS
+
+    def _place_frames(self) -> None:
+        """Draw the frames; that of the list with the focus is bright."""
+        facts, readme = self.query_one("#facts", Facts), self.query_one("#overview", Lines)
+        facts.styles.width = self._facts_width
+        frame(readme, safe(self._path), not facts.has_focus, self._has_facts)
+        frame(facts, "facts", facts.has_focus, self._has_facts)
+
+    def on_descendant_focus(self) -> None:
+        self._place_frames()
+
+    def on_descendant_blur(self) -> None:
+        self._place_frames()
+
     def _fold(self) -> None:
         """Wrap long lines of the README."""
-        beside = FACTS + 1 if self._has_facts else 0
+        beside = self._facts_width + 2 if self._has_facts else 0
         width = max(20, min(TEXT, self.size.width - 2 - beside))
         if is_markdown(self._path):
             self._readme = self.texts.rows(self._text, width, breaks=False)
@@ -185,10 +224,12 @@ class Overview(View):
             facts.append(("newest seal", ((how, "dim"),)))
         column = self.query_one("#facts", Facts)
         column.display = self._has_facts
+        self._place_frames()
         first: list[tuple[Part, ...]] = []
         if self._has_facts:
             items = [row for name, fact in facts for row in fact_rows(name, fact)]
-            column.show(sequence([*items, *self._check_facts()]))
+            items += [*self._check_facts(), *self._newest()]
+            column.show(sequence(fitted(items, self._facts_width - FRAME)))
         else:
             first = [((f"{name} ", "dim"), *fact) if name in NAMED else fact for name, fact in facts]
             first.append((("", "text"),))

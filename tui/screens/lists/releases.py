@@ -215,6 +215,9 @@ class ReleaseScreen(WithFacts, Moving):
     def title_parts(self) -> Sequence[Part]:
         return ((f" {safe(self.repo.full_name)} {safe(self.release.version)}", "title"),)
 
+    def page_title(self) -> str:
+        return safe(self.release.version)
+
     def on_mount(self) -> None:
         super().on_mount()
         self.paint()

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 
 from localstore.core.model.check import Rollup, SealChecks
 from localstore.core.model.history import ChangedFile, Compare
 from localstore.core.model.issue import Comment
-from localstore.core.model.proposal import Proposal, Reviewer, Version
+from localstore.core.model.proposal import Proposal, Version
 from localstore.core.model.repo import Repo
 from localstore.core.model.review import Review
 from localstore.core.model.thread import Thread
@@ -29,9 +30,10 @@ from tui.screens.proposal.words import (
     state_of,
     verdicts_of,
 )
+from tui.screens.talk.previews import first_left, reviewer_line
 from tui.screens.talk.talk import Talk
-from tui.text import Part, ago, safe
-from tui.texts import item
+from tui.text import Part, ago, folded, safe
+from tui.texts import first_words, item
 from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
@@ -43,6 +45,9 @@ SAID: dict[str, Part] = {
     "comment": ("says", "dim"),
 }
 Row = tuple[Part, ...]
+NAME = 10  # columns of the name of a fact
+CHANGES: dict[str, Part] = {"added": ("A", "good"), "removed": ("D", "bad"), "renamed": ("R", "accent")}
+CHANGED: Part = ("M", "warn")
 
 
 def _action(id: str, key: str, label: str, command: str, right: str, footer: bool = False) -> Action:
@@ -158,6 +163,7 @@ class ProposalScreen(Reviewing, Talk):
         if proposal is None:
             return
         rows: list[TextRow | Row] = [
+            *self.title_rows(proposal.title),
             *self._standing(proposal),
             *self._conflict_rows(proposal),
             (("", "text"),),
@@ -175,11 +181,10 @@ class ProposalScreen(Reviewing, Talk):
             items += talk_items
         items += [item(("queued", place), row) for place, row in enumerate(self.queued_rows())]
         self.query_one("#proposal", Lines).show(sequence(items))
-        reviewers = "  ".join(_standing_of(it) for it in proposal.reviewers)
         self.show_facts(
             [
                 *self.people_rows(proposal),
-                *fact_rows("reviewers", [(safe(reviewers), "text")]),
+                *fact_rows("reviewers", *(reviewer_line(reviewer) for reviewer in proposal.reviewers)),
                 *(Item(None, row) for row in facts[1:]),
                 *self._file_items(),
                 *(Item(None, row) for row in self._version_rows()),
@@ -194,34 +199,38 @@ class ProposalScreen(Reviewing, Talk):
             if proposal.head_repo is None or proposal.head_repo.id == self.repo.id
             else (f"{proposal.head_repo.full_name}:{proposal.head}")
         )
-        opened = f"  @{safe(proposal.author.handle or '?')} {ago(proposal.created_at, self.svc.clock())}"
         check, verdict = checks_of(rollup, named.items if named else ()), verdicts_of(proposal)
-        rows: list[Row] = [
-            (
-                state_of(proposal),
-                (f"  {safe(proposal.base)} ← {safe(head)}", "accent"),
-                (opened, "dim"),
-                (f"  {check[0]}", check[1]),
-                (f"  {verdict[0]}", verdict[1]),
-            )
+        chips: list[Part] = [
+            state_of(proposal),
+            (f"  {safe(proposal.base)} ← {safe(head)}", "accent"),
+            (f"  @{safe(proposal.author.handle or '?')}", "person"),
+            (f" {ago(proposal.created_at, self.svc.clock())}", "dim"),
+            (f"  {check[0]}" if check[0] else "", check[1]),
+            (f"  {verdict[0]}" if verdict[0] else "", verdict[1]),
         ]
-        facts = [
-            ("pending   ", f"{self.pending()} of your comments wait for A, X or S" if self.pending() else ""),
-            ("threads   ", f"{proposal.threads.open} open" if proposal.threads.open else ""),
-            ("labels    ", " ".join(label.name for label in proposal.labels)),
-            ("assigned  ", " ".join(f"@{person.handle or '?'}" for person in proposal.assignees)),
-            ("reviewers ", " ".join(_standing_of(it) for it in proposal.reviewers)),
-            ("state     ", BLOCKS.get(proposal.merge_state, "") if proposal.state == "open" else ""),
+        is_open = proposal.state == "open"
+        people = " ".join(f"@{person.handle or '?'}" for person in proposal.assignees)
+        facts: list[tuple[str, list[Part]]] = [
             (
-                "blocked   ",
-                "; ".join(reasons_to_wait(proposal.blocked_by)) if proposal.state == "open" else "",
+                "pending",
+                _said(f"{self.pending()} of your comments wait for A, X or S" if self.pending() else ""),
             ),
-            ("closes    ", " ".join(f"#{number}" for number in proposal.closes)),
-            ("before it ", " ".join(f"#{number}" for number in proposal.depends_on)),
+            ("threads", _said(f"{proposal.threads.open} open" if proposal.threads.open else "")),
+            ("labels", [] if self.has_facts else first_left(self.label_parts(proposal))),
+            ("assigned", [] if self.has_facts else _said(people, "person")),
+            ("reviewers", [] if self.has_facts else _reviewers(proposal)),
+            ("state", _said(BLOCKS.get(proposal.merge_state, "") if is_open else "", "warn")),
+            ("blocked", _said("; ".join(reasons_to_wait(proposal.blocked_by)) if is_open else "", "warn")),
+            ("closes", _said(" ".join(f"#{number}" for number in proposal.closes), "accent")),
+            ("before it", _said(" ".join(f"#{number}" for number in proposal.depends_on), "accent")),
         ]
-        if self.has_facts:
-            facts = [fact for fact in facts if fact[0].strip() not in ("labels", "assigned", "reviewers")]
-        return rows + [((name, "dim"), (safe(value), "text")) for name, value in facts if value]
+        rows = folded(chips, self.text_width)
+        for name, parts in facts:
+            lines = folded(parts, self.text_width - NAME) if parts else []
+            rows += [
+                ((f"{name if place == 0 else '':<{NAME}}", "dim"), *line) for place, line in enumerate(lines)
+            ]
+        return rows
 
     def _conflict_rows(self, proposal: Proposal) -> list[Row]:
         """Rows with the conflicting files of a merge, and instructions for resolving them."""
@@ -241,7 +250,7 @@ class ProposalScreen(Reviewing, Talk):
         rows: list[Row] = [(("", "text"),), (("Checks ", "title"), checks_of(checks.rollup, checks.items))]
         for check in checks.items:
             must = "  required" if check.required else ""
-            summary = f"  {safe(check.summary)}" if check.summary else ""
+            summary = f"  {safe(first_words(check.summary))}" if check.summary else ""
             rows.append((sign_of_check(check), (f" {safe(check.name)}", "text"), (must + summary, "dim")))
         return rows
 
@@ -256,9 +265,16 @@ class ProposalScreen(Reviewing, Talk):
             ),
         ]
         for file in self._files:
-            counts = ((f"  +{file.additions}", "add_mark"), (f" −{file.deletions}", "delete_mark"))
-            parts = ((f"{file.status:<9}", "dim"), (safe(file.path), "text"), *counts)
-            items.append(Item(("file", file.path), parts))
+            counts: Row = ((f"+{file.additions}", "add_mark"), (f" −{file.deletions}", "delete_mark"))
+            path, key = safe(file.path), ("file", file.path)
+            if not self.has_facts:
+                kind: Part = (f"{file.status:<9}", "dim")
+                items.append(Item(key, (kind, (f"{path}  ", "text"), *counts)))
+                continue
+            sign: Part = CHANGES.get(file.status, CHANGED)
+            room = self.facts_room - 3 - sum(len(text) for text, _ in counts)
+            path = path if cell_len(path) <= room else "…" + path[1 - room :]
+            items.append(Item(key, (sign, (f" {path}", "text")), counts))
         return items
 
     def _version_rows(self) -> list[Row]:
@@ -273,13 +289,12 @@ class ProposalScreen(Reviewing, Talk):
         """(time, rows) of each comment and review."""
         timed_items = [(comment.created_at, self.comment_items(comment)) for comment in self.comments]
         for review in self._reviews:
-            who = f"── @{safe(review.reviewer.handle or '?')} "
+            who = f"@{safe(review.reviewer.handle or '?')} "
             stale = " · stale" if review.stale else " · dismissed" if review.dismissed_at else ""
             advice = "" if review.counts or review.verdict == "comment" else " · advice"
             when = f" · {ago(review.created_at, self.svc.clock())} · version {review.version}"
             head: Row = ((who, "person"), SAID[review.verdict], (f"{stale}{advice}{when}", "dim"))
-            text = self.text_rows(review.body) if review.body.strip() else []
-            rows: list[TextRow | Row] = [(("", "text"),), head, *text]
+            rows = self.card_rows(head, review.body)
             items = [item(("review", review.id, place), row) for place, row in enumerate(rows)]
             timed_items.append((review.created_at, items))
         return timed_items
@@ -340,7 +355,14 @@ class ProposalScreen(Reviewing, Talk):
         self.ask("handle of who is asked for a review; of one who is asked: no longer", done)
 
 
-def _standing_of(reviewer: Reviewer) -> str:
-    """A reviewer and their verdict."""
-    stale = " (stale)" if reviewer.stale else ""
-    return f"@{reviewer.who.handle or '?'} {reviewer.state.replace('_', ' ')}{stale}"
+def _said(words: str, role: str = "text") -> list[Part]:
+    """Words as parts; [] for none."""
+    return [(safe(words), role)] if words else []
+
+
+def _reviewers(proposal: Proposal) -> list[Part]:
+    """The reviewers with their verdicts, in one row."""
+    parts: list[Part] = []
+    for reviewer in proposal.reviewers:
+        parts += [("   " if parts else "", "text"), *reviewer_line(reviewer)]
+    return parts

@@ -13,7 +13,7 @@ from tui.actions import Action
 from tui.screens.facts import beside_facts
 from tui.screens.talk.previews import SIGNS
 from tui.screens.talk.talk import Talk
-from tui.text import Part, ago, safe
+from tui.text import Part, ago, folded, safe
 from tui.texts import item
 from tui.widgets.lines import Lines, sequence
 
@@ -115,7 +115,8 @@ class IssueScreen(Talk):
         issue = self.one
         if issue is None:
             return
-        rows: list[Row | tuple[Part, ...]] = [self._state_of(issue), (("", "text"),)]
+        rows: list[Row | tuple[Part, ...]] = [*self.title_rows(issue.title), *self._state_of(issue)]
+        rows.append((("", "text"),))
         rows += self.text_rows(issue.body) if issue.body.strip() else [(("no text", "dim"),)]
         rows += self.reaction_rows(issue.reactions)
         items = [item(place, row) for place, row in enumerate(rows)]
@@ -125,15 +126,14 @@ class IssueScreen(Talk):
         self.query_one("#issue", Lines).show(sequence(items))
         self.show_facts(self.people_rows(issue))
 
-    def _state_of(self, issue: Issue) -> tuple[Part, ...]:
-        labels = " ".join(safe(label.name) for label in issue.labels)
-        people = " ".join(f"@{safe(person.handle or '?')}" for person in issue.assignees)
-        opened = f"  @{safe(issue.author.handle or '?')} {ago(issue.created_at, self.svc.clock())}"
-        if self.has_facts:  # the others stand there
-            return SIGNS[issue.state], (opened, "dim")
-        return (
+    def _state_of(self, issue: Issue) -> list[tuple[Part, ...]]:
+        """State, author and time; also labels and people, unless they stand in the column of facts."""
+        parts: list[Part] = [
             SIGNS[issue.state],
-            (opened, "dim"),
-            (f"  {labels}" if labels else "", "name"),
-            (f"  → {people}" if people else "", "person"),
-        )
+            (f"  @{safe(issue.author.handle or '?')}", "person"),
+            (f" {ago(issue.created_at, self.svc.clock())}", "dim"),
+        ]
+        if not self.has_facts:
+            parts += self.label_parts(issue)
+            parts += [(f"  → @{safe(person.handle or '?')}", "person") for person in issue.assignees]
+        return folded(parts, self.text_width)

@@ -217,7 +217,8 @@ def head_of_proposal(proposal: Proposal, width: int, now: float, colours: Colour
 def comment_preview(comment: Comment, rows: Sequence[Row], now: float) -> list[Row | Line]:
     """A comment."""
     who = f"@{safe(comment.author.handle or '?')}"
-    return [(("", "text"),), ((f"── {who}", "person"), (f" {ago(comment.created_at, now)}", "dim")), *rows]
+    head = (("── ", "line"), (who, "person"), (f" · {ago(comment.created_at, now)}", "dim"))
+    return [(("", "text"),), head, *rows]
 
 
 def _title(title: str, width: int) -> list[Line]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rich.cells import cell_len
+
 from localstore.core.endpoint import Endpoint
 from localstore.core.model import issue as issues
 from localstore.core.model.issue import (
@@ -18,18 +20,22 @@ from localstore.core.model.proposal import Proposal
 from localstore.core.model.repo import Repo
 from svc.flows.place.rights import refusal
 from tui import contents
+from tui.blocks import CARD, carded
 from tui.drafts import named
 from tui.screens.base import Base
 from tui.screens.facts import WithFacts
 from tui.screens.talk.acts import About, Acts, Noun
-from tui.screens.talk.previews import colours_of, people_facts
-from tui.text import Part, ago, safe
+from tui.screens.talk.previews import colours_of, label_parts, people_facts
+from tui.text import Part, ago, folded, safe
 from tui.texts import Texts, item
 from tui.widgets.lines import Item
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
 
+CARD_WIDTH = 100  # columns of a card at most
+LIGHT = 14  # columns of the light at the right of the title
+_REACTED = {"heart": "♥ heart", "eyes": "◉ eyes", "rocket": "▲ rocket", "tada": "✶ tada"}
 _COUNTED = ("plus", "minus", "tada", "heart", "rocket", "eyes")
 
 
@@ -79,7 +85,7 @@ class Talk(Acts, WithFacts):
 
     def reaction_rows(self, given: Reactions) -> list[tuple[Part, ...]]:
         counts = [(name, getattr(given, member)) for name, member in zip(REACTIONS, _COUNTED, strict=True)]
-        listing = "  ".join(f"{name} {count}" for name, count in counts if count)
+        listing = "  ".join(f"{_REACTED.get(name, name)} {count}" for name, count in counts if count)
         return [((listing, "accent"),)] if listing else []
 
     def comment_items(self, comment: Comment) -> list[Item]:
@@ -88,15 +94,39 @@ class Talk(Acts, WithFacts):
         return [item(("comment", comment.id, place), row) for place, row in enumerate(rows)]
 
     def _comment_rows(self, comment: Comment) -> Sequence[Row | tuple[Part, ...]]:
-        who = f"@{safe(comment.author.handle or '?')}"
         when = ago(comment.created_at, self.svc.clock())
         edited = " · edited" if comment.updated_at != comment.created_at else ""
-        return [
-            (("", "text"),),
-            ((f"── {who}", "person"), (f" {when}{edited}", "dim")),
-            *self.text_rows(comment.body),
-            *self.reaction_rows(comment.reactions),
-        ]
+        head = [(f"@{safe(comment.author.handle or '?')}", "person"), (f" · {when}{edited}", "dim")]
+        return self.card_rows(head, comment.body, comment.reactions)
+
+    def card_rows(
+        self, head: Sequence[Part], text: str, reactions: Reactions | None = None
+    ) -> list[Row | tuple[Part, ...]]:
+        """A text of somebody in a card; without a text only its head."""
+        width = min(CARD_WIDTH, self.text_width)
+        rows: list[Row | tuple[Part, ...]] = []
+        if text.strip():
+            rows += self.texts.rows(text, width - CARD)
+        rows += self.reaction_rows(reactions) if reactions is not None else []
+        if not rows:
+            return [(("", "text"),), (("── ", "line"), *head)]
+        return [(("", "text"),), *carded(head, rows, width)]
+
+    def page_title(self) -> str:
+        return f"#{self.number}"
+
+    def title_rows(self, title: str) -> list[tuple[Part, ...]]:
+        """The title, in as many rows as it needs; none if the whole title stands in the line above."""
+        before = len(f" {self.repo.full_name} #{self.number}  ")
+        if not self.has_frames and before + cell_len(safe(title)) + LIGHT < self.app.size.width:
+            return []
+        return folded([(safe(title), "title")], self.text_width)
+
+    def label_parts(self, subject: Issue | Proposal) -> list[Part]:
+        """The labels, each with a dot in its colour."""
+        cached = self.svc.client.known(contents.labels(self.repo.id))
+        colours = colours_of(cached[0]) if cached is not None else {}
+        return label_parts([label.name for label in subject.labels], colours)
 
     def queued_rows(self) -> list[tuple[Part, ...]]:
         below = f"/repos/{self.repo.id}"
