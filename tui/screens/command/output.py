@@ -17,6 +17,7 @@ from tui.client import sentence
 from tui.commands import Commands
 from tui.screens.base import Over
 from tui.text import Part, ago, hung, safe
+from tui.theme import css_colour
 from tui.widgets.lines import Item, Lines
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 DONE = "done"  # the state of a command that succeeded
 RUNNING: Part = ("running", "dim")
+FRAME = 5  # columns of the frame around the output, with its blanks and the mark of the row
 
 
 class Command:
@@ -73,6 +75,7 @@ class Output(Over):
     option to use instead. It continues when the screen is left, and ends with the app."""
 
     ACTIONS = (Action("stop", ("x",), "stop it", footer=True),)
+    ENDED = (Action("stop", ("x",), "stop it"),)  # without a place in the line of keys
 
     def __init__(self, words: list[str], folder: Path | None, commands: Commands) -> None:
         super().__init__()
@@ -84,17 +87,28 @@ class Output(Over):
     def content(self) -> ComposeResult:
         yield Lines(marked=False, searches=True, empty="running …", id="output")
 
+    def actions(self) -> tuple[Action, ...]:
+        return self.ACTIONS if self._state == RUNNING else self.ENDED
+
     def title_parts(self) -> Sequence[Part]:
         return ((f" {self._state[0]}  ", self._state[1]), (f"svc {safe(shlex.join(self._words))}", "title"))
 
     def on_mount(self) -> None:
         super().on_mount()
+        lines = self.query_one("#output", Lines)
+        lines.styles.border = ("round", css_colour(self.svc.colours, "accent"))
+        lines.styles.padding = (0, 1)
         if self.svc.news.state == "offline":
             since = ago(self.svc.news.since, self.svc.clock())
             self.say(f"offline, noticed {since}: what needs the server will fail", "warn")
-        width = self.app.size.width - 1
+        width = self._width
         command = Command(self._words, self._folder, self._commands, self._stopped.is_set)
         command.begin(self.svc, width, self._show)
+
+    @property
+    def _width(self) -> int:
+        """The columns of a line of output: those of the screen without the frame."""
+        return max(20, self.app.size.width - FRAME)
 
     def do_stop(self) -> None:
         if self._state == RUNNING:
@@ -116,9 +130,11 @@ class Output(Over):
             self.paint()
 
     def paint(self) -> None:
-        width = max(20, self.app.size.width)
+        width = self._width
         rows = [(place, row) for place, line in enumerate(self._lines) for row in hung(line, width)]
         items = [Item((place, at), ((row, "text"),)) for at, (place, row) in enumerate(rows)]
         # Like a terminal, a running command shows its last line.
         last = items[-1].key if items and self._state == RUNNING else None
-        self.query_one("#output", Lines).show(items, last)
+        lines = self.query_one("#output", Lines)
+        lines.show(items, last)
+        lines.name_frame("", f"{len(self._lines)} line{'' if len(self._lines) == 1 else 's'}")
