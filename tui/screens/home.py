@@ -9,7 +9,7 @@ from localstore.core.model.inbox import InboxItem
 from localstore.core.model.repo import Repo
 from tui import reads
 from tui.actions import Action, spoken
-from tui.screens.lists.inbox import SECTIONS, Space, open_subject, preview_item, section_of, sections
+from tui.screens.lists.inbox import SECTIONS, Space, open_item, preview_item, section_of, sections
 from tui.screens.split import SPLIT_ACTIONS, SplitScreen
 from tui.text import Part, ago, brief, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
@@ -225,7 +225,7 @@ class Home(SplitScreen):
         key, self._begins = self.listed.key, False
         of_inbox = self._of_inbox(key)
         if of_inbox is not None:
-            open_subject(self.svc, of_inbox)
+            open_item(self, of_inbox)
         elif self._repos is not None and str(key) in self._repos:
             self.app.push_screen(RepoScreen(self._repos[str(key)]))
 

@@ -18,6 +18,7 @@ from tui.widgets.lines import Item, Lines, heading, sequence
 
 if TYPE_CHECKING:
     from tui.asked import AskedApp
+    from tui.screens.base import Base
 
 NAME = 32  # columns of a repository's name
 # What waits for the user: all else can be marked as done without being looked at.
@@ -120,17 +121,32 @@ def _about(item: InboxItem) -> str:
 
 def preview_item(panes: Panes, item: InboxItem) -> None:
     """Preview the issue, proposal or repository of a row."""
+    from tui.screens.lists.answering import answers_to
     from tui.screens.lists.glance import Glance
     from tui.screens.talk.previews import preview_talk
 
     number = item.subject.number
-    if item.repo is None:
-        panes.show_preview(item.id, safe(_about(item)), [((safe(describe(item)), "text"),)])
+    words: list[tuple[Part, ...]] = [((safe(describe(item)), "title"),)]
+    if answers := answers_to(item):
+        words.append((("enter ", "accent"), (f"answers: {' or '.join(answers)}", "dim")))
+    if item.repo is None or (answers and item.event != "access.request"):  # what is offered may be hidden yet
+        panes.show_preview(item.id, safe(_about(item)), words)
     elif number is not None:
         preview_talk(panes, item.id, item.repo.id, item.subject.kind, number)
     else:
-        words: Part = (safe(describe(item)), "text")
-        Glance(panes, item.id, item.repo.id, [(words,), (("", "text"),)]).begin()
+        Glance(panes, item.id, item.repo.id, [*words, (("", "text"),)]).begin()
+
+
+def open_item(screen: Base, item: InboxItem) -> None:
+    """Ask for an answer to a row that asks a question; show the issue, proposal or repository of another."""
+    from tui.screens.lists.answering import ask_for_answer
+
+    if ask_for_answer(screen, item, lambda: open_subject(screen.svc, item)):
+        return
+    if item.repo is None:
+        screen.say(f"{safe(item.subject.title)}: {safe(describe(item))}")
+    else:
+        open_subject(screen.svc, item)
 
 
 def open_subject(svc: AskedApp, item: InboxItem) -> None:
@@ -266,11 +282,5 @@ class Inbox(SplitScreen):
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         item = self._of(self.listed.key)
-        if item is not None and item.repo is None:
-            name = safe(item.subject.title)
-            if item.event == "invite.decline":
-                self.say(f"{safe(describe(item))} to {name}")
-            else:
-                self.say(f"{name} invites you: svc org invite accept, or svc org invite decline")
-        elif item is not None:
-            open_subject(self.svc, item)
+        if item is not None:
+            open_item(self, item)

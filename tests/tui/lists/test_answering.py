@@ -1,0 +1,69 @@
+"""Invitations, requests for access and transfers are answered where they are listed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.svc.conftest import Svc
+from tests.tui.proposal.test_proposals import other, proposal
+from tests.tui.test_app import press, project, sees, settle
+from tui.app import SvcApp
+
+__all__ = ["other", "project", "proposal"]
+Open = Callable[..., SvcApp]
+
+
+@pytest.fixture
+def roles(alice: Svc) -> Callable[[], dict[str, str]]:
+    """Returns the role of each collaborator by handle."""
+
+    def read() -> dict[str, str]:
+        people = json.loads(alice("repo", "api", "repos/{id}/collaborators").out)["items"]
+        return {person["account"]["handle"]: person["role"] for person in people}
+
+    return read
+
+
+async def test_a_request_for_access_is_granted_from_the_inbox(
+    proposal: str, other: Callable[..., None], roles: Callable[[], dict[str, str]], open_app: Open
+) -> None:
+    other("repo", "access", "request", "--role", "triage")
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "i")
+        await sees(pilot, "asks for a role", "enter answers: grant or decline")
+        await press(pilot, "enter")
+        await sees(pilot, "▌grant", "decline", "open the repository")
+        await press(pilot, "enter")
+        await sees(pilot, "done", "svc repo access grant")
+        await press(pilot, "escape")
+        await sees(pilot, "Inbox")
+    assert "triage" in roles().values()
+
+
+async def test_an_invitation_is_accepted_from_home(
+    alice: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_app: Open
+) -> None:
+    me, mine = os.environ["TEST_HANDLE"], os.environ["SVC_HOME"]
+    theirs = f"{me[:30]}-c/theirs"
+    monkeypatch.setenv("SVC_HOME", str(tmp_path / "other"))
+    assert alice("login", "--device-key", "--handle", f"{me[:30]}-c").code == 0
+    assert alice("repo", "create", "theirs").code == 0
+    assert alice("repo", "collaborator", "add", me, "--role", "write", "-R", theirs).code == 0
+    monkeypatch.setenv("SVC_HOME", mine)
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await sees(pilot, "invites you", "enter answers: accept or decline")
+        await press(pilot, "enter")
+        await sees(pilot, "▌accept", "decline")
+        await press(pilot, "enter")
+        await sees(pilot, "done", "svc repo invite accept")
+        await press(pilot, "escape")
+        await sees(pilot, "Repositories 1", "theirs")
+    viewer = json.loads(alice("repo", "view", theirs, "--json", "viewer").out)["viewer"]
+    assert viewer["role"] == "write"

@@ -1,0 +1,56 @@
+"""Answers to rows of the inbox that ask a question: invitations, requests for access and transfers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from localstore.core.model.inbox import InboxItem
+from svc.flows.inbox_words import describe
+from tui.screens.choose import Choose
+from tui.text import safe
+from tui.widgets.lines import Item
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tui.screens.base import Base
+
+OPEN = "open the repository"
+ASKS = {"invite.create": "repo invite {}", "transfer.create": "repo transfer-{}"}  # event → command
+
+
+def answers_to(item: InboxItem) -> dict[str, list[str]]:
+    """Possible answer → the words of the svc command that gives it; empty if the row asks nothing."""
+    event, repo = item.event or "", item.repo
+    if repo is None:
+        commands = {"accept": "org invite accept", "decline": "org invite decline"}
+        about = [item.subject.title]
+        asks = event == "invite.create"
+    elif event == "access.request":
+        commands = {"grant": "repo access grant", "decline": "repo access decline"}
+        handle = item.actor.handle if item.actor is not None else None
+        about, asks = [handle or "", "-R", repo.full_name], handle is not None
+    else:
+        commands = {answer: ASKS.get(event, "").format(answer) for answer in ("accept", "decline")}
+        about, asks = [repo.full_name], event in ASKS
+    return {answer: [*command.split(), *about] for answer, command in commands.items()} if asks else {}
+
+
+def ask_for_answer(screen: Base, item: InboxItem, open_repository: Callable[[], None]) -> bool:
+    """Let the user choose an answer, which a command of svc gives. Returns False if the row asks nothing."""
+    answers = answers_to(item)
+    if not answers:
+        return False
+
+    def chosen(answer: str) -> None:
+        if answer == OPEN:
+            open_repository()
+        else:
+            screen.missed_news = True  # so that the row is read again under the command's output
+            screen.svc.run_words(answers[answer])
+
+    about = item.subject.title if item.repo is None else item.repo.full_name
+    labels = [*answers, *([OPEN] if item.event == "access.request" else [])]  # what is offered may be hidden
+    rows = [Item(label, ((label, "text"),)) for label in labels]
+    screen.app.push_screen(Choose(f"{safe(about)}: {safe(describe(item))}", rows, chosen))
+    return True
