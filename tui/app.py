@@ -394,9 +394,10 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         def tell() -> None:
             self.news.state = state_after(error)
             if screen.is_attached:
-                answered = self.news.state == "online"
-                screen.say(sentence(error), "bad" if answered else "warn")
-                screen.say_unread(sentence(error) if answered else "the server did not answer; r asks again")
+                state = self.news.state
+                screen.say(sentence(error), "bad" if state == "online" else "warn")
+                silent = state == "offline"
+                screen.say_unread("the server did not answer; r asks again" if silent else sentence(error))
                 if failed is not None:
                     failed(error)
 

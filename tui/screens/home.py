@@ -11,7 +11,7 @@ from tui import reads
 from tui.actions import Action, spoken
 from tui.screens.lists.inbox import SECTIONS, Space, open_item, preview_item, section_of, sections
 from tui.screens.split import SPLIT_ACTIONS, SplitScreen
-from tui.text import Part, ago, brief, safe
+from tui.text import Part, ago, brief, folded, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
 
 SHOWN = 6  # rows of a section of the inbox; `i` shows the others
@@ -166,7 +166,7 @@ class Home(SplitScreen):
         width = min(40, max((len(repo.full_name) for repo in ordered), default=0) + 2)
         items += [self._row(repo, width, now) for repo in ordered]
         if not ordered:
-            items.append(Item(None, ((self.EMPTY, "dim"),)))
+            items += [Item(None, row) for row in folded([(self.EMPTY, "dim")], self.list_width)]
         lines = self.query_one("#repos", Lines)
         at_top = lines.top == 0  # then what comes above the cursor stays in view
         if self._begins:

@@ -19,7 +19,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.display.hyperlinks import opened_by_terminal
-from tui.text import Part, columns
+from tui.text import Part, columns, folded
 from tui.theme import THEMES
 from tui.widgets.strips import NO_LINKS, strip
 
@@ -343,13 +343,15 @@ class Lines(Widget, can_focus=True):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Row `y` of the visible part; for an empty list the note, in the first row."""
+        """Row `y` of the visible part; for an empty list the note, in the first rows."""
         styles = self.styles_of_theme
         index, second = self.top + y // self.tall, y % self.tall
         width = self.size.width
         if index >= len(self.rows):
-            note = self._note() if y == 0 and not len(self.rows) else ""
-            return strip([(note, "dim")], width, styles)
+            empty = not len(self.rows)
+            note = folded([(self._note(), "dim")], max(1, width - self.marked)) if empty else []
+            row = note[y] if y < len(note) else ()
+            return strip([(" " if self.marked else "", "text"), *row], width, styles)
         item = self.rows[index]
         chosen = item.key is not None and self.highlights(index)
         mark = [(MARK if chosen else " ", "marker")] if self.marked else []

@@ -13,7 +13,7 @@ from svc.flows.inbox_words import describe, happened
 from tui import reads
 from tui.actions import Action
 from tui.screens.split import SPLIT_ACTIONS, Panes, SplitScreen
-from tui.text import Part, ago, brief, safe
+from tui.text import Part, ago, brief, folded, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
 
 if TYPE_CHECKING:
@@ -230,7 +230,8 @@ class Inbox(SplitScreen):
         now = self.svc.clock()
         rows = sections(self._items, now, Space(self.narrow, self.two_lines))
         if not rows:
-            rows.append(Item(None, (("nothing new concerns you ✓  w opens a repository", "dim"),)))
+            words: Part = ("nothing new concerns you ✓  w opens a repository", "dim")
+            rows += [Item(None, row) for row in folded([words], self.list_width)]
         rows += [Item(None, ((f"⋯ queued  {words}", "warn"),)) for words in self.svc.queued("/inbox")]
         self.query_one("#inbox", Lines).show(sequence(rows))
         self.show_frame()
