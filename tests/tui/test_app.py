@@ -124,6 +124,25 @@ async def test_home_lists_repositories(project: str, open_app: Open) -> None:
         assert "● online" in text or "● live" in text
 
 
+async def test_what_a_seal_changed_begins_with_the_file_whose_history_it_is(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    for number in range(9):
+        Path(f"a{number}.txt").write_text("one\n" * 9)
+    Path("src/main.py").write_text("def main():\n    return 42\n")
+    assert alice("push", "-m", "Many").code == 0
+    async with open_app().run_test(size=(140, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "t")
+        await press(pilot, *"main", "enter")
+        await press(pilot, "h")
+        text = await sees(pilot, "Many", "+    return 42")
+        assert "a0.txt" not in text or text.index("src/main.py") < text.index("a0.txt")
+        await press(pilot, "enter")
+        text = await sees(pilot, "signed", "+    return 42")
+        assert text.index("return 42") < text.index("a0.txt")
+
+
 async def test_a_file_opens_with_its_blame_and_history(project: str, open_app: Open) -> None:
     async with open_app().run_test(size=(139, 24)) as pilot:
         await settle(pilot)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from textual.content import Content
 from textual.timer import Timer
 
-from localstore.core.model.history import Compare, SealSummary
+from localstore.core.model.history import ChangedFile, Compare, SealSummary
 from tui import contents
 from tui.screens.code.differing import Differing
 from tui.screens.code.file_view import FileView
@@ -61,9 +62,13 @@ class History(Differing, FileView):
         def paint(compare: Compare, at: float) -> None:
             if self.previews_seals and self.query_one("#file", Lines).key == seal:
                 self.diff.border_title = Content(f"{seal[:8]}")
-                self.diff.show_files(compare.files)
+                self.diff.show_files(self._own_first(compare.files))
 
         self.svc.load(contents.brought(self.of.repo.id, seal), paint)
+
+    def _own_first(self, files: Sequence[ChangedFile]) -> list[ChangedFile]:
+        """The files, beginning with the one whose history is shown."""
+        return sorted(files, key=lambda file: self.path not in (file.path, file.old_path))
 
     def do_history(self) -> None:
         repo, path, ref = self.of.repo, self.path, self.of.ref_name
@@ -81,7 +86,9 @@ class History(Differing, FileView):
                     (
                         (f"{seal.id[:8]} ", "accent"),
                         ("⑂ " if seal.merged else "", "dim"),
-                        (safe(seal.message.partition("\n")[0]), "text"),
+                        (safe(seal.message.partition("\n")[0]), "text")
+                        if seal.message.strip()
+                        else ("no message", "dim"),
                     ),
                     (
                         (f"@{safe(seal.provenance.who.handle or '?')} ", "dim"),
@@ -111,7 +118,7 @@ class History(Differing, FileView):
 
         def paint(compare: Compare, at: float) -> None:
             if self._mode == "diff" and self._diff_of == seal:
-                self.query_one("#diff", Diff).show_files(compare.files)
+                self.query_one("#diff", Diff).show_files(self._own_first(compare.files))
                 count = len(compare.files)
                 right.append((f"  {count} file{'' if count == 1 else 's'}", "dim"))
                 head()
