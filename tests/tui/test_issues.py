@@ -126,8 +126,8 @@ async def test_the_form_of_an_issue_takes_a_template_a_text_labels_and_people(
         await sees(pilot, f"people    @{me[:20]}")
         await press(pilot, "g", "j", "enter", "enter", "y")  # a template leaves the people that were chosen
         await sees(pilot, "1 line", f"people    @{me[:20]}", "● bug")
-        await press(pilot, "g", "j", "j", "enter", "one", "enter", *"two", "escape", "enter")
-        await sees(pilot, "two")
+        await press(pilot, "g", "j", "j", "enter", "one", "enter", *"two", "escape")
+        await sees(pilot, "two", "text      ")
         await press(pilot, "escape")
         assert "Stalls" not in await settle(pilot)
     async with open_app().run_test(size=(120, 40)) as pilot:  # the draft is there again
