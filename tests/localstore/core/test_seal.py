@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nacl.signing import SigningKey
 
+from localstore.core import seal
 from localstore.core.encoding import b64u
 from localstore.core.errors import Invalid, SignatureInvalid, SvcError, TooLarge
-from localstore.core.model import limits, seal
+from localstore.core.model import limits
 from localstore.core.seal import GitOrigin, MergeOrigin, Provenance, SealPayload
 
 FULL = SealPayload(
