@@ -175,6 +175,19 @@ async def test_without_the_server_changes_wait_and_are_sent_later(
     assert waiting(alice) == []
 
 
+async def test_an_issue_that_was_never_read_says_so_without_the_server(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+        await sees(pilot, "Retry stalls")
+    async with open_app(NOWHERE).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+        await sees(pilot, "Retry stalls")
+        await press(pilot, "enter")
+        await sees(pilot, "#1", "the server did not answer; r asks again")
+
+
 async def test_a_refused_change_is_said_and_can_be_dropped(issue: str, alice: Svc, open_app: Open) -> None:
     async with open_app().run_test(size=(80, 24)) as pilot:
         await open_issue(pilot)

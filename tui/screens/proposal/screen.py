@@ -90,7 +90,7 @@ class ProposalScreen(Reviewing, Talk):
         return {"pr": str(self.number), **seal}
 
     def content(self) -> ComposeResult:
-        yield from beside_facts(Lines(searches=True, linked=True, empty="…", id="proposal"))
+        yield from beside_facts(Lines(searches=True, linked=True, waiting="asking the server", id="proposal"))
 
     def title_parts(self) -> Sequence[Part]:
         title = safe(self.one.title) if self.one else ""

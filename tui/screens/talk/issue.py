@@ -82,7 +82,7 @@ class IssueScreen(Talk):
         return {"issue": str(self.number)}
 
     def content(self) -> ComposeResult:
-        yield from beside_facts(Lines(searches=True, linked=True, empty="…", id="issue"))
+        yield from beside_facts(Lines(searches=True, linked=True, waiting="asking the server", id="issue"))
 
     def title_parts(self) -> Sequence[Part]:
         title = safe(self.one.title) if self.one else ""
