@@ -109,6 +109,6 @@ def test_bytes_that_an_earlier_svc_sent_as_one_object_can_be_pushed(
     sparse("big.bin", 17 * MIB)
     with monkeypatch.context() as earlier:
         earlier.setattr(send, "_is_large", lambda device, update: False)
-        assert alice("push", "-m", "as one object").code == 1
+        assert "refused big.bin: its bytes did not arrive" in alice("push", "-m", "as one object").err
     answer = pushed(alice)
     assert (answer["sent"], answer["refused"]) == (["big.bin"], {})
