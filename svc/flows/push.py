@@ -42,7 +42,7 @@ from svc.flows.merge.resolve import unresolved_copies
 PULLS = 3  # how often a push pulls and sends again after others' edits came first
 PAUSE = 0.1  # seconds at most before the second try; twice as many before each further one
 MARKED = "it still holds conflict markers; run: svc resolve, or take them out, then push again"
-UNREAD = "its bytes did not arrive, as when a program writes it all the time; push again when no program writes it"
+UNREAD = "its bytes did not arrive, as when a program writes it all the time; push again when none does"
 
 
 class Pushed(msgspec.Struct):

@@ -43,7 +43,7 @@ def test_the_rest_is_sealed_and_the_file_is_named(ann: Place, path: str) -> None
     ann.wrap = writes(ann, path, 20)
     pushed = ann.push("Two")
     assert pushed.seal is not None
-    assert list(pushed.refused) == [path] and "when no program writes it" in pushed.refused[path]
+    assert list(pushed.refused) == [path] and "when none does" in pushed.refused[path]
     assert ann.relay.sealed_tree(pushed.seal) == {**before, "notes.txt": b"words\n"}
     ann.wrap = lambda transport: transport
     assert ann.push("Three").sent == [path]
