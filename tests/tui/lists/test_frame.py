@@ -74,4 +74,5 @@ async def test_what_a_refused_command_advises_is_not_cut(project: str, open_app:
             text = await settle(pilot)
             if "exit" in text:
                 break
-        assert "see: svc repo branch, svc repo tag list, svc log" in " ".join(text.split())
+        words = " ".join(text.replace("│", " ").split())  # without the frame
+        assert "see: svc repo branch, svc repo tag list, svc log" in words
