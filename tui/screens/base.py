@@ -80,9 +80,9 @@ class Base(Screen[None], inherit_bindings=False):
         self.styles.background = BACKGROUNDS[self.svc.colours]
 
     def on_screen_resume(self) -> None:
-        self.svc.news.follow(self.about())
+        self.listen()  # not if another screen was opened at once
         self.show_frame()
-        if self.missed_news:
+        if self.missed_news and self.is_current:
             self.missed_news = False
             self.news()
 
