@@ -21,7 +21,8 @@ KEPT_BYTES = 16 * 1024 * 1024  # of JSON of all of them
 
 
 class SeenDocuments:
-    """The seen documents, by id and space (ACCOUNT@ORIGIN). Safe to use from several processes."""
+    """The newest version of each document that this machine has read, for when the server does not answer; by
+    document id and space (ACCOUNT@ORIGIN). Safe to use from several processes."""
 
     def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock

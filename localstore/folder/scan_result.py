@@ -30,7 +30,8 @@ class Skipped(msgspec.Struct, frozen=True):
 
     @property
     def kept_words(self) -> str:
-        """The part of a message about `keeps`, to append to the reason; "" if there are none."""
+        """Words that say which files the branch keeps (`keeps`), to append to the reason; "" if it keeps
+        none."""
         if not self.keeps:
             return ""
         names, more = ", ".join(self.keeps[:KEPT_NAMED]), len(self.keeps) - KEPT_NAMED

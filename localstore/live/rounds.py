@@ -335,7 +335,8 @@ class Rounds:
         return composed
 
     def _report(self, copy: WorkingCopy, done: Done, changed: Iterable[str]) -> Done:
-        """The result `done`, with the merges and conflicts of the working copy added, each once."""
+        """`done` with the written paths `changed`, and with the merges and conflicts that the working copy
+        has noted, each once."""
         done.written.extend(changed)
         for path, name in copy.conflicts:
             clash = copy.db.conflicts.get(name)

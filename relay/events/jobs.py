@@ -183,7 +183,7 @@ class Jobs:
         return [self._run(row, lease) for row, lease in claimed]
 
     async def _claim(self, tx: Tx, kind: str, slots: int, now: int) -> list[Row]:
-        """Jobs of a kind that are due, at most `slots`, and of each lane no more than have room."""
+        """Due jobs of this kind: at most `slots`, and from each lane no more than it has free places."""
         each, lease = self._paces[kind].each, now + LEASE
         if each is None:
             return await tx.all(rows.CLAIM, of_kind=kind, now=now, lease=lease, limit=slots)
@@ -292,7 +292,7 @@ class _Held:
 
 
 async def _stop(work: asyncio.Future[None], job_id: str) -> None:
-    """Cancel a handler; one that does not end loses its slot and its job."""
+    """Cancel a handler. If it does not end, it is abandoned: its slot and its job are given to others."""
     work.cancel()
     await asyncio.wait({work}, timeout=STUBBORN / SECOND)
     if not work.done():

@@ -70,8 +70,8 @@ class StrictRequest(Request):
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The head of a well-formed request. `body`: chunked, True for a body of `length` bytes, None for no
-    body."""
+    """The head of a well-formed request. `body`: "chunked", or True for a body of `length` bytes, or None if
+    there is none."""
 
     method: str
     target: str

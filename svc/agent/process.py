@@ -149,7 +149,7 @@ class _Agent:
             return Reply(os.getpid(), __version__, "disk_error", str(error))
 
     def invoke(self, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
-        """See `localstore.agent.server.Desk`."""
+        """Run the command that the request names, and return its response."""
         return bus.invoke(self, request, hung_up)
 
     def states(self) -> list[Folder]:

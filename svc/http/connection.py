@@ -50,8 +50,8 @@ class Line:
 
 
 class CountedStream(httpcore.NetworkStream):
-    """One connection. The limits start again with each request, which has the bounds of its caller. `works`:
-    called while the server is silent, to ask whether it works; None: never asked."""
+    """One connection, whose bytes and waiting are counted anew for each request, within the limits of its
+    caller. `works`: called while the server is silent, to ask whether it works; None: never asked."""
 
     def __init__(
         self, stream: httpcore.NetworkStream, works: Works | None = None, line: Line | None = None

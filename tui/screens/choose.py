@@ -76,7 +76,7 @@ class Choose(Card):
         self._take(event.key)
 
     def _take(self, key: Hashable) -> None:
-        """Close, and pass on the chosen key, before the next key is handled."""
+        """Close, and pass on the key of the chosen row, before the next key press is handled."""
         self.app.pop_screen()
         self._chosen(key)
 

@@ -177,7 +177,7 @@ class Patches:
         return Item(key, (*marks, *pieces), rest=self._ground(kind))
 
     def _shown(self, file: ChangedFile, at: int) -> str:
-        """The part of a line that can be painted."""
+        """The text of line `at` of the file's patch, cut to the length that is painted at most."""
         text = self._text(file, at)
         return text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + CUT
 

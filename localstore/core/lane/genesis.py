@@ -1,4 +1,5 @@
-"""Genesis: how the text of an epoch enters its lane. Stored lanes depend on its pieces and writer id."""
+"""Genesis: the first insertions, which put the text of an epoch into its lane. How they split the text, and
+their writer id, must never change: stored lanes depend on both."""
 
 from __future__ import annotations
 

@@ -74,7 +74,8 @@ def exact_cost(items: int, steps: int) -> int:
 
 
 def _bound(updates: Sequence[Update]) -> Load:
-    """An upper bound that needs no arranging of items; sufficient for most lanes."""
+    """An upper bound of the cost of loading these updates, computed without putting their items in order;
+    close enough for most lanes."""
     structs = [struct for update in updates for struct in update.structs]
     count, deletions = len(structs), sum(len(update.deletions) for update in updates)
     units = sum(struct.length for struct in structs)

@@ -1,4 +1,5 @@
-"""Checks: names that runs report on. An enabled check is required."""
+"""Checks: each is a name under which runs report results for seals. The enabled ones are the required checks:
+protection rules can demand that they pass before a merge."""
 
 from __future__ import annotations
 

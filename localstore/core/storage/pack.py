@@ -66,7 +66,8 @@ class Frame(msgspec.Struct, frozen=True):
     def objects(self) -> Iterator[tuple[bytes, memoryview]]:
         """Yields (digest, bytes) of each object, verified.
 
-        Raises Invalid if the frame differs from its row, DigestMismatch if an object has another digest.
+        Raises Invalid if the frame differs from its row in the pack's table, DigestMismatch if an object has
+        another digest.
         """
         raw = raw_bytes(self.stored, self.row.codec, self.row.raw_len)
         offset = 0

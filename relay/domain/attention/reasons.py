@@ -8,26 +8,20 @@ from localstore.core.model.inbox import Reason
 
 
 class Rule(NamedTuple):
-    """A rule for one kind of event. `watchers`: notify the accounts that watch the repository. `parts`:
-    notify author, assignees and participants. `text`: the text whose mentions are notified. `to`: the reason
-    for the account named by `account_id` or `account` of the event's data. `outside`: notify that account
-    even if it cannot see the repository yet (an offer, read in `relay.domain.attention.rows.inbox`).
-    `clears`: remove that account's row with this reason instead. `named`: notify the handles that an edit
-    added, `mentions` of the data. `check`: the event is about a run; if the run failed, notify the authors of
-    open proposals of its seal. `asked`: if `asked` of the data is true, tell the account that its request was
-    granted. `tells`: the reason for the account named by `told` of the data, which is told of an answer.
-    `answers`: remove the row with this reason of the event's author, who has done what the row asked for."""
+    """Whom one kind of event notifies, and why. "Data" is the data of the event."""
 
-    watchers: bool = False
-    parts: bool = False
-    text: Literal["subject", "comment", "review"] | None = None
-    to: Reason | None = None
+    watchers: bool = False  # the accounts that watch the repository
+    parts: bool = False  # author, assignees and participants
+    text: Literal["subject", "comment", "review"] | None = None  # those whom this text mentions
+    to: Reason | None = None  # for this reason the account in the data's `account_id` or `account`
+    # That account even if it cannot see the repository yet (`relay.domain.attention.rows.inbox`)
     outside: bool = False
-    clears: bool = False
-    named: bool = False
-    check: bool = False
-    asked: bool = False
-    tells: Reason | None = None
+    clears: bool = False  # nobody; that account's row with the reason `to` is removed
+    named: bool = False  # the handles in the data's `mentions`, which an edit added
+    check: bool = False  # for a run that failed, the authors of open proposals of its seal
+    asked: bool = False  # if the data's `asked` is true, the account is told that its request was granted
+    tells: Reason | None = None  # for this reason the account in the data's `told`, who gets an answer
+    # Nobody; the event author's own row with this reason is removed, since the author did what it asked
     answers: Reason | None = None
 
 

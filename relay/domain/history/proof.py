@@ -142,8 +142,8 @@ async def require_named(view: View, at: str | None, digests: Collection[bytes]) 
 
 
 async def _collect_named(view: View, key: Key, digests: Collection[bytes]) -> tuple[Named, set[bytes]]:
-    """(named, others): the digests in the caller's view of a tree, and those of `digests` that are not among
-    its files. `named` is cached for the next request unless the tree is very large."""
+    """(named, others). `named`: the digests in the part of the tree `key` that the caller may see, cached for
+    the next request unless the tree is very large. `others`: those of `digests` that no file there has."""
     view.node.streams.require(view.payer)
     unnamed, large = set(digests), set()
     names: list[bytes] | None = []

@@ -62,8 +62,8 @@ def _number(first: int, place: int) -> int:
 
 
 async def look_up(node: Node, tx: Tx, ref: RefRow, lacking: Lacking, base: Base) -> None:
-    """Look up the `lacking` paths and counts and add them to `base`. Call it outside of a write transaction
-    if possible."""
+    """Look up the paths, and the numbers of files in directories, that `lacking` lists, and add them to
+    `base`. Call it outside of a write transaction if possible."""
     load = trees.stored(node.objects, tx)
     children = await trees.drive(tree.find(ref.base, lacking.paths), load, len(lacking.paths))
     base.seen.update(lacking.paths)

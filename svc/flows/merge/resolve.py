@@ -170,8 +170,9 @@ def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
 
 
 def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | None = None) -> Resolved:
-    """Write `text` to the path, move the copy to the trash, drop the record. Without `text` the path gets the
-    conflict copy's version if `how` is mine, else it keeps its own.
+    """Write `text` to the conflict's path, move the conflict copy to the trash, and delete the record of the
+    conflict. Without `text` the path gets the conflict copy's version if `how` is mine, else it keeps its
+    own.
 
     A repeat finishes an interrupted call. Raises ClientError if a file changed since `conflict` was read,
     Conflict if a file is above the path, if a link or another special file is at it, or if a directory

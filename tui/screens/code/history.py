@@ -39,7 +39,7 @@ class History(Differing, FileView):
         return self._mode == "history" and self.wide and self.app.size.height >= TALL
 
     def place_diff(self) -> None:
-        """Show the comparison alone, or below the seals."""
+        """Show the comparison below the list of seals, or alone where the terminal has no room for both."""
         below = self.previews_seals
         self.diff.display = below or self._mode == "diff"
         if not self.diff.display:

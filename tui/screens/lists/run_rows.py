@@ -76,7 +76,7 @@ def run_rows(
 
 
 def _runs_of(run: Run, same: Sequence[Run], width: int, now: float) -> list[Line]:
-    """The results of the runs of one check: all in one row, and the newest ones in a row each."""
+    """The runs of one check: a row with the results of all, then a row for each of the newest runs."""
     times = [seconds for seconds in map(seconds_of, same[:LISTED]) if seconds is not None]
     most = max(times, default=0)
     rows: list[Line] = [*_history(same), BLANK]

@@ -14,7 +14,7 @@ _PLACES = re.compile(r"^@@ .*$", re.MULTILINE)  # they move when lines above cha
 
 
 class Seen:
-    """The marks of one proposal, stored on this machine for the account."""
+    """Which files of one proposal the account has marked as seen, stored on this machine."""
 
     def __init__(self, client: Client, repo_id: str, number: int) -> None:
         self._client, self._key = client, f"repos/{repo_id}/proposals/{number}/seen"
