@@ -32,7 +32,7 @@ async def test_a_comment_is_written_over_what_it_is_about(issue: str, alice: Svc
         await press(pilot, *"First", "enter", *long)
         await sees(pilot, "First", "a line that is", "as far")
         assert "nothing is written" not in await press(pilot, "ctrl+s")
-        await sees(pilot, "just now", "as far")
+        await sees(pilot, "just now", "it goes on in the next one")
     assert comments(alice, issue) == [f"First\n{long}"]
 
 
