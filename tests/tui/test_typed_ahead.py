@@ -245,12 +245,12 @@ async def test_a_repository_that_is_searched_before_the_list_is_there(
     async with app.run_test(size=(100, 30)) as pilot:
         await settle(pilot)
         (mine,) = app.client.known(app.repos)[0]
-        theirs = msgspec.structs.replace(mine, id="0" * 20, full_name="zoe/abroad")
+        theirs = msgspec.structs.replace(mine, id="0" * 20, full_name="zoe/faraway")
         monkeypatch.setattr(reads, "visible_repos", late)
-        burst(pilot, "w", *"abroad", "enter", "question_mark")
+        burst(pilot, "w", *"faraway", "enter", "question_mark")
         await sees(pilot, "asking the server")
         answers.set()
-        await sees(pilot, "zoe/abroad", "Keys  tab")
+        await sees(pilot, "zoe/faraway", "Keys  tab")
 
 
 async def test_a_chooser_has_one_field(issue: str, open_app: Open) -> None:

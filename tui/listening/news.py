@@ -122,13 +122,19 @@ class News:
             self._app.set_timer(PAUSE - quiet, self._ask_for_news)
             return
         self._news_due, self._put_off = False, 0.0
-        screen = cast("Any", self._app.screen)
-        for below in self._app.screen_stack[:-1]:
-            cast("Any", below).missed_news = True
-        screen.news()
+        screen = self._give_news()
         if screen.FOLLOWS_LATER:
             self._asked_later = 0
             self._ask_again()
+
+    def _give_news(self) -> Any:
+        """Let the screen in front read what may have changed, and each other one once it is in front. Returns
+        the one in front now."""
+        *below, screen = cast("list[Any]", self._app.screen_stack)
+        for covered in below:
+            covered.stale = True
+        screen.news()
+        return screen
 
     def _ask_again(self) -> None:
         if not self._later_due and self._asked_later < len(NEWS_LATER):
@@ -139,7 +145,6 @@ class News:
         """Ask again later: the server fills inboxes some time after the event."""
         self._later_due = False
         self._asked_later += 1
-        screen = cast("Any", self._app.screen)
-        if screen.FOLLOWS_LATER:
-            screen.news()
+        if cast("Any", self._app.screen).FOLLOWS_LATER:
+            self._give_news()
             self._ask_again()

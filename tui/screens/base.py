@@ -33,7 +33,7 @@ class Base(Screen[None], inherit_bindings=False):
     ACTIONS: tuple[Action, ...] = ()
     AUTO_FOCUS = "Lines"
     texts: Texts | None = None  # those of the screen, if it shows some
-    missed_news = False  # whether news came while another screen was on top
+    stale = False  # whether what it shows is to be read again once no other screen is on top of it
     FOLLOWS_LATER = False  # whether the server makes what is shown some time after the event
 
     class Focused(Message):
@@ -82,9 +82,15 @@ class Base(Screen[None], inherit_bindings=False):
     def on_screen_resume(self) -> None:
         self.listen()  # not if another screen was opened at once
         self.show_frame()
-        if self.missed_news and self.is_current:
-            self.missed_news = False
+        if self.stale and self.in_front:
+            self.stale = False
             self.news()
+
+    @property
+    def in_front(self) -> bool:
+        """Whether no other screen lies over this one. Textual's `is_current` is also true for the screen
+        right below the one in front."""
+        return self.app.screen_stack[-1:] == [self]
 
     @property
     def lines(self) -> Lines | None:
@@ -167,7 +173,7 @@ class Base(Screen[None], inherit_bindings=False):
 
     def listen(self) -> None:
         """If this is the front screen, listen to the repositories that it shows now."""
-        if self.is_current:
+        if self.in_front:
             self.svc.news.follow(self.about())
 
     def subject(self) -> tuple[Repo | None, bool]:
@@ -193,8 +199,9 @@ class Base(Screen[None], inherit_bindings=False):
         """Called when something on this screen may have changed on the server."""
         self.do_refresh()
 
-    def made(self, noun: str, name: str) -> None:
-        """Called when the user has made an issue, a proposal or a release of this title or version."""
+    def expect_new(self, noun: str, name: str) -> None:
+        """Called when the user has made an issue, a proposal or a release of this title or version; a list
+        puts its cursor there once it has been read again."""
 
     def do_refresh(self) -> None:
         """Ask the server again."""

@@ -41,12 +41,12 @@ def _open_number(screen: Base, repo: Repo, number: int) -> None:
     opened: list[bool] = []
 
     def issue(_found: object, _at: float) -> None:
-        if not opened and screen.is_current:
+        if not opened and screen.in_front:
             opened.append(True)
             screen.app.push_screen(IssueScreen(repo, number))
 
     def proposal(_found: object, _at: float) -> None:
-        if not opened and screen.is_current:
+        if not opened and screen.in_front:
             opened.append(True)
             screen.app.push_screen(ProposalScreen(repo, number))
 

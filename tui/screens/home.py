@@ -83,7 +83,7 @@ class Home(SplitScreen):
     def _look_at_machine(self) -> None:
         """Read the state of models on this machine, on a thread."""
         machine, app = self.svc.machine, self.svc
-        if machine is None or not self.is_current:
+        if machine is None or not self.in_front:
             return
         folder = app.place.folder or Path.cwd()
 

@@ -115,9 +115,9 @@ class RepoScreen(RepoPage):
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, self.view is not None and self.view.is_mounted and self.view.mine()
 
-    def made(self, noun: str, name: str) -> None:
+    def expect_new(self, noun: str, name: str) -> None:
         for view in self._views.values():
-            view.made(noun, name)
+            view.expect_new(noun, name)
 
     def elsewhere(self, key: str) -> str:
         return self.view.elsewhere(key) if self.view is not None and self.view.is_mounted else ""
@@ -166,9 +166,9 @@ class RepoScreen(RepoPage):
         self._left = True
 
     def on_screen_resume(self) -> None:
-        self.missed_news = False
+        reads_all = self.stale
         super().on_screen_resume()
-        if self._left:  # a command may have made a branch
+        if self._left and not reads_all:  # a command may have made a branch
             self.do_refresh()
         if self.view is not None and self.view.is_mounted:
             self.view.shown()

@@ -39,8 +39,9 @@ class View(Vertical):
         """Whether the account is the author of the row under the cursor."""
         return False
 
-    def made(self, noun: str, name: str) -> None:
-        """Called when the user has made an issue, a proposal or a release of this title or version."""
+    def expect_new(self, noun: str, name: str) -> None:
+        """Called when the user has made an issue, a proposal or a release of this title or version; a list
+        puts its cursor there once it has been read again."""
 
     def elsewhere(self, key: str) -> str:
         """Where a key does something that has no action here, in words; "" for nowhere."""

@@ -14,7 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input
 
-from tui.text import Part, columns, folded, safe
+from tui.text import CUT, Part, columns, fit, folded, safe
 from tui.theme import BACKGROUNDS, CURSOR, THEMES
 from tui.widgets.strips import strip
 
@@ -64,7 +64,7 @@ class Line(Widget):
 
 class Hints(Line):
     """The keys of a screen: as many as fit, and always the last one, which lists all. A message takes as many
-    lines as it needs, at most SAID_ROWS."""
+    lines as it needs; from one with more than SAID_ROWS the rest is cut, which a sign shows."""
 
     class Clicked(Message):
         """Posted when a hint is clicked. `key` and `label`: of the hint."""
@@ -108,7 +108,10 @@ class Hints(Line):
     def _fold(self) -> None:
         """Wrap the message, and take the lines it needs."""
         width = (self.size.width or self.app.size.width) - 2
-        self._rows = folded([self._said], width)[:SAID_ROWS] if self._said is not None else []
+        rows = folded([self._said], width) if self._said is not None else []
+        self._rows = rows[:SAID_ROWS]
+        if len(rows) > SAID_ROWS:
+            self._rows[-1] = (*fit(self._rows[-1], width - 1), (CUT, "dim"))
         if self.styles.height is None or self.styles.height.value != max(1, len(self._rows)):
             self.styles.height = max(1, len(self._rows))
 

@@ -16,6 +16,8 @@ from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
 from tui.listening import news
+from tui.screens.base import Base
+from tui.screens.talk.issue import IssueScreen
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
@@ -59,6 +61,28 @@ async def test_home_and_inbox_change_by_themselves(
         await sees(pilot, "It crashes")
 
 
+async def test_a_tab_reads_what_came_while_one_of_its_rows_was_open(
+    project: str, other: Callable[..., None], alice: Svc, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The issue on top takes the news; the list of its tab reads them at esc."""
+    assert alice("issue", "create", "-t", "It stalls").code == 0
+    taken: list[object] = []
+    news_of_issue = IssueScreen.news
+    monkeypatch.setattr(IssueScreen, "news", lambda self: (taken.append(self), news_of_issue(self)))
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+        await sees(pilot, "● live", "It stalls")
+        await press(pilot, "enter")
+        await sees(pilot, "#1  It stalls")
+        taken.clear()
+        other("issue", "create", "-t", "It crashes", "-R", project)
+        while not taken:
+            await pilot.pause(0.02)
+        await press(pilot, "escape")
+        await sees(pilot, "It stalls", "It crashes")
+
+
 async def test_what_came_while_another_screen_was_in_front_is_there(
     project: str, other: Callable[..., None], open_app: Open, alice: Svc
 ) -> None:
@@ -71,6 +95,9 @@ async def test_what_came_while_another_screen_was_in_front_is_there(
         await press(pilot, "w")
         await press(pilot, *"second", "enter")
         await sees(pilot, "8 Set", "second  main")
+        home = pilot.app.screen_stack[-2]
+        assert isinstance(home, Base)
+        home.listen()  # as it does when an answer comes late
         other("issue", "create", "-t", "It stalls", "-a", f"@{me}", "-R", project)
         until = time.monotonic() + PATIENCE
         while not pilot.app.news._missed:

@@ -62,7 +62,7 @@ class BeginEdit(FileView):
         return ""
 
     def _choose_folder(self, folders: list[Folder]) -> None:
-        if not (self.is_attached and self.of.is_current):
+        if not (self.is_attached and self.of.in_front):
             return
         self.of.drop_keys()
         ref = self.of.ref_name

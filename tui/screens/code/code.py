@@ -178,7 +178,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
     def _look_for_people(self) -> None:
         """Ask the agent which files people are in, while this tab is in front."""
         machine, repo, ref = self.svc.machine, self.of.repo, self.of.ref_name
-        if machine is None or self.live or not self.display or not self.screen.is_current:
+        if machine is None or self.live or not self.display or not self.of.in_front:
             return  # whoever looks at the live state is told
 
         def work() -> None:
@@ -216,7 +216,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         tree = self.query_one("#tree", Lines)
         key = tree.key
         quiet = self._mode == "file" and not self.live and not self.replaying and not self._blaming
-        if not (self.wide and quiet and tree.has_focus and self.display and self.screen.is_current):
+        if not (self.wide and quiet and tree.has_focus and self.display and self.of.in_front):
             return
         if not isinstance(key, tuple) or key[1] == self.path:
             return

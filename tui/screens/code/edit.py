@@ -128,7 +128,7 @@ class Edit(Over):
         elif event.event == "ended":
             self._ended = event.detail or "it ended"
             self._area.read_only = True
-            if not writing.open and self.is_current:
+            if not writing.open and self.in_front:
                 self.do_leave()
                 return
         elif event.event == "kept" and not event.queued:

@@ -55,7 +55,7 @@ class History(Differing, FileView):
 
     def _show_below(self) -> None:
         seal = self.query_one("#file", Lines).key
-        if not self.previews_seals or not self.screen.is_current or not isinstance(seal, str):
+        if not self.previews_seals or not self.of.in_front or not isinstance(seal, str):
             return
         self._diff_of = seal
 

@@ -46,7 +46,7 @@ def ask_for_answer(screen: Base, item: InboxItem, open_repository: Callable[[], 
         if answer == OPEN:
             open_repository()
         else:
-            screen.missed_news = True  # so that the row is read again under the command's output
+            screen.stale = True  # the answer takes the row away
             screen.svc.run_words(answers[answer])
 
     about = item.subject.title if item.repo is None else item.repo.full_name

@@ -97,6 +97,6 @@ class NewRelease(Composing):
         words += [f"--notes={self.value('notes')}"] if self.value("notes").strip() else []
         words += ["--sign"] if self._values.get("sign") else []
         self.put("sent", version)
-        self.below.made(self.NOUN, version)
+        self.below.expect_new(self.NOUN, version)
         self.app.pop_screen()
         self.svc.run_words([*words, "--", version, *files])

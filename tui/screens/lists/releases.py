@@ -74,7 +74,7 @@ class Releases(Split):
         self.query_one("#releases", Lines).show(sequence(rows), new)
         self.rest()
 
-    def made(self, noun: str, name: str) -> None:
+    def expect_new(self, noun: str, name: str) -> None:
         if noun == "release":
             self._awaits = name
 
@@ -196,7 +196,7 @@ class ReleaseScreen(WithFacts, Moving):
 
     def __init__(self, repo: Repo, release: Release) -> None:
         super().__init__()
-        self.repo, self.release = repo, release
+        self.repo, self.release, self.stale = repo, release, True
         self.texts: Texts = Texts(self, self.paint)
 
     def do_back(self) -> None:
@@ -252,10 +252,8 @@ class ReleaseScreen(WithFacts, Moving):
         self.query_one("#release", Lines).show(rows)
         self.show_facts(_fact_items(self.repo.id, release, now, files=False))
 
-    def on_screen_resume(self) -> None:
-        self.missed_news = False
-        super().on_screen_resume()
-        self.do_refresh()
+    def on_screen_suspend(self) -> None:
+        self.stale = True  # a command may change it
 
     def do_upload(self) -> None:
         """Ask which files to upload. If the last upload did not finish, its files are offered again."""

@@ -88,7 +88,7 @@ class MachineScreen(Base):
 
     def _look(self) -> None:
         """Start reading on a thread, unless a reading is in progress or another screen is in front."""
-        if not self.is_current or self._is_reading.is_set():
+        if not self.in_front or self._is_reading.is_set():
             return
         self._is_reading.set()
         folder = self._folder
@@ -297,7 +297,7 @@ class MachineScreen(Base):
     def _offered(self, offer: work.Offer) -> None:
         from tui.screens.machine.consent import Consent
 
-        if not self.is_current:
+        if not self.in_front:
             return
         if offer.allowed:
             self._start(offer)
@@ -339,7 +339,7 @@ class MachineScreen(Base):
         opens."""
 
         def checked(_: App) -> None:
-            if self.is_current:
+            if self.in_front:
                 act()
             self.release_keys()
 

@@ -287,7 +287,7 @@ class Files(Remarking, Differing):
 
     def _show_rested(self) -> None:
         key = self.listing.key
-        if self.is_current and isinstance(key, Place) and key.kind == "file":
+        if self.in_front and isinstance(key, Place) and key.kind == "file":
             place = self._changes.place_of.get(key.path)
             current = self._shown()
             if place is not None and (current is None or current.path != key.path):

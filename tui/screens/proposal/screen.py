@@ -83,7 +83,6 @@ class ProposalScreen(Reviewing, Talk):
         self._checks: SealChecks | None = None
         self._files: list[ChangedFile] = []
         self._threads: list[Thread] = []
-        self._left = False
 
     def facts(self) -> dict[str, str]:
         seal = {"seal": self.one.head_seal} if self.one is not None else {}
@@ -101,13 +100,7 @@ class ProposalScreen(Reviewing, Talk):
         self.do_refresh()
 
     def on_screen_suspend(self) -> None:
-        self._left = True
-
-    def on_screen_resume(self) -> None:
-        self.missed_news = False
-        super().on_screen_resume()
-        if self._left:  # a command may have merged it
-            self.do_refresh()
+        self.stale = True  # a command may merge it
 
     def on_resize(self) -> None:
         self.paint()

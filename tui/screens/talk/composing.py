@@ -155,7 +155,7 @@ class Composing(SplitScreen):
             self.say(why, "bad")
             return
         svc, repo = self.svc, self.repo
-        self.below.made(self.NOUN, self.value(self.TITLE).strip())
+        self.below.expect_new(self.NOUN, self.value(self.TITLE).strip())
         self.app.pop_screen()
         svc.queue(
             lambda sending: sending.put(

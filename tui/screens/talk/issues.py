@@ -169,7 +169,7 @@ class Issues(Split, Acts):
         self.query_one("#issues", Lines).show(rows, self._new_one())
         self.rest()
 
-    def made(self, noun: str, name: str) -> None:
+    def expect_new(self, noun: str, name: str) -> None:
         if self._kind == f"{noun}s":
             self._awaits = name, max((item.number for item in self._found), default=0)
 
