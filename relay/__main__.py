@@ -1,4 +1,4 @@
-"""`relay`: serve, migrate and look after a node."""
+"""The command `relay`, which serves and maintains a node."""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@
         view.require("write")
         async with view.write() as tx: ...
 
-These are made by the gate, and by the job that continues a waiting request (`relay.domain.merging.auto`).
+The gate creates them for each request, and the job that continues a waiting request creates them again
+(`relay.domain.merging.auto`).
 """
 
 from __future__ import annotations
@@ -82,9 +83,9 @@ class Caller:
 
     `nonce`: (key id, nonce) of a signed request, used up when the request takes effect. `lease`: memory
     reserved for the request; a service adds to it before it loads much. `sight`: the repository's row, if the
-    gate has read it together with the session. `once`: the request's Idempotency-Key. `turn`: the name that
-    an agent gave its turn. `_held`: the open transaction of the effect, which is committed together with the
-    stored answer.
+    gate has read it together with the session. `once`: the request's Idempotency-Key. `turn`: the name that a
+    program gave to the piece of its work this request belongs to (SVC_TURN). `_held`: the open transaction of
+    the effect, which is committed together with the stored answer.
     """
 
     node: Node
@@ -138,7 +139,8 @@ class Caller:
 
     @contextlib.asynccontextmanager
     async def write(self, *names: str, effect: bool = True) -> AsyncIterator[Tx]:
-        """A context with a write transaction that locks this account, or repository, and `names`.
+        """A context with a write transaction that locks the caller's account (for a `View`: its repository)
+        and `names`.
 
         It uses up the request's nonce, so that a replay changes nothing, and reads state and role again under
         the lock. With an Idempotency-Key it raises SaidBefore if the request was carried out before;

@@ -37,7 +37,8 @@ def pieces(path: Path) -> Iterator[bytes]:
 
 
 def copy(source: Path, to: Path) -> None:
-    """Make a durable copy; the caller syncs its folder."""
+    """Copy the file `source` to `to` and sync its content to the disk. The caller syncs the folder of
+    `to`."""
     with Writing(to) as writing:
         for piece in pieces(source):
             writing.write(piece)

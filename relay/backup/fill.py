@@ -30,8 +30,9 @@ UPDATE cursor SET at = coalesce((SELECT min(id) FROM event), 0) - 1
 
 
 def fill(url: str, revision: str, tables: Iterable[Rows], served: str | None = None) -> None:
-    """Fill the database at `url`. `served`: the URL that relays will use. Raises Invalid for rows that do not
-    fit."""
+    """Create the schema of `revision` in the empty database at `url`, insert the rows of `tables`, and
+    migrate it to the newest schema. `served`: the URL with which relays will open the database. Raises
+    Invalid for rows that do not fit."""
     try:
         if urls.is_postgres(url):
             postgres.run(
@@ -81,8 +82,8 @@ async def _postgres(connection: Any, tables: Iterable[Rows]) -> None:
 
 
 async def _renumber_events(connection: Any, table: Rows) -> None:
-    """Give events new ids in their order, below every id that this server will assign; ids of another server,
-    or of SQLite, could equal those."""
+    """Insert events with new ids, in their order and below every id that this server will assign. Their old
+    ids, of another server or of SQLite, could collide with new ones."""
     await connection.execute(f"CREATE TEMPORARY TABLE restored (LIKE {EVENTS}) ON COMMIT DROP")
     await connection.copy_records_to_table("restored", columns=table.columns, records=table.rows)
     others = ",".join(_quote(column) for column in table.columns if column != "id")

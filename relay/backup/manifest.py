@@ -14,7 +14,7 @@ VERSION = 2
 
 
 class File(msgspec.Struct, frozen=True):
-    """A file with secrets of the node, as the signer's key: its path below the data folder, size and
+    """A file with secrets of the node, such as the signer's key: its path below the data folder, size and
     BLAKE3."""
 
     path: str

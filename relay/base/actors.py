@@ -1,4 +1,4 @@
-"""Accounts as actors in answers: who did something."""
+"""Names, in answers of the relay, the account that did something."""
 
 from __future__ import annotations
 
@@ -10,5 +10,6 @@ _KINDS: dict[str, Literal["guest", "org"]] = {"guest": "guest", "org": "org"}
 
 
 def actor(id: str, handle: str | None, kind: str) -> Actor:
-    """The account of a row for answers: id, handle if it has one, and kind."""
+    """The account as answers name it: id, handle if it has one, and kind ("user" for any kind but guest and
+    org)."""
     return Actor(id=id, handle=handle, kind=_KINDS.get(kind, "user"))

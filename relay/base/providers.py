@@ -41,13 +41,14 @@ class Provider:
 
     @property
     def answers_as(self) -> str:
-        """The issuer that its answers name (RFC 9207). GitHub's is not its origin."""
+        """The issuer that the provider's answers must name (RFC 9207). GitHub names an address below its
+        origin."""
         return f"{self.issuer}/login/oauth" if self.kind == "github" else self.issuer
 
     @property
     def callback(self) -> str:
-        """The path to which the provider sends people back. Each provider has a different path, so that none
-        can hand in an answer of another."""
+        """The path to which the provider sends people back. Each provider has a different path, so that no
+        provider can pass off an answer of another as its own."""
         return CALLBACK if self.name == RAUTHY else f"{CALLBACK}/{self.name}"
 
     @property

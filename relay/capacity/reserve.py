@@ -1,5 +1,6 @@
-"""The disk space that a nearly full node keeps free: uploads are refused; deleting, reading and signing in
-work."""
+"""The disk space that a node keeps free. When less is free, uploads are refused; deleting, reading and
+signing in still work.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ class Space:
 
 
 class Reserve:
-    """Watches the file systems of `folder` and of `others`: data, packs, a SQLite database. Database servers
-    and bucket servers have separate limits."""
+    """Checks the free space of the file systems that contain `folder` and `others`: the data, the packs, a
+    SQLite database. Database servers and bucket servers have limits of their own."""
 
     def __init__(self, folder: Path, space: Space, others: Iterable[Path] = ()) -> None:
         self._folder, self._space, self._others = folder, space, tuple(others)

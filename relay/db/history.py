@@ -46,7 +46,8 @@ _LISTED = or_(seal_source.c.strategy.is_(None), *(seal_source.c.strategy == one 
 
 
 def _walk(start: ColumnElement[bool]) -> CTE:
-    """The ids of the seals that `start` selects, of their parents, and so on, down to generation `floor`."""
+    """The ids of the seals that `start` selects, of their parents, and so on, down to the generation in the
+    parameter `floor`."""
     walk = select(seal.c.id).where(start).cte("walk", recursive=True)
     parent: Any = seal.alias("parent")
     step = (
@@ -71,7 +72,8 @@ def ordered_at(table: FromClause) -> ColumnElement[int]:
 
 
 def _history(start: ColumnElement[bool], dialect: Dialect) -> CTE:
-    """The ids of the seals that `start` selects, and of everything in their history, back to time `since`."""
+    """The ids of the seals that `start` selects and of all seals in their history, back to the time in the
+    parameter `since`."""
     walk = select(seal.c.id).where(start).cte("walk", recursive=True)
     above: Any = seal.alias("above")
     up, merged = _up(walk, above, dialect)
@@ -83,10 +85,13 @@ def _history(start: ColumnElement[bool], dialect: Dialect) -> CTE:
 
 
 def _up(walk: CTE, above: Any, dialect: Dialect) -> tuple[FromClause, ColumnElement[int]]:
-    """(the walk joined with parents and merge sources, whether the step was a merge): one step up the
-    history. A recursion may have only one step. PostgreSQL looks up parents and sources for each seal if they
-    are LATERAL, and reads both tables whole otherwise; SQLite has no LATERAL, so two rows of the walk go up
-    from each seal."""
+    """One step up the history. Returns (the walk joined with the parents and merge sources of its seals,
+    whether a row's step was to a merge source).
+
+    Both steps are in one FROM, because a recursion may have only one. PostgreSQL looks up parents and sources
+    for each seal if they are LATERAL, and reads both tables whole otherwise; SQLite has no LATERAL, so two
+    rows of the walk go up from each seal.
+    """
     if dialect == "postgresql":
         parents = select(seal_parent.c.parent_id.label("id"), _NO.label("merged")).where(
             seal_parent.c.seal_id == walk.c.id
@@ -106,8 +111,8 @@ def _up(walk: CTE, above: Any, dialect: Dialect) -> tuple[FromClause, ColumnElem
 
 
 def _first_parents() -> CTE:
-    """(seal, steps down) of `head`, its first parent, the first parent of that seal, and so on, at most
-    `steps` down."""
+    """The first-parent line of the seal in the parameter `head`: (seal id, number of steps down from `head`)
+    for the head, its first parent, that seal's first parent, and so on, at most `steps` down."""
     top = select(seal.c.id, literal(0).label("down")).where(_HEAD)
     line = top.cte("line", recursive=True)
     step = (

@@ -64,8 +64,9 @@ class SealDraft(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(slots=True, frozen=True)
 class PrepareRow:
-    """A state prepared for sealing. `purpose`: the operation that may land it; `subject`: the number of its
-    proposal, or None."""
+    """Seals that were prepared for a branch and wait for a signature. `purpose`: the operation that may land
+    them; `subject`: the number of their proposal, or None; `at_seq`: number of the last live update in
+    them."""
 
     id: str
     purpose: Purpose

@@ -9,7 +9,8 @@ from functools import cache
 
 @cache
 def load() -> None:
-    """Put the routes and pages of every subject into the table, in the order of their names."""
+    """Import the routes and pages of every subject, in the order of their names; importing them puts them
+    into the route table."""
     names = sorted(info.name for info in pkgutil.walk_packages(__path__, f"{__name__}."))
     for name in names:
         if {"routes", "pages"} & set(name.split(".")):

@@ -87,7 +87,8 @@ class Channels:
         return {channel.peer for channel in self._of_repo.get(repo_id, ())}
 
     def allow(self, peer: Peer, repo_id: str, level: int) -> None:
-        """Set the level that the peer may see in the repository (0: nothing)."""
+        """End the peer's channels in the repository unless the `level` at which it now sees the repository
+        (0: not at all) includes live edits."""
         if level < LIVE:
             for channel in [
                 open_channel for open_channel in self._of_repo.get(repo_id, ()) if open_channel.peer is peer

@@ -124,9 +124,9 @@ class Hub:
         peer.close()
 
     async def subscribe(self, peer: Peer, repo_id: str, since: int | None) -> Subscribed | Resync | Hidden:
-        """Queue the repository's events after `since` from now on; None: only new events. Raises Hidden
-        unless the peer may see the repository. A peer that is too far behind is told to resync. During this
-        call nothing may be read from the peer's queue, because queued events may turn out to be hidden."""
+        """Queue the repository's events after `since` from now on; None: only new events. Returns Hidden if
+        the peer may not see the repository, and Resync if the peer is too far behind. During this call
+        nothing may be read from the peer's queue, because queued events may turn out to be hidden."""
         self.unsubscribe(peer, repo_id)
         audience = await self._may_see(peer, repo_id)
         if audience is None:
@@ -201,7 +201,8 @@ class Hub:
         return visible, logged[-1].id, True, False
 
     async def heard_by(self, account_id: str, repo_ids: Collection[str]) -> dict[str, Audience]:
-        """The level at which this account may see each of these repositories; hidden ones are absent."""
+        """The level at which this account may see each of these repositories, by id; hidden repositories are
+        absent."""
         seen = await self._rights({account_id}, repo_ids)
         return {repo_id: seen[account_id, repo_id] for repo_id in repo_ids if (account_id, repo_id) in seen}
 
@@ -331,7 +332,8 @@ class Hub:
             await self._apply_to_channels(queued.event)
 
     async def _apply_to_channels(self, event: Event) -> None:
-        """Apply the event to channels."""
+        """Hand out the live frame of a live event, and end the channels of a branch that was deleted. Other
+        events do not concern channels."""
         match event.kind, event.data:
             case log.LIVE, {"branch_id": str(branch_id), "seq": int(seq)}:
                 await self.channels.hand_out(branch_id, seq)

@@ -61,7 +61,7 @@ class Pace:
 
 
 class LeaseLost(Exception):
-    """Another worker has the job, because this one was delayed for longer than its lease."""
+    """Raised if another worker has the job, because this worker was delayed for longer than its lease."""
 
 
 class Jobs:

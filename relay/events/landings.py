@@ -25,8 +25,8 @@ class Landings:
         self._moved.append(function)
 
     def on_landed(self, function: Landed) -> None:
-        """Call `function` when seals land that were prepared for a subject, such as a proposal. Their rows
-        are written then."""
+        """Call `function` when seals land that were prepared for a subject, such as a proposal. The rows of
+        the seals are written by then."""
         self._landed.append(function)
 
     async def moved(self, tx: Tx, view: Any, branch_id: str, head: str) -> None:

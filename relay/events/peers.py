@@ -78,8 +78,9 @@ class Shared:
 
 
 class Frame:
-    """A live frame: brings a branch from `after` to `seq`, with the members of Live except the channel.
-    `message` None: too large to send, so that a listener has to bootstrap."""
+    """A live frame: the changes that bring a branch from number `after` to number `seq`, with the members of
+    the message `Live` except the channel. `message` None: too large to send, so that a listener has to
+    bootstrap."""
 
     __slots__ = ("after", "branch_id", "message", "seq")
 
@@ -134,7 +135,8 @@ class Channel:
         self.peer.ready.set()
 
     def meet(self, message: Shared, people: Mapping[str, Person | None]) -> None:
-        """Queue news of people. If something is queued already, the news is merged into the next message."""
+        """Queue news about people who arrived or left. If something is queued already, the news is merged
+        into the next message."""
         if self.peer.queue or self.news:
             self.news.update(people)
             self.peer.meeting[self] = None
@@ -160,7 +162,7 @@ class _OfBranch:
 
 
 class _OfPeople(_OfBranch):
-    """Queued news of people of a channel."""
+    """Queued news about the people on a channel's branch."""
 
     __slots__ = ("_people",)
 

@@ -25,7 +25,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class _Word(msgspec.Struct, omit_defaults=True):
-    """A message between processes. `ask`: request the people of the branch."""
+    """A message between processes about the people on a branch. `here`: people who arrived or moved; `gone`:
+    connections that ended; `ask`: asks for all people of the other process."""
 
     branch_id: str
     here: list[Person] = []
@@ -34,7 +35,7 @@ class _Word(msgspec.Struct, omit_defaults=True):
 
 
 class _Moved(msgspec.Struct):
-    """The members of People but the channel."""
+    """The members of the message `People` to clients, except the channel."""
 
     here: list[Person]
     gone: list[str]
@@ -68,7 +69,8 @@ class _Room:
 
 @dataclass(slots=True)
 class _Pace:
-    """The time of a channel's last message, and the newest message that came too soon after that."""
+    """The time of a channel's last message, and the newest message that came too soon after it and is still
+    to be published."""
 
     at: float = 0.0
     place: Place | None = None
@@ -76,7 +78,7 @@ class _Pace:
 
 
 def conn_of(branch_id: str, replica: int) -> str:
-    """An id that stays the same while the working copy is on the branch, across connections."""
+    """The connection id of a working copy on a branch, which stays the same across connections."""
     return hex_digest(f"{branch_id} {replica}".encode())[:16]
 
 

@@ -243,9 +243,9 @@ def admit(operation: Operation, caller: Caller) -> Caller:
 
 
 async def view_of(operation: Operation, caller: Caller, repo_id: str) -> View:
-    """The repository and the caller's role, read in one query that applies the visibility rule: hidden and
-    missing repositories give the same answer at the same cost. With a session this is the session's own
-    query."""
+    """A view of the repository for this operation. The repository and the caller's role are read in one query
+    that applies the visibility rule: hidden and missing repositories give the same answer at the same cost. A
+    row that the gate has read together with the session is used."""
     if caller.principal is None and not operation.anonymous:
         raise Unauthorized("sign in first; run: svc login")
     row = (caller.sight or await _read_sight(caller, repo_id)).row
@@ -253,9 +253,9 @@ async def view_of(operation: Operation, caller: Caller, repo_id: str) -> View:
 
 
 async def view_at(operation: Operation, caller: Caller, owner: str, name: str) -> View:
-    """The repository at OWNER/NAME, which may be a name before a rename, for one operation on it, as for
-    `view_of`. Raises NotFound if it is missing or hidden. `caller.sight`, if set by the gate, must be of
-    these names."""
+    """A view of the repository at OWNER/NAME for this operation; NAME may be a name before a rename. Raises
+    NotFound if the repository is missing or hidden. `caller.sight`, if set by the gate, must be of these
+    names."""
     if caller.sight is not None:
         return await _make_view(operation, caller, caller.sight.row)
     account = caller.principal.account_id if caller.principal else ""

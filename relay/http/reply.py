@@ -25,7 +25,8 @@ GZIP_LEVEL = 4  # 47 KB of coloured lines: 10.5 KB in 0.6 ms; level 2 11.3 KB in
 
 @dataclass(slots=True)
 class Answer:
-    """An HTTP answer. `stream` follows the header of `response`; `response` is None for a WebSocket."""
+    """An HTTP answer. `stream`: parts of the body, sent after the header of `response`; `response` is None
+    for a WebSocket."""
 
     response: HTTPResponse | None
     stream: AsyncIterator[bytes] | None = None

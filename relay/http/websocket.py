@@ -67,7 +67,8 @@ class Sockets:
 
 
 class Socket:
-    """An open WebSocket. `connection` is Sanic's, which calls the methods at the end of this class."""
+    """An open WebSocket. `connection` is Sanic's, which calls the methods at the end of this class. `toll`:
+    returns the seconds to wait after a number of frames from the client."""
 
     def __init__(self, connection: Any, protocol: ServerProtocol, toll: Toll) -> None:
         self.ws_proto, self.loop = protocol, asyncio.get_running_loop()  # read by Sanic at shutdown

@@ -21,7 +21,8 @@ Key = tuple[str, int | None, bytes | None, bytes]
 
 @dataclass(slots=True, frozen=True)
 class Pair:
-    """One changed file before and after; a side is None where the file is absent."""
+    """A changed file before and after; on the side where the file is absent, path and entry are None.
+    `similarity`: of a moved file."""
 
     old_path: str | None
     old: TreeEntry | None
@@ -71,5 +72,5 @@ class Comparisons:
     _turns: Locks[Key] = field(default_factory=Locks)
 
     def turn(self, key: Key) -> AbstractAsyncContextManager[None]:
-        """A lock for one comparison; callers that waited for it get the result from the cache."""
+        """A lock for one comparison. Callers that waited for the lock find the result in the cache."""
         return self._turns.of(key)

@@ -37,7 +37,7 @@ class LaneKey(NamedTuple):
 
 
 class Source(NamedTuple):
-    """The sources of a lane: its genesis text and the later operations, in order."""
+    """The data from which a lane is built: its genesis text and the later operations, in order."""
 
     genesis: bytes
     operations: list[bytes]
@@ -78,7 +78,8 @@ class Verdicts:
 
 
 class Lanes:
-    """Lanes by key, each with its position (`ver` and `digest` of its row). `capacity`: bytes of text."""
+    """Cached lanes by key, each with its position (`ver` and `digest` of its row). `capacity`: bytes of text
+    that the cache may hold."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity

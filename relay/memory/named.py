@@ -1,5 +1,5 @@
-"""A cache of the digests in trees that filtered views see; computing them takes a walk through the whole
-tree.
+"""A cache: for each tree, the digests of the files in it that a filtered view sees. Computing them takes a
+walk through the whole tree.
 """
 
 from __future__ import annotations

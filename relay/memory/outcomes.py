@@ -59,7 +59,8 @@ Joined = tuple[bytes | None, bytes, bytes]
 
 
 class Joins(Recent[Joined, tuple[bytes | None]]):
-    """A cache of merged texts; None for a conflict."""
+    """A cache of merged texts, by the digests of the texts before, of ours and of theirs. A value is (merged
+    text,), or (None,) for a conflict."""
 
     def __init__(self) -> None:
         super().__init__(TEXTS_BYTES, lambda outcome: EACH + len(outcome[0] or b""), TEXTS_BYTES // 8)

@@ -32,7 +32,7 @@ class Step:
 
 
 class Streams:
-    """The turns. `share`: counts the time of steps against budgets."""
+    """Gives readers their turns. `share`: counts the time of steps against budgets."""
 
     def __init__(self, share: Share) -> None:
         self._share = share

@@ -57,7 +57,7 @@ def joined(sides: Sequence[tuple[bytes, bytes, bytes]]) -> list[bytes | None]:
 
 
 def moved(search: Search, texts: Mapping[bytes, bytes]) -> Ways:
-    """The files that one side of a merge moved. `texts`: digest → text."""
+    """The files that one side of a merge moved: old path → new path. `texts`: digest → text."""
     return search.pairs(texts)
 
 

@@ -66,8 +66,8 @@ class Packs(Protocol):
     async def read_with(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], run: Run
     ) -> R:
-        """The result of `use` for the stored frames at (offset, length), which may be read only in part.
-        `run`: decides where `use` runs. Raises PackGone."""
+        """The result of `use`, which is called with the stored frames at (offset, length) and may read only
+        parts of them. `run`: decides where `use` runs. Raises PackGone."""
 
     async def show(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]
@@ -86,7 +86,7 @@ class Packs(Protocol):
         relays serve."""
 
     async def check(self) -> None:
-        """Whether packs can be reached now."""
+        """Raise Unavailable unless the store can be reached now."""
 
     async def close(self) -> None:
         """Finish pending writes."""

@@ -42,7 +42,8 @@ class Export:
 
 @dataclass(slots=True)
 class _Plan:
-    """The selection for a pack, counted by upper bounds."""
+    """The frames selected for a pack, with upper bounds of their sizes. `whole`: objects of frames to send
+    unchanged; `parts`: objects to extract from their frames."""
 
     whole: list[list[Located]] = field(default_factory=list)
     parts: list[list[Located]] = field(default_factory=list)
@@ -78,7 +79,8 @@ class _Plan:
         return fits
 
     def _affords(self, size: int, reach: int) -> bool:
-        """Whether the budget of this answer allows extracting more objects from frames."""
+        """Whether the budget of this answer allows extracting `size` more bytes of objects, for which `reach`
+        bytes of frames are decompressed."""
         return self.reframed + size <= REFRAMED and self.unpacked + reach <= UNPACKED
 
 

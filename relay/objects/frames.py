@@ -1,5 +1,6 @@
-"""Extracts objects from stored frames, with a bounded cache of raw frames: a tree has many small objects in
-each."""
+"""Extracts objects from stored frames, with a bounded cache of raw frames, because a frame has many small
+objects of a tree.
+"""
 
 from __future__ import annotations
 

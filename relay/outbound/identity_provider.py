@@ -229,7 +229,8 @@ class Providers:
         self._known[provider.name] = _Known(metadata, time.monotonic(), *keys)
 
     def _require_secure(self, provider: Provider, endpoint: str) -> None:
-        """Refuse endpoints that are less protected than the issuer."""
+        """Raise an error unless the endpoint is an https address; http is accepted if the issuer itself has
+        it."""
         try:
             parts = urlsplit(endpoint)
             scheme, host = parts.scheme, parts.hostname

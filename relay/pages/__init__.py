@@ -36,8 +36,8 @@ def page(
     **values: Any,
 ) -> Reply:
     """The template as an answer. `values` are escaped where they are shown. `error`: the refusal that the
-    page explains; it sets the status of the answer, and for a rate limit the headers. The page shows its text
-    as `problem`, unless `values` contains another `problem`."""
+    page explains; it sets the status of the answer, and for a rate limit the headers. The template shows the
+    refusal's sentence as `problem`, unless `values` contains another `problem`."""
     values = {"problem": error.detail if error else "", **values}
     values["problem"] = readable(values["problem"])
     status = error.status if error else status

@@ -47,9 +47,9 @@ def with_query(path: str, request: Request) -> str:
 
 
 def refuse_late(caller: Caller, request: Request, page: str, **sent: str) -> Reply | None:
-    """The answer to a form that was sent after the session had expired; None if the form is in time. It gets
-    a fresh token and redirects to `page`, which shows the `sent` fields again, with a note that nothing was
-    done. Raises Forbidden for a form of another site."""
+    """The answer to a form that was sent after the session had expired; None if the form is in time. The
+    answer redirects by way of a fresh token to `page`, which shows the `sent` fields again, with a note that
+    nothing was done. Raises Forbidden for a form of another site."""
     cookies.require_own_page(caller.node.config, request)
     if in_browser(caller):
         return None
@@ -62,7 +62,7 @@ def to_login(return_to: str) -> Reply:
 
 def onward(caller: Caller, return_to: str, seconds: int) -> Reply:
     """A page that renews the token after `seconds` and goes to `return_to`, as a navigation from our own
-    page, so that the browser sends strict cookies."""
+    page, so that the browser sends cookies with SameSite=Strict."""
     return page(caller, "onward.html", path=f"{renewal(return_to)}&own=1", seconds=seconds)
 
 

@@ -16,8 +16,8 @@ from relay.config import DEV_SECRETS
 
 
 def make(folder: Path) -> None:
-    """Create the folder (0700) if it is missing; if it exists, remove the rights of other users. It is
-    marked as one with secrets: a working copy that contains it leaves it out."""
+    """Create the folder (0700) if it is missing; if it exists, remove the rights of other users. It gets the
+    mark of folders with secrets, so that a working copy around it leaves it out."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)

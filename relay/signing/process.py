@@ -172,7 +172,7 @@ def _private_umask() -> Iterator[None]:
 
 
 class Child:
-    """A signer started by the web process: `--dev`, and tests."""
+    """A signer that the web process starts itself, for `--dev` and tests."""
 
     def __init__(self, process: asyncio.subprocess.Process, data_dir: Path) -> None:
         self.process, self.data_dir = process, data_dir

@@ -211,7 +211,7 @@ class _Guest(asyncssh.SSHServer):
         asyncio.get_running_loop().call_later(LOGIN_SECONDS, self._require_work)
 
     async def _forward(self) -> bool:
-        """Accept the client's agent, which only the relay will use. Returns False if agents are not used
+        """Accept the client's ssh-agent, which only the relay will use. Returns False if agents are not used
         here."""
         if self._agent is None:
             return False

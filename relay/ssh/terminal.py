@@ -46,7 +46,7 @@ def words_of(line: str) -> list[str]:
 
 
 def open_terminal(columns: int, rows: int) -> tuple[int, int]:
-    """A new pseudo-terminal: (our end, its end)."""
+    """(our end, the process's end): the descriptors of a new pseudo-terminal."""
     ours, theirs = os.openpty()
     resize(ours, columns, rows)
     os.set_blocking(ours, False)

@@ -76,15 +76,16 @@ AMOUNT = 1000  # rows beside which it does not matter which filter leads
 
 
 def amount_of(link: Table, *conditions: ColumnElement[bool]) -> Select[Any]:
-    """The number of rows of the repository that match a filter, counted up to AMOUNT."""
+    """A query for the number of rows of `link` that satisfy the conditions in the repository, counted up to
+    AMOUNT."""
     of_repo = select(link.c.number).where(link.c.repo_id == _REPO, *conditions)
     return select(func.count()).select_from(of_repo.limit(AMOUNT).subquery())
 
 
 @cache
 def amount(name: str, stated: bool) -> Select[Any]:
-    """The statement that counts the issues of a filter of LEADERS; `stated`: only issues in one state. Takes
-    the parameters of `page`."""
+    """The statement that counts the issues that match the filter `name`, one of LEADERS. `stated`: only
+    issues in one state. Takes the parameters of `page`."""
     if name == "author":
         link, condition = subject, _FILTERS["author"]
     else:
@@ -111,9 +112,9 @@ def page(filters: frozenset[str], lead: str = "") -> Keyset:
 
 
 def _led_by(link: Table, whole: bool) -> Select[Any]:
-    """A SELECT from `link`, the table of the leading filter, so that the list walks its index. `whole`: the
-    filter fixes kind and state too. If it does not, the condition on the repository is written so that SQLite
-    does not walk the primary key of all rows."""
+    """A SELECT of issues that starts from `link`, the table of the leading filter, so that the list walks its
+    index. `whole`: the filter fixes kind and state too; otherwise the condition on the repository is written
+    so that SQLite does not walk the primary key of all rows."""
     on = and_(subject.c.repo_id == _REPO, subject.c.number == link.c.number)
     of_repo = link.c.repo_id if whole or link is not part else link.c.repo_id + ""
     return (

@@ -27,7 +27,7 @@ _NUMBERS: Any = bindparam("numbers", expanding=True)
 
 
 def _unindexed(column: Any) -> Any:
-    """The text column as an expression that has no index. SQLite, which has no statistics here, would take
+    """The text column as an expression that no index serves. SQLite, which has no statistics here, would use
     the index of the repository or of the base and walk all its open proposals to find the few of a head."""
     return column + ""
 
@@ -165,8 +165,8 @@ LEADERS = ("search", "label", "reviewer", "assignee", "involves", "author")
 
 @cache
 def amount(name: str, stated: bool) -> Select[Any]:
-    """The statement that counts the proposals of a filter of LEADERS; `stated`: only proposals in one state.
-    Takes the parameters of `page`."""
+    """The statement that counts the proposals that match the filter `name`, one of LEADERS. `stated`: only
+    proposals in one state. Takes the parameters of `page`."""
     link, which = _LINKS[name]
     return issues.amount_of(link, which(link), *([link.c.state == _STATE] if stated else []))
 

@@ -1,4 +1,5 @@
-"""The thin layer: SQLAlchemy Core describes and compiles, the drivers execute (design/relay, Data).
+"""A thin layer over both kinds of database: SQLAlchemy Core describes and compiles, the drivers execute
+(design/relay, Data).
 
     async with db.read() as tx:
         row = await tx.one(statements.REPO, id=repo_id)
@@ -29,7 +30,8 @@ LIST_CHUNK = 10_000
 def positions(
     rows: Iterable[Mapping[str, Any]], order: Sequence[str], defaults: Mapping[str, Any]
 ) -> list[Sequence[Any]]:
-    """Positional values of many rows. A column that a row lacks gets its default, else None."""
+    """The values of `rows` by position, in the order of the columns `order`. A column that a row lacks gets
+    its default, else None."""
     named = list(rows)
     if len(order) > 1:
         with suppress(KeyError):
@@ -54,7 +56,7 @@ class Compiled:
             self._spell_out(name)
 
     def _spell_out(self, name: str) -> None:
-        """Expand a list that the statement itself holds, as in `column.in_(("a", "b"))`."""
+        """Expand a list whose items the statement itself contains, as in `column.in_(("a", "b"))`."""
         items = {f"{name}_{i}": item for i, item in enumerate(self.defaults.pop(name))}
         self.lists.discard(name)
         self.defaults.update(items)
@@ -65,8 +67,9 @@ class Compiled:
 
 
 class Author(NamedTuple):
-    """The cause of a transaction's writes: an account, "operator", or "" for the node itself; the key that
-    signed the request; the name that an agent gave its turn."""
+    """Who causes a transaction's writes. `actor`: an account's id, "operator", or "" for the node itself;
+    `device_key_id`: the key that signed the request; `turn`: the name that a program gave to this piece of
+    its work."""
 
     actor: str = ""
     device_key_id: str | None = None
@@ -131,7 +134,8 @@ class Database(Protocol):
         holds it. Raises Unavailable when the database cannot be reached."""
 
     async def horizon(self, tx: Tx) -> int | None:
-        """No row with a stamp below this can still appear. None: rows appear in the order of their stamps."""
+        """The stamp below which no new row can appear any more; None if rows always appear in the order of
+        their stamps."""
 
     def on_wake(self, call: Callable[[], None]) -> None:
         """Run `call` when a transaction of any process has woken the followers of the log (`Tx.wake`), and

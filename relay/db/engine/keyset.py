@@ -45,8 +45,8 @@ class Keyset:
 
 
 def _behind(by: list[tuple[Any, bool]]) -> ColumnElement[bool]:
-    """The condition for rows after the key. If all columns have the same direction, it is a single comparison
-    of rows, for which an index can be used."""
+    """The condition for rows after the key in the order `by`: pairs of (column, whether descending). If all
+    columns have the same direction, it is a single comparison of rows, for which an index can be used."""
     if len({down for _, down in by}) == 1:
         columns = tuple_(*(column for column, _ in by)) if len(by) > 1 else by[0][0]
         binds = [_bound(column) for column, _ in by]

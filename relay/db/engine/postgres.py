@@ -121,7 +121,8 @@ class PostgresTx:
                     yield row
 
     async def stamp(self) -> int:
-        """The transaction id, which only grows, and a counter within the transaction below it."""
+        """The transaction id, which only grows, in the upper bits, and in the lower bits a counter within the
+        transaction."""
         if self._stamp is None:
             with _translate_errors():
                 transaction = await self._connection.fetchval("SELECT pg_current_xact_id()::text::bigint")
@@ -283,21 +284,23 @@ class PostgresDatabase:
 
 
 def _begin(names: Iterable[str]) -> str:
-    """BEGIN and the locks of these names, always in the same order, in one round trip. Later statements take
-    their snapshots after the locks and see what previous holders committed."""
+    """SQL that begins a transaction and takes the locks of these names, always in the same order, in one
+    round trip. Later statements take their snapshots after the locks and see what previous holders
+    committed."""
     keys = sorted({lock_key(name) for name in names})
     return ";".join(["BEGIN", *(f"SELECT pg_advisory_xact_lock({key})" for key in keys)])
 
 
 def lock_key(name: str) -> int:
-    """A name as a 64-bit advisory lock. A collision only makes two names wait for each other."""
+    """The number of the advisory lock for a name: 64 bits. A collision only makes two names wait for each
+    other."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
 
 
 @contextlib.contextmanager
 def _translate_errors() -> Iterator[None]:
-    """Run the block; the driver's errors become errors of `relay.db.engine.database`, a lost server
-    Unavailable."""
+    """A context that turns the driver's errors into errors of `relay.db.engine.database`, and a lost
+    connection into Unavailable."""
     try:
         yield
     except asyncpg.UniqueViolationError as error:

@@ -24,7 +24,8 @@ LOG = logging.getLogger(__name__)
 
 
 class Waker:
-    """One connection that listens and notifies. `calls`: run when another process has written."""
+    """One connection that listens for and sends notifications of PostgreSQL. `calls`: functions to run when
+    another process has written."""
 
     def __init__(self, connect: Callable[[], Awaitable[Any]]) -> None:
         self._connect = connect

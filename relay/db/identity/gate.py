@@ -1,5 +1,5 @@
-"""The statement of the gate, which reads the session of a token and the repository of the path as its account
-sees it; and the statements with which a write transaction reads both again.
+"""The SQL statement of the gate, which reads the session of a token and the repository of the path as the
+session's account sees it; and the statements with which a write transaction reads both again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Nonces of request signatures."""
+"""SQL statements on nonces of request signatures."""
 
 from sqlalchemy import bindparam, delete, insert, select
 

@@ -1,4 +1,4 @@
-"""SQL statements on the frames that listeners of a branch are sent."""
+"""SQL statements on live frames, which tell the listeners of a branch what changed on it."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class LaneRow(msgspec.Struct, frozen=True, gc=False):
         return self.ver, self.digest
 
     def other(self, by: int) -> int:
-        """The number of the last change by any replica but `by`."""
+        """The number of the last change by any replica except `by`."""
         return self.second_seq if self.last_replica == by else self.last_seq
 
     def touched(self, by: int, seq: int) -> LaneRow:

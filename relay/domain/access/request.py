@@ -1,5 +1,5 @@
-"""Rules of requests for access. Hidden and missing repositories get the same answer: the request is looked up
-after the answer, by a job.
+"""Rules of requests for access. Hidden and missing repositories get the same answer, because a job looks the
+repository up after the answer.
 """
 
 from __future__ import annotations

@@ -91,8 +91,8 @@ async def set_base(tx: Tx, org_id: str, role: str) -> None:
 
 
 async def given(tx: Tx, repo_id: str, who: str) -> str | None:
-    """Compute the role of an account again, after its row of collaborators was changed or deleted. Its role
-    through the organisation applies if it is higher. Returns the resulting role."""
+    """Restore the role of an account after its row of collaborators was changed or deleted: its role through
+    the organisation applies if it is higher. Returns the resulting role, None without one."""
     values = {"of_repo": repo_id, "who": who}
     await tx.run(roles.NOT_BY_ORG, **values)
     await _run_all(tx, roles.LIFT, **values, now=now_ms())
@@ -116,8 +116,8 @@ async def enter(tx: Tx, repo_id: str) -> None:
 
 
 async def leave(tx: Tx, repo_id: str) -> None:
-    """Remove the roles by the organisation that gives the repository away; roles that were given to the
-    accounts themselves stay."""
+    """Remove the roles that accounts have through the organisation that gives the repository away; roles that
+    were given to the accounts themselves stay."""
     await _run_all(tx, roles.LEAVE, of_repo=repo_id)
 
 
@@ -126,7 +126,7 @@ async def is_admin(tx: Tx, org_id: str, who: str) -> bool:
 
 
 async def acts_for(tx: Tx, owner_id: str, who: str) -> bool:
-    """Whether the account is this owner, or an admin of this organisation."""
+    """Whether the account `who` is `owner_id`, or an admin of the organisation `owner_id`."""
     return owner_id == who or await is_admin(tx, owner_id, who)
 
 

@@ -1,6 +1,4 @@
-"""Routes of API keys. `user_id` must be the caller's own; any other is answered like an account without
-keys.
-"""
+"""Routes of API keys. `user_id` must be the caller's own account id; any other is answered with 404."""
 
 from __future__ import annotations
 

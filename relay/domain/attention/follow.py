@@ -81,8 +81,8 @@ async def _notify_all(
 
 
 def _latest_for_everybody(loud: list[Logged]) -> list[Logged]:
-    """The last two events that inboxes need: the newest one, for everybody except its author; before it, for
-    this author, the newest event by somebody else."""
+    """The events of a subject that inboxes need, at most two: the newest, which goes to everybody except its
+    author, and before it the newest by somebody else, which goes to that author."""
     newest = loud[-1]
     others = [event for event in loud if event.actor != newest.actor]
     return [*others[-1:], newest]
@@ -97,8 +97,8 @@ async def _notify_account(tx: Tx, rule: Rule, about: dict[str, Any], event: Logg
 
 
 async def _notify_authors(tx: Tx, repo_id: str, event: Logged) -> None:
-    """Notify the authors of open proposals whose head failed the check of this run; once for each head and
-    check."""
+    """Notify the authors of open proposals whose head failed the check of this run. They are notified once
+    for each head and check."""
     data = event.fields()
     if data.get("conclusion") not in rows.FAILED:
         return

@@ -87,6 +87,6 @@ def _add_counts(repo: Repo, row: Row) -> Repo:
 
 
 async def _announce(tx: Tx, view: View, kind: Kind, verb: str) -> None:
-    """Write the event, which only the owner may see."""
+    """Write the event of a star, which every reader may see, or of a watch, which only the owner may see."""
     audience: Literal["reader", "owner"] = "reader" if kind == "star" else "owner"
     await view.node.hub.announce(tx, view.repo.id, f"{kind}.{verb}", audience=audience)

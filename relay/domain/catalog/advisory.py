@@ -57,8 +57,8 @@ async def get(caller: Caller, advisory: str) -> Advisory:
 
 
 async def publish(tx: Tx, view: View, draft: AdvisoryDraft) -> Advisory:
-    """Publish an advisory, in a transaction of the owner about the repository. Raises EditionLacks where this
-    build has no advisories, Conflict for a private repository or one with ADVISORIES."""
+    """Publish an advisory. `tx`: a write transaction of the repository's owner. Raises EditionLacks where
+    this build has no advisories, Conflict for a private repository or if it has ADVISORIES already."""
     if not PUBLISHING.in_edition(edition.EDITION):
         raise EditionLacks(
             f"this node is {edition.EDITION}; publishing an advisory needs {PUBLISHING.edition}"

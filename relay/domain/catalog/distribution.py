@@ -76,7 +76,7 @@ async def download(caller: Caller, name: str) -> Reply:
 
 
 async def script(caller: Caller, name: str) -> Reply:
-    """The installer `name`, with the builds and their digests filled in."""
+    """The installation script `name`, with the list of builds and their digests filled in."""
     client_release = await release(caller)
     text = await asyncio.to_thread((_SCRIPTS / name).read_text, "utf-8")
     table = "\n".join(_format_row(build) for build in client_release.artifacts)

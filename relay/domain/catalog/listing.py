@@ -78,7 +78,7 @@ async def counts(caller: Caller, listing_id: str) -> SocialCounts:
 
 
 def _require_picture(path: str, pointer: str) -> None:
-    """Raise Invalid unless a picture could be at this path."""
+    """Raise Invalid unless the path is valid and has the file ending of a picture."""
     try:
         paths.check(path)
     except PathInvalid as error:

@@ -122,7 +122,7 @@ async def unmet(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, list[st
 
 
 async def reported(tx: Tx, view: View, name: str, run_id: str) -> None:
-    """Record that this check exists and which run was its last."""
+    """Record the last run of a check, and the check itself if it is new."""
     of_check = {"of_repo": view.repo.id, "of_check": name.casefold()}
     if await tx.run(rows.REPORT, **of_check, new_run=run_id) == 0:
         await _add(tx, view, name, False, run_id)

@@ -213,7 +213,8 @@ async def _change(
 
 
 async def _announce_change(tx: Tx, view: View, kind: str, run_id: str) -> Run:
-    """Update the combined state of the seal, and write the event with the state of the run."""
+    """Update the combined state of the run's seal, write the event with the state of the run, and return the
+    run."""
     run = await _find(tx, view, run_id)
     of_seal = {"of_repo": view.repo.id, "of_seal": run.seal_id}
     counted = await tx.one(rows.COUNTED, **of_seal)

@@ -1,4 +1,4 @@
-"""A run as readers see it."""
+"""Converts the row of a run to its form in answers."""
 
 from __future__ import annotations
 

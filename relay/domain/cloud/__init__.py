@@ -1,1 +1,3 @@
-"""Machines at compute providers. No provider is built in: every launch is refused, with what is missing."""
+"""Machines at compute providers. No provider is built in: every launch is refused with a message that says
+what is missing.
+"""

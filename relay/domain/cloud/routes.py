@@ -1,5 +1,5 @@
-"""Routes of cloud compute. The gate refuses callers who may not launch; for others this node says what it
-lacks.
+"""Routes of cloud compute. The gate refuses callers who may not launch machines; all others are told what
+this node lacks.
 """
 
 from __future__ import annotations

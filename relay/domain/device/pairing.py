@@ -1,9 +1,9 @@
 """Rules of pairing by QR code (docs/design/005).
 
 1. The signed-in device draws a code, and the new device scans it.
-2. The signed-in device opens its commitment.
-3. The new device confirms the digits; its signature is its registration.
-4. The signed-in device confirms them; this request registers the key.
+2. The signed-in device opens the commitment in its code.
+3. The new device confirms the digits that both show; its signature is its registration.
+4. The signed-in device confirms the digits too; this request registers the key.
 
 So the right to add a device is checked in the request that uses it.
 """
@@ -104,8 +104,8 @@ async def generate(caller: Caller, user_id: str, body: PairingCreate) -> Pairing
 
 
 async def process(caller: Caller, user_id: str, body: PairingProcess) -> PairingStep:
-    """Take the device that scanned a code, or the opening of the device that drew it; say how the pairing
-    stands
+    """Record the new device that scanned a code, or the opening of the commitment by the device that drew the
+    code. Returns the state of the pairing.
 
     A new device, which is not signed in, sends the code itself.
     """
@@ -179,8 +179,8 @@ async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Devic
 
 
 def _read_code(caller: Caller, user_id: str, qr: str) -> PairingText:
-    """The content of a code of this account. Raises Invalid for another text, Unauthorized where a caller
-    without a session shows no code."""
+    """The content of a pairing code of the account `user_id`. Raises Invalid for a text that is no pairing
+    code; a caller without a session gets the same error as for a wrong code."""
     try:
         text = protocol.parse(qr)
     except Invalid:
@@ -193,7 +193,7 @@ def _read_code(caller: Caller, user_id: str, qr: str) -> PairingText:
 
 
 async def _find(tx: Tx, caller: Caller, user_id: str, pairing_id: str) -> PairingRow:
-    """The pairing. Raises an error unless it belongs to this account."""
+    """The pairing with this id. Raises as `_refuse` unless it belongs to the account `user_id`."""
     row = await tx.one(rows.ONE, of_pairing=pairing_id)
     pairing = pairing_row(row) if row else None
     if pairing is None or pairing.account_id != user_id:
@@ -202,7 +202,7 @@ async def _find(tx: Tx, caller: Caller, user_id: str, pairing_id: str) -> Pairin
 
 
 async def _find_unused(tx: Tx, pairing_id: str) -> PairingRow:
-    """The pairing as read under its lock. Raises PairingEnded."""
+    """The pairing, read in a transaction that locks it. Raises PairingEnded if it is over."""
     row = await tx.one(rows.ONE, of_pairing=pairing_id)
     if row is None:
         raise _too_old()
@@ -212,7 +212,8 @@ async def _find_unused(tx: Tx, pairing_id: str) -> PairingRow:
 
 
 def _refuse(caller: Caller) -> NoReturn:
-    """Refuse a code that opens nothing. Raises RateLimited after too many from one network."""
+    """Refuse a wrong code: raise Unauthorized if the caller has no session, else NotFound. Raises RateLimited
+    after too many wrong codes from one network."""
     _WRONG.count(caller.node.limiter, caller.network)
     if caller.principal is None:
         raise Unauthorized("sign in first, or show a pairing code of this account: svc login --qr TEXT")
@@ -237,7 +238,7 @@ def _too_old() -> PairingEnded:
 
 
 def _require_whole(caller: Caller) -> None:
-    """Refuse a narrowed token, because a device is added permanently."""
+    """Raise Forbidden if the caller's token is narrowed, because a device is added permanently."""
     if caller.me.narrowed:
         raise Forbidden("a device joins for good, and this token has limits; run: svc login, then try again")
 

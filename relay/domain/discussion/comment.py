@@ -58,7 +58,8 @@ async def create(view: View, number: str, body: CommentBody) -> Comment:
 async def insert(
     tx: Tx, view: View, number: int, body: str, thread: str | None = None, draft: bool = False
 ) -> str:
-    """Insert a comment of the caller; with `thread` a comment on lines. Returns its id."""
+    """Insert a comment of the caller and return its id. `thread`: id of the thread, for a comment on lines;
+    `draft`: only the caller sees it for now."""
     now, comment_id = now_ms(), new_id()
     await tx.run(
         rows.INSERT,
@@ -140,7 +141,7 @@ async def one_to_wire(tx: Tx, view: View, number: int, comment: str) -> Comment:
 
 
 async def _announce(tx: Tx, view: View, verb: str, number: int, row: Row, **data: Any) -> None:
-    """Announce a change of a comment, unless it is a draft."""
+    """Write the event of a change to a comment. Drafts have no events."""
     if row[8] is None:
         await view.node.hub.announce(tx, view.repo.id, f"comment.{verb}", number=number, id=row[0], **data)
     elif not row[7]:

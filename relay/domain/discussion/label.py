@@ -1,4 +1,5 @@
-"""Rules of labels: names are unique regardless of case, and a repository has a limited number."""
+"""Rules of labels: names are unique regardless of case, and the number of labels in a repository is
+limited."""
 
 from __future__ import annotations
 

@@ -43,7 +43,8 @@ async def find(tx: Tx, view: View, number: str) -> Subject:
 
 
 def parsed(number: str) -> int:
-    """The number in a path. Raises NotFound for anything else."""
+    """The number of an issue or proposal from its text in a path. Raises NotFound for a text that is not a
+    number."""
     n = whole_number(number)
     if not n or str(n) != number:
         raise NotFound
@@ -51,7 +52,8 @@ def parsed(number: str) -> int:
 
 
 def require(view: View, operation: str, author: str | None = None) -> None:
-    """Raise Forbidden unless the table of rights allows the operation to this caller."""
+    """Raise Forbidden unless the table of rights allows the operation to this caller. `author`: the author of
+    the issue or proposal, who may do what the table allows to authors."""
     may = OPERATIONS[operation]
     if may.author and author == view.me.account_id:
         return
@@ -104,7 +106,7 @@ async def take_part(tx: Tx, view: View, of: Subject) -> None:
 
 
 async def set_state(tx: Tx, repo_id: str, number: int, state: str) -> None:
-    """Set the state in the rows by which lists are filtered."""
+    """Copy the state of an issue or proposal into the rows by which lists are filtered."""
     for copied in (rows.LABEL_STATE, rows.PART_STATE, rows.WORD_STATE):
         await tx.run(copied, of_repo=repo_id, of_number=number, new_state=state)
 
@@ -216,7 +218,7 @@ async def member(tx: Tx, view: View, handle: str, pointer: str) -> str:
 
 
 async def account(tx: Tx, view: View, handle: str) -> str | None:
-    """The id of the account with this handle, None if there is none; @me is the caller."""
+    """The id of the account with this handle, None if there is none. "@me" means the caller."""
     if handle == "@me":
         return view.principal.account_id if view.principal else None
     account_id: str | None = await tx.value(rows.BY_HANDLE, handle=handle.lower())
@@ -280,7 +282,7 @@ async def leading(
 
 
 async def _sort_rarest_first(tx: Tx, view: View, searched: list[str]) -> list[str]:
-    """The words, rarest first. Empty if one of several occurs nowhere."""
+    """The searched words, rarest first; [] if there are several and one of them occurs nowhere."""
     if len(searched) < 2:
         return searched
     counts = {word: await tx.value(rows.HAVE_WORD, of_repo=view.repo.id, word=word) for word in searched}
@@ -291,7 +293,7 @@ async def _sort_rarest_first(tx: Tx, view: View, searched: list[str]) -> list[st
 
 
 async def touch(tx: Tx, view: View, kind: str, number: int, **data: Any) -> None:
-    """Set the time of the last change to now, and write the event."""
+    """Set the time of the last change of an issue or proposal to now, and write the event."""
     await tx.run(rows.TOUCH, of_repo=view.repo.id, of_number=number, now=now_ms())
     await announce(tx, view, kind, number, **data)
 

@@ -1,6 +1,6 @@
-"""Rules of documents. A document is a list of operations; title and content are stored too, so that reading
-costs no work. An edit is computed outside of any transaction, in the process for heavy work. It is stored if
-the document has not changed since, otherwise computed again.
+"""Rules of documents. A document is a list of operations; its title and content are stored too, so that
+reading needs no computation. An edit is computed outside of any transaction, in a worker process. It is
+stored if the document has not changed since; otherwise it is computed again.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MODES = {
 
 
 class _ChangedMeanwhile(Exception):
-    """Another request changed the document while this one worked on it."""
+    """Raised if another request changed the document while this request computed its edit."""
 
 
 async def page(caller: Caller, query: DocumentQuery) -> Page[DocumentSummary]:
@@ -163,7 +163,7 @@ async def _set_archived(caller: Caller, document_id: str, archived: bool) -> Doc
 
 
 async def _work_out(caller: Caller, edit: Edit, content_size: int) -> Edited:
-    """The edit, computed in the process for heavy work. `content_size`: bytes of its content as JSON."""
+    """The edit, computed in a worker process. `content_size`: bytes of its content as JSON."""
     size = WEIGHT * (content_size + sum(map(len, edit.base)) + sum(map(len, edit.later)))
     return await caller.node.workers.run(caller.payer, size, work_out, edit)
 

@@ -141,7 +141,8 @@ async def adopt(tx: Tx, node: Node, repo_id: str, heads: Sequence[str], more: It
 
 
 async def hand_over(tx: Tx, repo_id: str) -> None:
-    """Before a repository is purged, move its seals that other repositories also have to one of these."""
+    """Before a repository is purged, move those of its seals that other repositories also have to one of
+    these other repositories. Its forks lose their parent."""
     await tx.run(rows.HAND_OVER, of_repo=repo_id)
     await tx.run(rows.ORPHAN, of_repo=repo_id)
 

@@ -113,7 +113,7 @@ def _repack(cache: Cache, lock: int) -> None:
 
 @dataclass(slots=True)
 class _Seal:
-    """A seal to export: its parents in git, the tree that it changes, and its changes there."""
+    """A seal to export: its row and payload, its parents in git, and its changes by path (None: deleted)."""
 
     row: SealRow
     payload: kernel.SealPayload
@@ -183,8 +183,8 @@ class _Builder:
         return graph
 
     async def _parents(self, tx: Tx, ids: list[str], window: int) -> dict[str, tuple[str, ...]]:
-        """The parents in git of these seals and of ancestors down to `window` generations before
-        them."""
+        """For these seals and their ancestors down to `window` generations before them: seal id → parents in
+        git."""
         top = await tx.value(walks.TOP_GENERATION, ids=ids)
         parents_of: dict[str, list[str]] = {}
         for seal_id, _, parent in await tx.all(walks.GRAPH, ids=ids, floor=max(0, top - window)):

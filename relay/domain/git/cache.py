@@ -38,14 +38,14 @@ _REFUSAL_SECONDS = 24 * 3600
 
 
 class Exported(NamedTuple):
-    """The commit of a seal, and its tree."""
+    """The git commit that a seal became, and the commit's tree: their raw ids."""
 
     commit: bytes
     tree: bytes
 
 
 class Ref(NamedTuple):
-    """A branch or tag, and its seal."""
+    """A branch or tag, and the id of its seal."""
 
     type: str
     name: str
@@ -77,7 +77,7 @@ def fingerprint(default_branch: str, refs: Iterable[Ref]) -> str:
 
 
 class Cache:
-    """The bare repository of one repository. Methods that write need `building`."""
+    """The bare git repository of one repository. Methods that write must be called within `building`."""
 
     def __init__(self, data: Path, repo_id: str) -> None:
         self.root, self.repo_id = data / FOLDER, repo_id
@@ -143,7 +143,7 @@ class Cache:
                 path.unlink(missing_ok=True)
 
     def exported(self) -> dict[str, Exported]:
-        """The commit and tree of every seal whose objects are in the packs."""
+        """The commit and tree of every seal whose objects are in the packs, by seal id."""
         try:
             raw = (self.folder / "seals").read_bytes()
         except FileNotFoundError:
@@ -194,7 +194,8 @@ class Cache:
             os.fsync(file.fileno())
 
     def show(self, default_branch: str, refs: Sequence[Ref], commits: Sequence[bytes], digest: str) -> None:
-        """Write the refs with their commits, whose objects must all be in the packs."""
+        """Write the refs, each with the commit of its seal, into `packed-refs`, and `digest`, their
+        fingerprint, into `current`. The packs must contain all objects of the commits."""
         named = sorted((ref.full_name, commit.hex()) for ref, commit in zip(refs, commits, strict=True))
         lines = [
             "# pack-refs with: peeled fully-peeled sorted ",

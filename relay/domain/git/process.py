@@ -1,5 +1,5 @@
-"""Processes of git, which can read only their repository. They get a separate environment, only the relay's
-configuration, no hooks, little memory, and only processor time that other processes leave.
+"""Runs git processes, each of which can read only its repository. They get a separate environment, only the
+relay's configuration, no hooks, little memory, and only processor time that other processes leave.
 """
 
 from __future__ import annotations
@@ -110,13 +110,13 @@ def run(*words: str, seconds: float, locks: tuple[int, ...] = ()) -> None:
 
 
 async def in_start(call: Callable[..., T], *arguments: object) -> T:
-    """Run a short call, such as the start or end of a process, on the threads for that."""
+    """Run a short call, such as the start or end of a process, on the pool of threads for short calls."""
     return await asyncio.get_running_loop().run_in_executor(_START, call, *arguments)
 
 
 async def in_build(call: Callable[..., T], *arguments: object) -> T:
-    """Run a step of building on the threads for that. The step has ended when this returns, also after a
-    cancel."""
+    """Run a step of building on the pool of threads for building. The step has ended when this returns, also
+    after a cancel."""
     return await to_end(asyncio.get_running_loop().run_in_executor(_BUILD, call, *arguments))
 
 

@@ -29,8 +29,8 @@ class TooLong(TimeoutError):
 
 
 class PackStream:
-    """The output of one process, as a stream, after the bytes `first`. `aclose` ends the process and frees
-    its place, even if nothing was read."""
+    """A stream of the bytes `first` and then of the output of one git process. `aclose` ends the process and
+    frees its place among the readers, even if nothing was read."""
 
     def __init__(self, readers: Readers, address: str, hold: int, first: bytes) -> None:
         self._readers, self._address, self._hold, self._first = readers, address, hold, first
@@ -105,7 +105,8 @@ async def read(
     protocol: str,
     first: bytes = b"",
 ) -> PackStream:
-    """A stream of `first` and then of git's answer to `body`. Raises Unavailable if too many read."""
+    """A stream of `first` and then of git's answer to `body`. `words`: arguments of git; `address`: who
+    reads. Raises Unavailable if too many read at once."""
     await readers.enter(address)
     try:
         hold = cache.hold()

@@ -103,6 +103,7 @@ def _refusal(status: int, sentence: str, headers: dict[str, str] | None = None) 
 
 
 def _protocol(request: Request) -> str:
-    """The version of the protocol that git requests; the rest of the header is dropped."""
+    """The version of git's protocol that the request asks for, "" if it asks for no known version; the rest
+    of the header is dropped."""
     versions = request.headers.get("git-protocol", "").split(":")
     return next((version for version in VERSIONS if version in versions), "")

@@ -1,4 +1,4 @@
-"""SQL statements that only git's readers use."""
+"""SQL statements for reading repositories with git."""
 
 from __future__ import annotations
 

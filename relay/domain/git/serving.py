@@ -78,8 +78,8 @@ def register(node: Node) -> None:
 
 async def view(caller: Caller, owner: str, name: str) -> View:
     """The repository as the caller reads it with git. Raises NotFound if it is missing, hidden, encrypted end
-    to end, or partly hidden, because leaving a path out of a commit would change its id. Without credentials
-    all of these are Unauthorized."""
+    to end, or partly hidden, because leaving a path out of a commit would change its id. For callers without
+    credentials it raises Unauthorized in all these cases."""
     try:
         readable = await view_at(_READS, caller, owner, name.removesuffix(".git"))
         _require_readable(readable)
@@ -176,8 +176,9 @@ async def carry_on(node: Node, repo_id: str) -> None:
 
 
 async def whole_view(node: Node, repo_id: str) -> View:
-    """The repository as the relay itself may export it, on the repository's own budget; readers are checked
-    in each request. Raises NotFound if nobody may read it with git."""
+    """A view of the repository with which the relay itself exports it for git. The work counts against the
+    repository's own budget; readers are checked in each request. Raises NotFound if nobody may read it with
+    git."""
     row = await node.db.lookup(repos.ALIVE_ONE, id=repo_id, account="")
     if row is None:
         raise NotFound
@@ -200,8 +201,8 @@ async def sweep(node: Node) -> None:
 
 
 def _make_room(node: Node, but: str) -> None:
-    """Delete the least recently read caches until the total size is within the limit; never the cache of
-    `but`."""
+    """Delete the least recently read caches until the total size is within the limit; never the cache of the
+    repository `but`."""
     listed = caches(node.config.data)
     sizes = {cache.repo_id: size_of(cache) for cache in listed}
     total = sum(sizes.values())

@@ -1,4 +1,6 @@
-"""The graph of seals around two of them: common ancestors, seals ahead and behind."""
+"""Computes how two seals are related: their nearest common ancestor, and the numbers of seals that only one
+of them has.
+"""
 
 from __future__ import annotations
 

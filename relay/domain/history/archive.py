@@ -1,5 +1,6 @@
 """A whole tree as one gzip tarball: the same bytes for the same seal, streamed in bounded memory. It is made
-in steps, each in its turn; a separate process writes the members and compresses them.
+in steps, for each of which the reader waits for its turn (`relay.memory.streams`); a separate process writes
+the members and compresses them.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ async def _archive(view: View, row: SealRow, folder: str) -> AsyncIterator[bytes
 
 
 async def _step(view: View, parts: AsyncIterator[Part], seconds: int, before: Packed) -> Packed | None:
-    """Compress the next parts, as many as fit into one turn. Returns None at the end."""
+    """Compress the next parts, as many as fit into one turn. `before`: the result of the previous step.
+    Returns None at the end."""
     async with view.node.streams.turn(view.payer, view.lease) as step:
         taken: list[Part] = []
         size = 0

@@ -1,4 +1,5 @@
-"""Blame: which seal each line comes from. Computed on request, cached, and continued from cached versions.
+"""Blame: which seal each line comes from, called the line's owner. Computed on request, cached, and continued
+from cached versions.
 
 The owners of a version's lines are derived from the owners in its parents' versions, as in git: lines that a
 merge took from a parent keep their owners; the first parent is compared first, the merged seals last. A
@@ -60,8 +61,9 @@ class _Spent:
 
 @dataclass(slots=True)
 class _Work:
-    """The progress on one path. `owners`: of some versions, by their seal. `unkept`: steps since owners were
-    last cached in the database. `first_parent`: lines from merged seals belong to the merge."""
+    """The progress of blame on one path. `owners`: by seal id, the owners of the lines in that seal's
+    version, for some versions. `unkept`: steps since owners were last cached in the database. `first_parent`:
+    lines from merged seals belong to the merge."""
 
     view: View
     path: str
@@ -116,8 +118,8 @@ def _require_text(file: TreeEntry, path: str) -> None:
 
 
 async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry, *, first_parent: bool) -> Owners:
-    """Owners of the file at the seal. A history nested too deep by renames or merges is resolved from its
-    deep end, and intermediate results are cached."""
+    """The owners of the file's lines at the seal. A history nested too deep by renames or merges is resolved
+    from its deep end, and intermediate results are cached."""
     waiting = [(path, seal_id, file)]
     spent = _Spent()
     while True:
@@ -134,8 +136,8 @@ async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry, *, firs
 
 
 async def _owners(work: _Work, seal_id: str, file: TreeEntry) -> Owners:
-    """Owners of the file at the seal: the owners of the file's last version along the seal's first
-    parents."""
+    """The owners of the file's lines at the seal, which are the owners in the file's last version along the
+    seal's first parents."""
     work.depth += 1
     try:
         return await _owners_below(work, seal_id, file)
@@ -219,7 +221,7 @@ def _is_text(row: Row) -> bool:
 
 
 async def _find_known(work: _Work, versions: list[_Version]) -> int | None:
-    """The index of the newest version with known owners."""
+    """The index of the newest version whose owners are known or cached; None if there is none."""
     start = next((at for at, version in enumerate(versions) if version.seal_id in work.owners), None)
     if start == 0 or not versions:
         return start
@@ -234,7 +236,7 @@ async def _has_file(work: _Work, seal_id: str) -> bool:
 
 
 def _take_batch(ahead: Sequence[_Version]) -> Sequence[_Version]:
-    """The first versions of `ahead`, as many as are read together."""
+    """The first versions of `ahead`, as many as are read and compared together."""
     size, count = 0, 0
     for version in ahead[:AT_ONCE]:
         size += version.size
@@ -272,7 +274,8 @@ async def _resolve_batch(work: _Work, batch: Sequence[_Version], older: _Version
 async def _carry_owners(
     work: _Work, plain: Sequence[_Version], older: _Version | None, texts: Mapping[bytes, bytes]
 ) -> _Version | None:
-    """Compute owners from version to version, up to the newest."""
+    """Compute the owners of the versions `plain`, each from the version before it, beginning with `older`.
+    Returns the newest version, whose owners are then known."""
     if older is None or not plain:
         return older
     ways = [(version.seal_id, texts[version.digest]) for version in plain]

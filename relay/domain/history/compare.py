@@ -77,8 +77,8 @@ def _cursor(base: str | None, head: str, page: Files) -> str | None:
 
 
 async def _bases(tx: Tx, related: Relation, base: str, head: str) -> list[str]:
-    """The nearest common ancestors. If the walk along parents ended at one of the two seals, that is the only
-    one; otherwise merge sources are followed too."""
+    """The ids of the nearest common ancestors. If the walk along parents ended at one of the two seals, that
+    seal is the only one; otherwise merge sources are followed too."""
     if related.merge_base in (base, head):
         return [related.merge_base]
     return (await merge_base.merge_bases(tx, base, head)).bases
@@ -193,8 +193,8 @@ def _weight(pair: Pair) -> int:
 
 
 async def _patches(view: View, pairs: list[Pair], characters: int) -> list[Patch]:
-    """The patches of the first pairs, at most `characters` in total; "" for files whose texts are not
-    compared."""
+    """The patches of the first pairs, one for each pair, at most `characters` in total; "" for files whose
+    texts are not compared."""
     texts = [pair for pair in pairs if _is_comparable(pair)]
     if not texts:
         return [NOT_COMPARED] * len(pairs)

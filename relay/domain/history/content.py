@@ -30,8 +30,8 @@ async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, 
 
 
 async def protected(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """Sizes in bytes, by digest, of the objects among `digests` that the repository holds. Also protects them
-    from the collector for another day, because something is about to refer to them."""
+    """Sizes in bytes, by digest, of the objects among `digests` that the repository holds. Also protects
+    these objects from the collector for another day, because something is about to refer to them."""
     if not digests:
         return {}
     rows = await tx.all(objects.HELD, repo_id=repo_id, digests=digests)

@@ -68,8 +68,8 @@ async def _find_start(view: View, name: str | None, path: str, cursor: str | Non
 async def _add_seals(
     view: View, way: _Way, size: int, seal_ids: list[str], *, first_parent: bool
 ) -> _Way | None:
-    """Add seals under the current name, at most `size` in total. Returns where to continue, None at the
-    end."""
+    """Append to `seal_ids` the seals that changed the file under its current name, at most `size` in total.
+    Returns the position to continue at, None at the end."""
     ids, behind = await history.touching(
         view, way.at, way.path, way.skip, size - len(seal_ids), first_parent=first_parent
     )
@@ -82,7 +82,7 @@ async def _add_seals(
 
 
 async def _find_source(view: View, seal_id: str, path: str, *, first_parent: bool) -> _Way | None:
-    """Where the walk continues if the seal moved the file from another path; else None. A merge does not
+    """The position to continue at if the seal moved the file from another path; else None. A merge does not
     count as moving a file that one of its sides already has at this path: the walk reaches the seal that
     moved it later."""
     async with view.read() as tx:

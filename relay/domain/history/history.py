@@ -83,8 +83,8 @@ async def commits(
 
 
 async def apart(view: View, query: CommitsQuery) -> Page[SealSummary]:
-    """Seals from the ref or seal of the query back, without the seal `query.without` and its ancestors. The
-    cursor names both ends, so that pages fit together while refs move."""
+    """The seals in the history of the query's ref or seal that are not in the history of `query.without`,
+    newest first. The cursor names both ends, so that pages fit together while refs move."""
     if query.ref is not None and query.sha is not None:
         raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
     size = page_size(query.limit)
@@ -111,8 +111,8 @@ async def apart(view: View, query: CommitsQuery) -> Page[SealSummary]:
 
 
 async def beginning(view: View, prefix: str, limit: int | None) -> Page[SealSummary]:
-    """Seals whose ids begin with `prefix`, at most one page. Only seals that a branch or tag leads to, so
-    that seals of deleted branches cannot be found by guessing."""
+    """Seals whose ids begin with `prefix`, at most one page. It finds only seals in the history of a branch
+    or tag, so that seals of deleted branches cannot be found by guessing."""
     span = {"repo_id": view.repo.id, "low": prefix, "high": f"{prefix}g"}
     async with view.read(snapshot=True) as tx:
         oldest: int | None = await tx.value(walks.OLDEST, **span)
@@ -186,8 +186,8 @@ def _position(cursor: str | None) -> tuple[str, int]:
 async def walk(
     tx: Tx, view: View, head: str, skip: int, limit: int, *, first_parent: bool = False
 ) -> list[str]:
-    """Ids `skip` … `skip + limit` of the walk from `head`. Raises NotFound unless it is a seal of the
-    repository."""
+    """Ids number `skip` to `skip + limit` of the walk from `head`. Raises NotFound unless `head` is a seal of
+    the repository."""
     await _require_seal(tx, view, head)
     start = {"head": head, "repo_id": view.repo.id}
     steps = min(skip + limit, walks.ALL_STEPS)
@@ -268,8 +268,8 @@ async def _touching(
 
 
 async def _sides(view: View, path: str, ids: list[str]) -> dict[str, list[bytes]]:
-    """For each seal that joined histories, the roots of the trees that it merged into the tree of its first
-    parent. {} if part of the path is hidden, so that the sources of a merge are not revealed."""
+    """For each seal that joined histories: the roots of the trees that it merged into the tree of its first
+    parent, by seal id. {} if part of the path is hidden, so that the sources of a merge are not revealed."""
     if view.repo.partial or (view.policy is not None and not view.policy.sees_all_below(path)):
         return {}
     async with view.read() as tx:
@@ -302,7 +302,7 @@ async def _is_taken_over(view: View, root: bytes, sides: list[bytes], path: str)
 
 
 async def _has_touched(view: View, seal_id: str, generation: int, root: bytes, span: dict[str, str]) -> bool:
-    """Whether a candidate changed anything at or below the path that the caller sees."""
+    """Whether a candidate changed anything at or below the path (`span`) that the caller sees."""
     if generation == walks.FIRST:
         return await sealed.holds(view, root, span["path"])
     whole = view.policy is None or view.policy.sees_all_below(span["path"])
@@ -327,7 +327,7 @@ async def _has_any(view: View, seal_id: str, root: bytes, paths: list[str]) -> b
 
 
 async def seals(tx: Tx, view: View, ids: list[str]) -> list[SealRow]:
-    """Seals in the order of their ids."""
+    """The rows of these seals, in the order of `ids`; seals that the repository lacks are left out."""
     by_id = {row[0]: rows.row(row) for row in await tx.all(rows.MANY, repo_id=view.repo.id, ids=ids)}
     return [by_id[seal_id] for seal_id in ids if seal_id in by_id]
 

@@ -10,7 +10,7 @@ Then `blobs/<blake3>`, each once, in the order in which the lines first name the
 out the files of the seal before it in the walk, which its reader already has. A slice may end before `limit`;
 its link says where the next slice continues.
 
-It is made in steps, each in its turn, like archives.
+The stream is made in steps, for each of which the reader waits for its turn (`relay.memory.streams`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ _ENCODER = msgspec.json.Encoder()
 
 @dataclass(slots=True)
 class _Manifest:
-    """The lines, spooled to disk if they are many, and the digests of the files to send after them."""
+    """The lines of `manifest.jsonl`, spooled to disk if they are many, and the digests of the files to send
+    after them."""
 
     file: IO[bytes]
     lines: int = 0
@@ -60,7 +61,7 @@ class _Manifest:
     leased: int = LEASED
 
     async def lease(self, view: View) -> None:
-        """Reserve memory for more files."""
+        """Reserve memory for LEASED more files."""
         await view.lease.wait(LEASED * BLOB_BYTES)
         self.leased += LEASED
 
@@ -150,8 +151,8 @@ async def _write_first_line(view: View, manifest: _Manifest, row: SealRow, befor
 async def _write_files(
     view: View, manifest: _Manifest, files: AsyncIterator[tuple[str, TreeEntry]], named: bool
 ) -> bool:
-    """Write the next files of the whole tree, as many as fit into one turn. `named`: also send their bytes.
-    Returns False at the end."""
+    """Write the next files of the whole tree into the manifest, as many as fit into one turn. `named`: their
+    bytes are sent later. Returns False at the end."""
     count = 0
     async with view.node.streams.turn(view.payer, view.lease) as step:
         async for path, file in files:
@@ -238,7 +239,7 @@ async def _stream(view: View, manifest: _Manifest, length: int) -> AsyncIterator
 
 
 async def _read_members(view: View, files: list[TreeEntry], pieces: AsyncIterator[sealed.Piece]) -> bytes:
-    """The next members, as many as fit into one turn; b"" at the end."""
+    """The next files as members of the tar stream, as many as fit into one turn; b"" at the end."""
     parts: list[bytes] = []
     size = 0
     async with view.node.streams.turn(view.payer, view.lease) as step:

@@ -54,7 +54,7 @@ class Edit(msgspec.Struct, frozen=True, array_like=True, gc=False):
     typed: bool = False
 
     def update(self, path: str) -> LiveUpdate:
-        """The update, as its device sent it."""
+        """The update, in the form in which its device signed and sent it."""
         return LiveUpdate(
             n=self.n,
             settled=self.settled,

@@ -98,7 +98,7 @@ async def sealed_up_to(tx: Tx, node: Node, ref: RefRow, seal_id: str, at: int) -
 
 
 async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) -> Page[SealUpdate]:
-    """The updates that the seal contains, in order. A page ends early if they are long."""
+    """A page of the updates that the seal contains, in order. It ends early if the updates are long."""
     view.require_whole()
     size = page_size(limit)
     (after,) = (int(part) for part in Cursor.read(cursor, 0))
@@ -128,7 +128,8 @@ async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) 
 
 
 async def by_path(view: View, seal_id: str, cursor: str | None, limit: int | None) -> Page[PathUpdates]:
-    """For each path and device: who changed it, how often, and the first and last time; sorted by path."""
+    """For each path and device: who changed the path, how often, and the first and last time; sorted by
+    path."""
     view.require_whole()
     size = page_size(limit)
     after = Cursor.read(cursor, "", "", "")

@@ -14,8 +14,9 @@ WINDOW = 256  # generations read at once
 
 
 class _Seal(Node, frozen=True):
-    """A seal in a search for common ancestors. `parents` and `merged`: the subsets of `above` that are its
-    parents and merge sources in a repository. `order_at`: its time in the order of history."""
+    """A seal in a search for common ancestors. `parents` and `merged`: its parents, and those of its merge
+    sources that the repository has; `above`, of `Node`, contains both. `order_at`: its time in the order of
+    history."""
 
     parents: Sequence[str]
     merged: Sequence[str]

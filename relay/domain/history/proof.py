@@ -49,7 +49,8 @@ async def proof(view: View, sha: str) -> Reply:
 
 
 class _Proof:
-    """The directories of a tree as the caller sees them, level by level. They are read in turns."""
+    """The directories of a tree as the caller sees them, level by level. Each part is read when it is the
+    caller's turn."""
 
     def __init__(self, view: View, root: bytes, key: bytes, visible: Visible) -> None:
         self._view, self._key, self._visible = view, key, visible
@@ -68,8 +69,8 @@ class _Proof:
             self._level, self._below = self._below, {}
 
     async def _frame_some(self, paths: list[str], step: Step) -> bytes:
-        """The last of these directories, framed, as many as one turn has time for; they are removed from
-        `paths`."""
+        """Take directories off the end of `paths`, as many as one turn has time for, and return them in the
+        format of proofs."""
         parts: list[bytes] = []
         load = self._view.node.objects.read_many
         with trees.work_on_trees() as work:
@@ -83,8 +84,8 @@ class _Proof:
         return b"".join(parts)
 
     def _frame(self, path: str, raw: bytes) -> Steps[bytes]:
-        """The directory at `path` as the caller sees it, framed. Its visible subdirectories are added to the
-        next level."""
+        """The directory at `path` as the caller sees it, in the format of proofs. Its visible subdirectories
+        are added to the next level."""
         directory = tree.decode(raw)
         as_signed = yield from tree.signed_children(directory, self._digested)
         filtered = tree.filtered(as_signed, path, self._key, self._visible)

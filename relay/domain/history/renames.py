@@ -19,8 +19,8 @@ Changes = Mapping[str, Change]
 
 
 async def find(view: View, changes: Changes, *, paid: bool = False) -> list[Rename]:
-    """The moves among changes of a tree (path → before, after). `paid`: the caller has already waited for the
-    budget."""
+    """The moves among changes of a tree, which are given as path → (before, after). `paid`: the caller has
+    already waited for the budget."""
     removed = {path: _file(old) for path, (old, new) in changes.items() if old is not None and new is None}
     added = {path: _file(new) for path, (old, new) in changes.items() if old is None and new is not None}
     if not removed or not added:
@@ -38,7 +38,7 @@ async def find(view: View, changes: Changes, *, paid: bool = False) -> list[Rena
 
 
 async def source(view: View, row: SealRow, parent: SealRow, path: str) -> tuple[str, TreeEntry] | None:
-    """(path, file) in the first parent, if the seal `row` moved the file at `path`; else None."""
+    """(path, file) in the first parent if the seal `row` moved that file to `path`; else None."""
     changes = await sealed.changes_in_turn(view, parent.root, row.root)
     before, after = changes.get(path, (None, None))
     if before is not None or after is None:

@@ -77,8 +77,8 @@ async def tree_key(view: View, row: SealRow) -> tuple[str, bytes]:
 
 
 async def head(view: View, tx: Tx, name: str) -> str | None:
-    """The seal of a branch, a tag, `pr:N` or a full seal id; None for a branch without seals. Raises NotFound
-    otherwise."""
+    """The id of the seal that `name` means: a branch, a tag, `pr:N` or a full seal id; None for a branch
+    without seals. Raises NotFound for any other name."""
     if (version := await of_proposal(view, tx, name)) is not None:
         return version
     ref = await tx.one(walks.REFS_NAMED, repo_id=view.repo.id, name=name)
@@ -121,13 +121,13 @@ async def entry(view: View, root: bytes, path: str) -> TreeEntry:
 
 
 async def entries(view: View, root: bytes, paths: Iterable[str]) -> dict[str, TreeEntry]:
-    """The files among `paths` that the caller sees."""
+    """The files that the caller sees among `paths`, by path."""
     visible = [path for path in paths if view.sees(path)]
     return await trees.drive(tree.lookup(root, visible), _loader(view), len(visible))
 
 
 async def holds(view: View, root: bytes, path: str) -> bool:
-    """Whether a file or a directory is at `path`."""
+    """Whether the caller sees a file or a directory at `path`."""
     above, _, name = path.rpartition("/")
     try:
         return any(child.name == name for child in await children(view, root, above))
@@ -245,7 +245,8 @@ async def _walk_in_turns(
 async def _take(
     entries: AsyncIterator[tuple[str, TreeEntry] | None],
 ) -> tuple[list[tuple[str, TreeEntry]], int]:
-    """(the files among the next TURN entries of a walk, the number of entries)."""
+    """(files, count): the files among the next TURN entries of a walk, and the number of entries that were
+    visited."""
     files, visited = [], 0
     async for item in entries:
         if item is not None:

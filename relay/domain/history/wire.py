@@ -1,4 +1,4 @@
-"""A seal as readers see it."""
+"""Converts the row of a seal to its form in answers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from relay.db.seal import SealRow
 
 
 def to_wire(row: SealRow, repo_id: str | None = None) -> shapes.Seal:
-    """The wire form, with the key and registration that readers need to verify the seal. Fields of the
-    payload are read from the payload itself. `repo_id`: the repository that answers; None: the repository
+    """The seal as answers show it, with the key and registration that readers need to verify it. Fields of
+    the payload are read from the payload itself. `repo_id`: the repository that answers; None: the repository
     where it was sealed."""
     payload = seals.decode(row.payload)
     git, merge = payload.provenance.git, payload.provenance.merge

@@ -55,8 +55,8 @@ async def sign_up(caller: Caller, handle: str, password: str) -> Made:
 
 
 async def sign_in(caller: Caller, handle: str, password: str) -> Made:
-    """A browser session by password. A wrong password and an unknown handle get the same answer at the same
-    cost."""
+    """Create a browser session for a handle and its password. A wrong password and an unknown handle get the
+    same answer at the same cost."""
     state = caller.node.sign_in
     name = handle.strip().lower()[: limits.HANDLE_CHARS]
     _PER_ADDRESS.count(caller.node.limiter, caller.network)

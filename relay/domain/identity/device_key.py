@@ -115,9 +115,12 @@ async def begin_sign_in(caller: Caller, start: DeviceKeyStart) -> Challenge:
 
 
 async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
-    """A session bound to the key. A registered key signs in to its account; a new key gets a new account if
-    the handle is free; for an existing account it needs a pairing code (HandleTaken without). A pairing code
-    with a free handle raises Invalid, because the handle must be mistyped."""
+    """Sign in with a device key. Returns a session bound to the key.
+
+    A registered key signs in to its account; a new key gets a new account if the handle is free; for an
+    existing account it needs a pairing code (HandleTaken without one). A pairing code with a free handle
+    raises Invalid, because the handle must be mistyped.
+    """
     _require_allowed(caller)
     pair = pairing.hash_of(proof.pair)
     challenge_row, challenge = await _take_challenge(caller, Purpose.LOGIN, proof)

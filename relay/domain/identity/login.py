@@ -48,7 +48,8 @@ _SIGN_UPS = Attempts("login.sign_up.address", 60, 3600, "accounts that a network
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The address for the browser, and the content of its cookie until it returns."""
+    """A sign-in that has begun. `location`: the address to which the browser is sent; `flow`: the content of
+    its cookie until it comes back."""
 
     location: str
     flow: str
@@ -210,7 +211,7 @@ async def choose_handle(caller: Caller, flow: str | None, handle: str) -> Arrive
 
 
 async def ways(caller: Caller) -> Ways:
-    """The ways into the caller's account."""
+    """All ways to sign in to the caller's account."""
     account = caller.me.account_id
     async with caller.read() as tx:
         password = bool(await tx.value(rows.HAS_PASSWORD, account=account))

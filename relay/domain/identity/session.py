@@ -233,7 +233,7 @@ async def refresh(caller: Caller, token: str | None) -> Made:
 
 
 def due(me: Principal) -> bool:
-    """Whether a page should refresh the session first: its access token ends soon and the session does
+    """Whether a page should refresh the session first: its access token ends soon, but the session does
     not."""
     soon = me.expires_at - now_ms() <= limits.REFRESH_LEAD * 1000
     return soon and me.session_kind == "browser" and me.session_ends - me.expires_at >= 1000
@@ -340,7 +340,8 @@ async def _keep_refresh(tx: Tx, token: bytes, session_id: str, expires_at: int) 
 
 
 async def _session_of(caller: Caller, refresh_token: str) -> tuple[str, str] | None:
-    """(session id, account id) that a refresh token belongs to, used or not."""
+    """(session id, account id) that a refresh token belongs to, even if the token was used before; None for
+    an unknown token."""
     async with caller.read() as tx:
         row = await tx.one(rows.REFRESH, hash=_refresh_hash(refresh_token))
     return None if row is None else (row[1], row[2])

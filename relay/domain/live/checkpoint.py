@@ -1,5 +1,5 @@
-"""Automatic checkpoints between seals: disposable marks, one for each agent turn and one when a branch
-becomes quiet.
+"""Automatic checkpoints between seals: disposable marks of a branch, one for each turn of a program that
+edits (SVC_TURN) and one when the branch becomes quiet.
 
 They are not roots of the collector; a seal replaces the checkpoints before it.
 """

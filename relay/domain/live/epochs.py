@@ -34,15 +34,16 @@ Wanted = list[tuple[LaneKey, LaneRow]]
 
 
 class Texts(NamedTuple):
-    """Texts that will become reachable from a repository, by digest, and the places of newly written ones."""
+    """`digests`: the texts that a repository will refer to. `placed`: where those that were newly written are
+    stored."""
 
     digests: Sequence[bytes] = ()
     placed: Sequence[FrameAt] = ()
 
 
 async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[LaneRow]) -> Texts:
-    """Store the current texts of edited lanes, where the repository does not hold them yet. Only a portion of
-    them is in memory at a time, because a few edited bytes make a whole new text."""
+    """Store the current texts of edited lanes that the repository does not hold yet, and return them. Only a
+    portion of them is in memory at a time, because a few edited bytes make a whole new text."""
     edited = {row.digest: row for row in changed if row.kind == "text" and row.edited}
     held = await content.held(tx, repo_id, edited.keys())
     placed: list[FrameAt] = []
@@ -147,8 +148,9 @@ class Ends(NamedTuple):
 
 
 async def ends(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterable[Behind]) -> Ends:
-    """The stored final states of older epochs, from the requested epoch on, by lane and epoch. Beyond
-    ENDS_AT_ONCE bytes some are left out; a device that needs them merges less exactly."""
+    """The final states of older epochs, by lane and epoch, or the sources to compute them. `behind`: pairs of
+    (lane number, first epoch). Beyond ENDS_AT_ONCE bytes some are left out; a device that needs them merges
+    less exactly."""
     finals = [
         (LaneKey(branch_id, gen, old), bytes(genesis), state)
         for gen, epoch in sorted(behind)
@@ -174,7 +176,7 @@ async def ends(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterabl
 
 
 async def _short_logs(tx: Tx, branch_id: str, edited: list[LaneRow]) -> set[str]:
-    """Paths whose log is at most as large as the state of their text would be."""
+    """Paths of the edited lanes whose log is at most as large as the state of their text would be."""
     sizes = {row.path: row.size for row in edited}
     counted = await tx.all(rows.LOG_SIZES, branch_id=branch_id, paths=[*sizes])
     return {path for path, many, size in counted if many * LOG_ROW + size <= sizes[path]}
@@ -209,7 +211,8 @@ async def _work_on_lanes(
 
 
 def _read_texts(lanes: Wanted, desk: Desk) -> dict[bytes, bytes]:
-    """Texts by digest."""
+    """The current texts of these lanes, by digest. Raises UpdateInvalid if a log does not give the recorded
+    text."""
     texts: dict[bytes, bytes] = {}
     for key, row in lanes:
         lane = desk.find(key)
@@ -220,7 +223,8 @@ def _read_texts(lanes: Wanted, desk: Desk) -> dict[bytes, bytes]:
 
 
 def _compute_states(pending: Wanted, desk: Desk, computed: States, seconds: float) -> bool:
-    """Compute states for at most `seconds`. Returns whether all are computed."""
+    """Compute the states of lanes for at most `seconds`, taking the lanes from `pending` and adding their
+    states to `computed`. Returns whether all are computed."""
     until = time.monotonic() + seconds
     while pending:
         key, row = pending.pop()

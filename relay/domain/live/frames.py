@@ -29,7 +29,7 @@ from relay.events.peers import Frame
 
 
 class _Body(msgspec.Struct):
-    """The members of Live, except the channel."""
+    """The members of the message `Live` (a live frame), except the channel."""
 
     after: int
     seq: int

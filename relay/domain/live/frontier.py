@@ -149,7 +149,7 @@ async def sources(
 
 async def desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow]) -> Desk:
     """Borrow the lanes of these text rows from memory. For lanes that are not in memory, load the sources to
-    build them from."""
+    build them from. Returns a desk with both."""
     absent = [row for row in texts if node.lanes.peek(key_of(branch_id, row), row.stand) is None]
     loaded_desk = Desk({}, await sources(node, tx, repo_id, branch_id, absent))
     late: list[LaneRow] = []  # borrowed by another request meanwhile
@@ -181,7 +181,8 @@ async def with_lanes(
 
 
 async def save(tx: Tx, before: Frontier, after: Frontier, account_id: str, device_key_id: str) -> None:
-    """Write the changes between `before` and its copy `after`, in a handful of statements for any number."""
+    """Write the changes between `before` and its changed copy `after`. The number of statements does not
+    depend on the number of changes."""
     if after.seq == before.seq:
         return
     branch_id = after.branch_id

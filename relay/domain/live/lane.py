@@ -153,7 +153,7 @@ class _Reading:
         self._read.append((row, lane))
 
     def give_back(self, lanes: Lanes) -> None:
-        """Put the lanes that were read back into memory; they are at the positions of their rows."""
+        """Put the lanes that were read back into memory, each at the position that its row records."""
         for row, lane in self._read:
             lanes.give_back(frontier.key_of(self.branch_id, row), row.stand, lane, row.size)
 

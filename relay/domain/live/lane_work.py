@@ -29,7 +29,7 @@ SMALL = 50_000  # steps of a batch that is computed in the transaction: about 5 
 
 
 class NotWorkedOut(Exception):
-    """The lane is not at the position at which the work on it began."""
+    """Raised if a lane has changed since the work on it began."""
 
 
 class Edit(NamedTuple):

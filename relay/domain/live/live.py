@@ -284,8 +284,9 @@ def _rows_by_lane(after: Frontier) -> dict[LaneKey, LaneRow]:
 
 
 async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -> dict[bytes, bytes]:
-    """The manifests that the frontier has, or may have after an update of this batch: digest → bytes. {}
-    unless a file of the batch is over the common cap and a manifest could raise that cap."""
+    """The manifests (`.svc.yaml`) that the frontier has, or may have after an update of this batch: digest →
+    bytes. {} unless a file of the batch is over the common size limit and a manifest could raise that
+    limit."""
     if not _may_raise_cap(view, batch):
         return {}
     named = {
@@ -305,7 +306,7 @@ async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -
 
 
 def _may_raise_cap(view: View, batch: UpdateBatch) -> bool:
-    """Whether a file is over the common cap and a manifest may raise that."""
+    """Whether a file of the batch is over the common size limit and a manifest could raise that limit."""
     return view.repo.kind == "app" and any((u.size or 0) > limits.BLOB_FILE for u in batch.updates)
 
 
@@ -316,7 +317,7 @@ def _build_text(sources: dict[LaneKey, Source]) -> bytes:
 
 
 def _begin(work: Batch, bench: Workbench) -> Batch:
-    """A copy of `work` for applying the updates."""
+    """A copy of the batch `work` with the workbench `bench`, to which the updates are then applied."""
     copy, manifests = work.frontier.copy(), dict(work.manifests)
     return dataclasses.replace(work, frontier=copy, bench=bench, manifests=manifests, fresh={}, done=[])
 

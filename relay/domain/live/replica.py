@@ -24,7 +24,8 @@ def check_id(replica_id: int) -> None:
 
 
 async def mine(tx: Tx, view: View, ref: RefRow, key: KeyRow, replica_id: int) -> ReplicaRow:
-    """The caller's replica of this branch. Raises Forbidden."""
+    """The caller's replica of this branch. Raises Forbidden if the branch, account or device of the replica
+    differ."""
     check_id(replica_id)
     row = await tx.one(rows.ONE, replica_id=replica_id)
     replica = rows.row(row) if row else None

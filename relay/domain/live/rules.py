@@ -31,8 +31,8 @@ from relay.memory.lanes import LaneKey
 
 @lru_cache(maxsize=256)
 def file_cap(manifest: bytes | None, kind: str) -> int:
-    """The cap of a repository of this kind with this manifest (or None); an invalid manifest counts as
-    none."""
+    """The size limit, in bytes, of a file in a repository of this kind. `manifest`: the text of its
+    `.svc.yaml`; None and an invalid manifest count as an empty one."""
     try:
         parsed = RepoManifest() if manifest is None else parse(manifest)
     except SvcError:
@@ -48,7 +48,7 @@ def over_cap(path: str, size: int, cap: int, kind: str) -> str:
 
 
 class Refusal(Exception):
-    """The update is answered with `result`, and changes nothing."""
+    """Raised if an update is refused: it is answered with `result`, and changes nothing."""
 
     def __init__(self, result: str, code: str = "", detail: str = "") -> None:
         super().__init__(result)
@@ -103,7 +103,7 @@ class Frontier:
         return fresh and (key.gen in self.taken or key in self.log)
 
     def copy(self) -> Frontier:
-        """A copy for changing."""
+        """A copy that can be changed, without recorded changes."""
         rows, directories = dict(self.rows), dict(self.directories)
         return replace(self, rows=rows, directories=directories, changed={}, log={})
 
@@ -154,7 +154,8 @@ class Frontier:
         self.changed[row.path] = None
 
     def create(self, path: str, kind: str, blob: bytes, size: int, by: int) -> LaneRow:
-        """A new file: its lane has the number of this change."""
+        """Create a file and return its row. Its lane has the number of this change. `by`: the replica that
+        creates it."""
         seq = self.next()
         row = LaneRow(path, kind, seq, 0, seq, blob, size, blob, False, by, seq, 0)
         self.put(row)

@@ -235,7 +235,8 @@ def _is_possible_id(repo_id: str) -> bool:
 
 
 def _most(caller: Caller) -> Audience:
-    """The highest level that the credential allows; for a read-only token that of a reader."""
+    """The highest audience whose events the credential may receive: `owner` with the right `admin`, `writer`
+    with `write`, else `reader`."""
     caps = caller.principal.caps if caller.principal else frozenset()
     return "owner" if "admin" in caps else "writer" if "write" in caps else "reader"
 

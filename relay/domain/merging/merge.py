@@ -83,7 +83,7 @@ async def _land_merge(
 async def merge_in(
     tx: Tx, view: View, number: str, body: MergeFinalizeRequest, worked: landing.Worked | None
 ) -> Proposal:
-    """The merge, in the caller's transaction."""
+    """Land the signed merge of a proposal in the transaction `tx` (see `merge`). Returns the proposal."""
     row = await states.find(tx, view, number)
     if await _find_landed(tx, view, body.prepare_id, body.device_key_id, "merge", row.number) is not None:
         return await to_wire(tx, view, number)
@@ -152,7 +152,7 @@ async def _land_guarded(view: View, body: MergeRequest, worked: landing.Worked |
 async def _find_landed(
     tx: Tx, view: View, prepare_id: str, device_key_id: str, act: Act, number: int
 ) -> shapes.Seal | None:
-    """The landed seal, if this is a repeated finalize of the same caller; else None."""
+    """The landed seal, if the same caller has already sent this request to land it; else None."""
     seal_rows = await seal.find(tx, view.repo.id, [prepare_id])
     if not seal_rows:
         return None
@@ -200,8 +200,8 @@ async def _land_drafts(
     prepared: PrepareRow,
     worked: landing.Worked | None,
 ) -> None:
-    """Record the prepared seals, move the branch to the last one, and apply the branch's unsealed live edits
-    on top of it."""
+    """Record the prepared seals, move the branch `onto` to the last of them, and apply the branch's unsealed
+    live edits on top of it."""
     await frontier.lock(tx, onto.id)
     last = drafts[-1]
     above = {parent for draft in drafts for parent in draft.parents}

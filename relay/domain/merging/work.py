@@ -192,7 +192,7 @@ class Working:
 
     @classmethod
     def onto(cls, chain: Chain, ready: Ready | None = None) -> Working:
-        """A `Working` for the caller, on a chain of trees."""
+        """A `Working` on a chain of trees, which counts work on the budget of the chain's caller."""
         view = chain.view
         return cls(view.node, chain.tx, view.repo.id, view.me.account_id, chain.load, ready)
 

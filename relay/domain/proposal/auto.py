@@ -13,7 +13,7 @@ NODE = Author()  # so that whoever caused it hears of it too
 
 
 async def drop(tx: Tx, hub: Hub, repo_id: str, number: int, reason: str) -> None:
-    """Delete the merge, and tell its signer through the inbox to merge again."""
+    """Delete the waiting merge of a proposal, and tell its signer through the inbox to merge again."""
     dropped = await forget(tx, repo_id, number)
     if dropped is not None:
         await hub.announce(

@@ -28,7 +28,7 @@ TRIALS = "merge_trials"  # the job that tries the merges into a branch that has 
 
 
 def register(node: Node) -> None:
-    """Call `moved` and `applied.landed` in the transactions that move heads."""
+    """Register `moved` and `applied.landed`, which are then called in the transactions that move heads."""
     node.landings.on_moved(moved)
     node.landings.on_landed(applied.landed)
 
@@ -50,7 +50,8 @@ async def moved(tx: Tx, view: View, branch_id: str, head: str) -> None:
 
 
 async def deleted(tx: Tx, view: View, branch_id: str) -> None:
-    """Record that this branch was deleted."""
+    """Update the proposals of a deleted branch: close those that it was the head of, and give those that it
+    was the base of another base or close them."""
     for repo_id, number, *_ in await tx.all(rows.OPEN_OF_HEAD, branch_id=branch_id):
         if repo_id != view.repo.id:
             await elsewhere.recheck_later(tx, view.node, repo_id, number, view.me.account_id)
@@ -79,7 +80,7 @@ async def retarget(tx: Tx, view: View, row: ProposalRow, base: RefRow) -> None:
 
 
 async def revive(tx: Tx, view: View, row: ProposalRow) -> None:
-    """Find the branches of a proposal that is to be reopened, or branches that replaced them. Raises
+    """Find the branches of a proposal that is about to be reopened, or branches that replaced them. Raises
     ProposalBranchGone."""
     of = {"of_repo": view.repo.id, "of_number": row.number}
     base = await _find_living(tx, view, row.base_id) or await _find_named(tx, view, row.base)

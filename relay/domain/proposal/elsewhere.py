@@ -108,8 +108,8 @@ async def repository_gone(tx: Tx, view: View) -> None:
 
 
 async def follow(node: Node, data: dict[str, Any]) -> None:
-    """The job: adds a new version if the branch has moved, closes the proposal if the branch was deleted. It
-    may run twice."""
+    """Run the job that `recheck_later` queues: add a new version if the branch has moved, close the proposal
+    if the branch was deleted. It may run twice."""
     repo_id, number, by = data["repo_id"], data["number"], data["by"]
     for _ in range(ATTEMPTS):
         async with node.db.read() as tx:

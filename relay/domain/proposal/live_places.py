@@ -101,8 +101,8 @@ async def _read_texts(tx: Tx, view: View, branch_id: str, rows: Sequence[LaneRow
 
 @dataclass(slots=True)
 class _Work:
-    """Comparisons to make. `live`: texts by path. `others`: the texts that are searched for lines of deleted
-    files."""
+    """The comparisons that are still to make. `live`: texts by path. `others`: the texts that are searched
+    for lines of deleted files."""
 
     todo: list[ThreadRow]
     live: dict[str, bytes]

@@ -46,7 +46,7 @@ async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
 
 
 async def proposals_of(tx: Tx, view: View, base: RefRow, head: str) -> list[ProposalRow]:
-    """Open proposals of exactly this seal for this branch."""
+    """The open proposals that propose exactly the seal `head` for the branch `base`."""
     of = {"of_repo": view.repo.id, "branch_id": base.id, "seal": head}
     numbers = sorted(number for (number,) in await tx.all(proposals.OPEN_OF_SEAL, **of))
     return [await states.find(tx, view, number) for number in numbers]

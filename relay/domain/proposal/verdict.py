@@ -11,8 +11,9 @@ from relay.domain.protection.protection import Standing, blockers
 
 
 def standing(stand: Collection[Review], checks: bool, open_threads: int = 0) -> Standing:
-    """Counts of the valid verdicts, without those of people who may not write. `checks`: whether the required
-    checks of the head seal have passed; `open_threads`: number of unresolved threads on lines."""
+    """Count the verdicts of `stand`, the valid reviews of a proposal, without reviews by people who may not
+    write. `checks`: whether the required checks of the head seal have passed; `open_threads`: number of
+    unresolved threads on lines."""
     counted = [review for review in stand if review.counts]
     approvals = [review for review in counted if review.verdict == "approve"]
     return Standing(
@@ -25,7 +26,8 @@ def standing(stand: Collection[Review], checks: bool, open_threads: int = 0) -> 
 
 
 def blocked_by(rules: list[Protection], come_to: Standing) -> list[str]:
-    """Codes of the obstacles to the merge. Requested changes block it even on a branch without rules."""
+    """Codes of the obstacles to the merge. `come_to`: the state of reviews, checks and threads. Requested
+    changes block the merge even on a branch without rules."""
     codes = blockers(rules, come_to)
     if come_to.refused and "changes_requested" not in codes:
         codes.insert(0, "changes_requested")

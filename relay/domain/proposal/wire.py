@@ -120,7 +120,8 @@ def _auto(columns: Sequence[Any] | None) -> AutoMerge | None:
 
 
 async def _others(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) -> dict[str | None, HeadRepo]:
-    """Repositories of head branches that the caller sees, by the column that names them."""
+    """The repositories of head branches that the caller sees, by `head_repo_id` of the proposals; None is
+    this repository."""
     repositories: dict[str | None, HeadRepo] = {
         None: HeadRepo(id=view.repo.id, full_name=view.repo.full_name)
     }

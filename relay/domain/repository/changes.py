@@ -36,7 +36,7 @@ Kind = Literal["ins", "del", "hunk", "same", "note"]
 
 @dataclass(slots=True)
 class RenderedThread:
-    """A thread with the texts of its first comments. `more`: the number of further ones."""
+    """A thread with its first comments, rendered. `more`: the number of further comments."""
 
     thread: Thread
     comments: list[tuple[Comment, Text]]
@@ -249,7 +249,7 @@ def _lines_by_place(files: Sequence[Difference]) -> _Lines:
 
 
 def _place_threads(lines: _Lines, threads: Sequence[RenderedThread]) -> list[RenderedThread]:
-    """Put each thread below its last line. Returns the threads whose lines are not among these."""
+    """Put each thread below its last line. Returns the threads whose last line is not among `lines`."""
     elsewhere = []
     for entry in threads:
         where = entry.thread.place
@@ -262,7 +262,7 @@ def _place_threads(lines: _Lines, threads: Sequence[RenderedThread]) -> list[Ren
 
 
 def _place_new_thread(lines: _Lines, thread: NewThread) -> bool:
-    """Put the form of a new thread below its last line. Returns whether that line is among these."""
+    """Put the form of a new thread below its last line. Returns whether that line is among `lines`."""
     last = lines.get((thread.side, thread.path, thread.end))
     if last is None:
         return False

@@ -34,8 +34,8 @@ Shape = Literal["text", "markdown", "picture", "bytes"]
 
 @dataclass(slots=True)
 class Position:
-    """The position of a page of files: `at` as in the address, `seal`: the seal that `at` names now, and the
-    `path`."""
+    """The file or folder that a page shows. `at`: its branch, tag or seal as in the address; `seal`: the seal
+    that `at` names now."""
 
     place: Place
     at: str

@@ -55,14 +55,19 @@ START_ROWS = 30  # repositories of a list on the first page
 
 
 class DevQuery(msgspec.Struct, frozen=True):
-    """The query of a repository's pages for developers. `at`: a branch, tag, `pr:N` or seal. `path`: below
-    it. `plain`: Markdown unrendered. `lines`: N or N-M, to mark. `view`: `history` or `blame` of the path,
-    or `compare`: the changes of `head` since its merge base with `base`. `seal`: one seal and its changes.
-    `n`: one issue or proposal; with `view` `files` the changes of the proposal; without `n` a list of `kind`,
-    `issues` or `proposals`, with the filters of the API. With `view` `travel` the path at `seal`, one of
-    those that changed it. With `view` `edit` the form of the issue or of its `comment`; with `view` `new`
-    the form of a new issue; for settings their panel. `note`: what was just done, or what a page of settings
-    asks about."""
+    """The query of a repository's pages for developers.
+
+    - `at`: a branch, tag, `pr:N` or seal; `path`: a path in it; `plain`: show the source of Markdown;
+      `lines`: N or N-M, lines to mark.
+    - `view`: `history` or `blame` of the path; `travel`: the path at `seal`, one of the seals that changed
+      it; `compare`: the changes of `head` since its merge base with `base`; `files`: the changes of a
+      proposal; `edit`: the form of an issue or of its `comment`; `new`: the form of a new issue; of settings:
+      the panel.
+    - `seal`: one seal and its changes.
+    - `n`: one issue or proposal; without it a list of `kind`, `issues` or `proposals`, with the filters of
+      the API.
+    - `note`: what was just done, or what a page of settings asks about.
+    """
 
     tab: str = "overview"
     at: str = ""
@@ -454,8 +459,8 @@ TABS: dict[str, Callable[[Place, DevQuery], Awaitable[Reply]]] = {
 
 
 def _wait(place: Place, query: DevQuery, tab: Tab, happened: bool, onward: str, **values: Any) -> Reply:
-    """A page that names a command to run and, if the reader asks to, waits for its effect: pages never
-    sign."""
+    """A page that names a command to run, because pages cannot sign, and waits for its effect if the reader
+    asks for that. `happened`: the effect has come; then a redirect to `onward`."""
     if happened:
         return redirect(onward)
     address = place.tab(tab, n=query.n, view=query.view, note=query.note)

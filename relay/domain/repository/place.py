@@ -59,7 +59,7 @@ class Place:
         return f"/api/v1/repos/{self.repo.id}/raw/{seal}/{quote(path)}"
 
     def links(self, seal: str, folder: str) -> Links:
-        """Tells where relative links in a text of this folder lead."""
+        """The addresses to which relative links in a text of this folder lead."""
         return Links(
             folder=folder,
             page=f"{self.tab('code', at=seal)}&path=",

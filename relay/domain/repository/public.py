@@ -21,8 +21,8 @@ ANY = "apps"  # the plural is accepted for every kind
 
 
 async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> tuple[Coordinates, str | None]:
-    """(coordinates, correct kind if the address has another one). An address from before a rename gives the
-    current coordinates."""
+    """(coordinates, kind): the public address data of a repository, and its kind if the address has another
+    one, else None. An address from before a rename gives the current coordinates."""
     if kind not in (*KINDS, ANY):
         raise NotFound
     async with caller.read() as tx:

@@ -1,1 +1,1 @@
-"""Sealing a branch: prepare fixes the bytes, finalize takes the signature."""
+"""Sealing a branch: `prepare` computes the bytes to sign, `finalize` receives their signature."""

@@ -1,4 +1,4 @@
-"""The event of a branch that moved to a new seal."""
+"""Writes the event of a branch that moved to a new seal."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ from relay.domain.storage import chunked
 
 
 class Wish(Protocol):
-    """What a request for a seal must have: the message, the id of the device key that will sign, and the
-    author of an imported commit (None: none)."""
+    """The members that every request for a seal has: the message, the id of the device key that will sign,
+    and the author of an imported commit (None: none)."""
 
     @property
     def message(self) -> str: ...
@@ -85,7 +85,8 @@ def draft(
     git: GitOrigin | None = None,
     merge: MergeOrigin | None = None,
 ) -> SealDraft:
-    """The exact bytes to sign for a tree with this root."""
+    """An unsigned seal of the tree with this root: the exact bytes to sign, and the rows to write once they
+    are signed."""
     now = now_ms()
     payload = SealPayload(
         repo_id=view.repo.id,

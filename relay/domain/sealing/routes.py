@@ -1,4 +1,4 @@
-"""Sealing: prepare fixes the bytes, finalize takes the signature."""
+"""Routes of sealing: `prepare` computes the bytes to sign, `finalize` receives their signature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Sealing the live frontier: prepare fixes the bytes, finalize takes the signature and moves the head."""
+"""Sealing the live frontier: `prepare` computes the bytes to sign, `finalize` receives the signature and
+moves the head.
+"""
 
 from __future__ import annotations
 
@@ -161,7 +163,8 @@ async def _finalize(
 
 
 def require_prepare_id(text: str) -> None:
-    """Raise unless the text has the form of a seal id: a prepare has the id of its (last) seal."""
+    """Raise NotFound unless the text has the form of a seal id. The id of prepared seals is the id of the
+    last of them."""
     if not is_hex_digest(text):
         raise NotFound
 
@@ -177,7 +180,7 @@ async def signing_key(tx: Tx, view: View, key_id: str) -> KeyRow:
 async def take_prepared(
     purpose: Purpose, tx: Tx, view: View, ref: RefRow, prepare_id: str, device_key_id: str
 ) -> PrepareRow:
-    """The seal that this caller and key prepared under this id for this purpose. Raises PrepareExpired,
+    """The seals that this caller and key prepared under this id for this purpose. Raises PrepareExpired,
     Forbidden for another key, NotFound for another purpose, account or branch."""
     prepared = await prepared_for(purpose, tx, prepare_id)
     if prepared.account_id != view.me.account_id or prepared.branch_id != ref.id:
@@ -190,7 +193,8 @@ async def take_prepared(
 
 
 async def prepared_for(purpose: Purpose, tx: Tx, prepare_id: str) -> PrepareRow:
-    """The row of what was prepared under this id for this purpose. Raises NotFound if there is none."""
+    """The row of the seals that were prepared under this id for this purpose. Raises NotFound if there is
+    none."""
     row = await tx.one(rows.PREPARED, prepare_id=prepare_id)
     if row is None or rows.prepared(row).purpose != purpose:
         raise NotFound
@@ -323,9 +327,9 @@ async def store(
     settling: PrepareRequest | None = None,
     files: dict[bytes, bytes] | None = None,
 ) -> int:
-    """Write the directories and new `files`; then, in one transaction, write the prepare, make everything and
-    `texts` reachable from the repository, and delete answers that `settling` no longer needs. Returns the
-    expiry of the prepare."""
+    """Write the directories and new `files`; then, in one transaction, store the prepared seals, make
+    everything and `texts` reachable from the repository, and delete answers that `settling` no longer needs.
+    Returns the time at which the prepared seals expire."""
     now = now_ms()
     expires = now + limits.PREPARE * 1000
     ref, key = plan.ref, plan.key

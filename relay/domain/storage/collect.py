@@ -3,8 +3,8 @@
 Marking ends before anything is deleted. Objects that are referred to after marking are safe too: every
 transaction that refers to an object touches it first (`ObjectStore.touch`), and the deleting statement itself
 checks that a row's `last_seen` is older than the grace time. Large files are deleted first, so that the
-chunks of the remaining ones can be marked; then scopes of repositories, before the objects, so that `have`
-never promises a deleted object.
+chunks of the remaining ones can be marked; then the rows that give repositories access to objects, before the
+objects, so that `have` never promises a deleted object.
 """
 
 from __future__ import annotations

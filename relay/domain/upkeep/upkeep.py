@@ -38,7 +38,7 @@ DELIVERIES_KEPT = 7 * DAY  # of webhooks, once they are over
 
 
 class PurgeFailed(Exception):
-    """Some repositories could not be purged; the reasons are in the log."""
+    """Raised if some repositories could not be purged; the reasons are in the log."""
 
 
 def register(node: Node, collect: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""Sign-ins by identity providers."""
+"""Adds the tables of sign-ins by identity providers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairings by QR code."""
+"""Adds the table of pairings by QR code."""
 
 from __future__ import annotations
 

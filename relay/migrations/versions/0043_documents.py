@@ -1,4 +1,4 @@
-"""Documents of accounts."""
+"""Adds the tables of documents."""
 
 from __future__ import annotations
 

@@ -62,7 +62,8 @@ def _is_open_offer(reason: str, table: Table) -> ColumnElement[bool]:
 
 
 def _is_undecided(reason: str, table: Table, state: str) -> ColumnElement[bool]:
-    """The condition that a row has another reason, or that its subject is still in `state`, undecided."""
+    """The condition that a row of the inbox does not have this reason, or that a row of `table` about its
+    repository is still in `state`."""
     undecided = select(table.c.id).where(table.c.repo_id == inbox.c.repo_id, table.c.state == state)
     return or_(inbox.c.reason != reason, undecided.correlate(inbox).exists())
 
@@ -149,8 +150,8 @@ _LIVING = and_(account.c.kind == "user", account.c.disabled_at.is_(None))
 def _insert_rows(
     people: FromClause, reason: Any, *which: ColumnElement[bool], seen: bool = True
 ) -> InsertOrReplace:
-    """A statement that adds rows for `people`: `account` joined with the table that selects the accounts.
-    `seen`: only for accounts that see the repository."""
+    """A statement that adds rows to inboxes. `people`: `account` joined with the table that selects the
+    accounts; `which`: conditions; `seen`: only for accounts that see the repository."""
     rows = (
         select(
             account.c.id,

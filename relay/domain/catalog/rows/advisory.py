@@ -1,4 +1,4 @@
-"""SQL statements on advisories, without those of repositories that are not public."""
+"""SQL statements on advisories. They leave out advisories of repositories that are not public."""
 
 from __future__ import annotations
 

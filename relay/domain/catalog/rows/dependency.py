@@ -24,7 +24,8 @@ _WRITES = or_(repo.c.owner_id == _ME, collaborator.c.role.in_(("owner", "admin",
 
 
 def _rule(path: str) -> Any:
-    """The rule of the path policy for exactly this path."""
+    """An SQL expression: the visibility that the path policy gives to exactly this path, null if it has no
+    rule for it."""
     return (
         select(path_policy.c.visibility)
         .where(path_policy.c.repo_id == repo.c.id, path_policy.c.path == path)

@@ -75,8 +75,8 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
 
 @cache
 def page(filters: frozenset[str], paths: bool = False) -> Keyset:
-    """Threads, oldest first. `me`: the caller, who sees their own drafts. `paths`: only the columns with
-    paths."""
+    """The statements of a page of threads, oldest first. `filters`: names of the filters; `paths`: only the
+    columns with paths. The parameter `me` is the caller's account, whose own drafts are included."""
     start = _PATHS if paths else _SHOWN
     return Keyset(start.where(*(_FILTERS[name] for name in sorted(filters))), "created_at", "id")
 

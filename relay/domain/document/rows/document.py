@@ -27,7 +27,8 @@ class DocumentRow:
 
 @dataclass(slots=True, frozen=True)
 class UpdateRow:
-    """A stored update; a snapshot if `first` is less than `number`."""
+    """A stored update of a document or, if `first` is less than `number`, a snapshot that stands for the
+    updates `first` to `number`."""
 
     number: int
     first: int

@@ -1,4 +1,4 @@
-"""The page on which a person approves a terminal: the browser's half of a device grant."""
+"""The page on which a person approves or denies the sign-in of a terminal (RFC 8628)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL statements on the device codes of the CLI sign-in."""
+"""SQL statements on device codes, with which terminals sign in through a browser."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from relay.db.schema.account import device_code
 
 @dataclass(slots=True, frozen=True)
 class DeviceCodeRow:
-    """A device code of the CLI's sign-in. `state`: pending, approved, denied. `interval` in seconds, times in
-    milliseconds."""
+    """A device code, with which a terminal signs in through a browser. `state`: pending, approved, denied.
+    `interval` in seconds, times in milliseconds."""
 
     hash: bytes
     user_code: str

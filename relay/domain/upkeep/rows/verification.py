@@ -1,4 +1,4 @@
-"""SQL statements of the audit."""
+"""SQL statements with which the audit checks all stored data."""
 
 from __future__ import annotations
 

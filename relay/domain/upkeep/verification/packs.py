@@ -1,4 +1,4 @@
-"""Packs: every frame of the index is stored, and every object matches its digest."""
+"""Checks packs: every frame of the index is stored, and every object matches its digest."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Seals: signature, id, payload and row agree, parents exist, and no two seals of a branch have the same
-place."""
+"""Checks seals: signature, id, payload and row agree, parents exist, and no two seals of a branch have the
+same place.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _HOOK: Any = bindparam("of_hook")
 
 @dataclass(slots=True, frozen=True)
 class WebhookRow:
-    """A webhook. `events`: kinds, with spaces between and around them."""
+    """A webhook. `events`: the kinds of events that it receives, with spaces between and around them."""
 
     id: str
     url: str
