@@ -80,10 +80,11 @@ def offering_queue(where: Where, with_repo: bool) -> Iterator[None]:
 
 
 def _can_queue(where: Where, with_repo: bool) -> bool:
-    """Whether there is a session to send with and, for a change about a repository, the repository is known
-    without a request."""
+    """Whether the change stands alone, there is a session to send with and, for a change about a repository,
+    the repository is known without a request."""
     return (
-        (not with_repo or (where.linked is not None and where.named_repo is None))
+        where.can_queue
+        and (not with_repo or (where.linked is not None and where.named_repo is None))
         and not where.environment.get("SVC_TOKEN")
         and where.sessions.find(where.server) is not None
     )

@@ -113,9 +113,11 @@ def handles_of(typed: list[str] | None) -> list[str]:
 
 
 def alone(ctx: Ctx, beside: str) -> None:
-    """Raise UsageError if a queued change is combined with another option."""
-    if ctx.obj.given.get("queue"):
+    """Raise UsageError with `--queue`, because the change does not stand alone: `beside` comes with it.
+    Without it, `--queue` is not offered when the server cannot be reached."""
+    if ctx.obj.queues:
         raise UsageError(f"--queue keeps one change, without {beside} beside it")
+    ctx.obj.can_queue = False
 
 
 @contextmanager

@@ -13,9 +13,10 @@ from localstore.core.model.issue import CommentBody, LabelAddQuery
 from localstore.core.model.proposal import Proposal, ProposalPatch
 from localstore.core.model.repo import Repo
 from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.queueing import queueable
 from svc.cmd.frame.text_options import Body, BodyFile, body_of
 from svc.cmd.issue.change import Comment, Names
-from svc.cmd.issue.words import handles_of, names_of
+from svc.cmd.issue.words import alone, handles_of, names_of
 from svc.cmd.pr.words import COLUMNS, Named, Number, find, number_of, titled
 from svc.console import answers
 from svc.flows.proposal.finding import explained
@@ -26,6 +27,7 @@ def _list_option(option: str, help: str) -> Any:
     return typer.Option(option, metavar="NAME", help=help)
 
 
+@queueable
 @answers(COLUMNS, Proposal)
 def edit(
     ctx: Ctx,
@@ -69,6 +71,7 @@ def edit(
     if patch == ProposalPatch():
         if not ctx.out.interactive:
             raise UsageError("say what to change: -t TITLE, -b TEXT, --base BRANCH, --add-reviewer NAME …")
+        alone(ctx, "an editor")
         proposal = _rewrite_in_editor(ctx, *find(ctx, number))
     else:
         checked(patch)
@@ -76,6 +79,7 @@ def edit(
     _print_done(ctx, f"Changed proposal {titled(proposal)}", proposal)
 
 
+@queueable
 @answers(COLUMNS, Proposal)
 def close(ctx: Ctx, number: Number = "", comment: Comment = None) -> None:
     """Close a proposal
@@ -88,6 +92,7 @@ def close(ctx: Ctx, number: Number = "", comment: Comment = None) -> None:
     _set_state(ctx, number, comment, ProposalPatch(state="closed"), "Closed")
 
 
+@queueable
 @answers(COLUMNS, Proposal)
 def reopen(ctx: Ctx, number: Number = "", comment: Comment = None) -> None:
     """Open a closed proposal again
@@ -100,6 +105,7 @@ def reopen(ctx: Ctx, number: Number = "", comment: Comment = None) -> None:
     _set_state(ctx, number, comment, ProposalPatch(state="open"), "Reopened")
 
 
+@queueable
 @answers(COLUMNS, Proposal)
 def ready(
     ctx: Ctx,
@@ -120,6 +126,7 @@ def ready(
     )
 
 
+@queueable
 @answers(COLUMNS, Proposal)
 def add_label(
     ctx: Ctx,
@@ -135,6 +142,8 @@ def add_label(
     """
     names = names_of(labels)
     checked(ProposalPatch(add_labels=names))
+    if create and len(names) > 1:
+        alone(ctx, "another label")
     repo, n = number_of(ctx, number)
     if not create:
         proposal = _change(ctx, repo, n, ProposalPatch(add_labels=names))
@@ -179,6 +188,10 @@ def remove_label(
 
 def _set_state(ctx: Ctx, number: str, comment: str | None, patch: ProposalPatch, did: str) -> None:
     body = None if comment is None else checked(CommentBody(body=comment))
+    if body is not None:
+        alone(ctx, "a comment")
+    if ctx.obj.queues:  # the change goes to the outbox, and the state before it is not known
+        _change(ctx, *number_of(ctx, number), patch)
     repo, before = find(ctx, number)
     n = str(before.number)
     after = _change(ctx, repo, n, patch)

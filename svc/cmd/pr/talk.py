@@ -11,13 +11,16 @@ from localstore.core.model.issue import Comment
 from localstore.core.model.thread import Side
 from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.queueing import queueable
 from svc.cmd.frame.text_options import Body, BodyFile, body_of
 from svc.cmd.issue import comment as on_issue
+from svc.cmd.issue.words import alone
 from svc.cmd.pr import threads
 from svc.cmd.pr.words import Named, Number, find, number_of
 from svc.console import answers
 
 
+@queueable
 @answers(on_issue.COLUMNS, Comment)
 def comment(
     ctx: Ctx,
@@ -57,10 +60,13 @@ def comment(
         others = (body, body_file, suggest, path or line or thread or None)
         if others != (None,) * 4 or draft or edit_last or delete_last:
             raise UsageError("--discard deletes what waits for your review and says nothing; use it alone")
+        alone(ctx, "--discard")
         threads.discard(ctx, *find(ctx, number), discard)
         return
     on_lines = bool(path or line or thread or draft or suggest is not None)
-    if not on_lines:
+    if on_lines:
+        alone(ctx, "lines of a file")
+    else:
         on_issue.comment_on(
             ctx, lambda: number_of(ctx, number), body_of(body, body_file), edit_last, delete_last
         )
@@ -95,6 +101,7 @@ def _require_spot(path: str, line: str, side: Side, suggest: str | None, thread:
         raise UsageError("a suggestion replaces lines as they are after the change; omit --side old")
 
 
+@queueable
 @answers(on_issue.REACTED)
 def react(
     ctx: Ctx,

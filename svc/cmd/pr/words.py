@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from localstore.core.errors import UsageError
 from localstore.core.model.proposal import Proposal
 from localstore.core.model.repo import Repo
 from localstore.core.paths import terminal_safe
@@ -129,6 +130,7 @@ def say_place(ctx: Ctx, place: Place) -> None:
 def find(ctx: Ctx, typed: str, *, session: bool = True) -> tuple[Repo, Proposal]:
     """The (repository, proposal) that the user names. In the folder of a fork the repository is the fork's
     parent; a note says so. Raises NotFound."""
+    ctx.obj.can_queue &= finding.number_in(typed) is not None
     place = place_of(ctx, session=session)
     proposal = finding.find(ctx.obj, ctx.reader, place, typed)
     list(listing(ctx.obj.home, place.repo.id, [proposal]))
@@ -144,7 +146,13 @@ def find(ctx: Ctx, typed: str, *, session: bool = True) -> tuple[Repo, Proposal]
 
 
 def number_of(ctx: Ctx, typed: str) -> tuple[Repo, str]:
-    """(repository, number) of the proposal that the user names, for a command that changes it."""
+    """(repository, number) of the proposal that the user names, for a command that changes it. With
+    `--queue`, which asks no server, only a number names a proposal; raises UsageError for anything else."""
+    if ctx.obj.queues:
+        number = finding.number_in(typed)
+        if number is None:
+            raise UsageError("--queue asks no server; name the proposal by its number")
+        return place_of(ctx).repo, number
     repo, proposal = find(ctx, typed)
     return repo, str(proposal.number)
 

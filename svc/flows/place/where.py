@@ -49,6 +49,7 @@ class Where:
         self.environment, self.folder = environment, folder
         self.note, self.progress, self.command = note, progress, command
         self.given: dict[str, Any] = {}
+        self.can_queue = True  # whether `--queue` would take what the command was asked to do
         self.gone = False  # whether the current folder was deleted, and `folder` only stands for it
         self.reported_moved_back = False  # whether the user has read that the branch moved back
         self.held: int | None = None  # the state folder, against upgrades

@@ -66,14 +66,20 @@ def place_of(where: Where, connect: Callable[[], Api]) -> Place:
     return Place(repo)
 
 
+def number_in(typed: str) -> str | None:
+    """The number of a proposal in its number or address; None if the text is neither."""
+    number = _NUMBER.fullmatch(typed.strip())
+    return None if number is None else number[1]
+
+
 def find(where: Where, api: Api, place: Place, typed: str) -> Proposal:
     """The proposal with this number, address or head branch; for "" the proposal of this folder's branch. If
     there are several, the open one, else the newest. Raises NotFound."""
     repo, fork = place.repo, place.fork
-    number = _NUMBER.fullmatch(typed.strip())
+    number = number_in(typed)
     if number is not None:
-        with explained(api, repo, number[1], place.elsewhere):
-            return api.send(proposals.GET, id=repo.id, n=number[1])
+        with explained(api, repo, number, place.elsewhere):
+            return api.send(proposals.GET, id=repo.id, n=number)
     head = _HEAD.fullmatch(typed)
     branch = head["branch"] if head else typed or where.branch_of(fork or repo)
     places: list[Owned | None] = [None]

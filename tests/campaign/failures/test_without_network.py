@@ -132,13 +132,27 @@ def test_a_command_that_cannot_reach_the_server_names_the_queue_where_it_has_it(
     naming = {path for path in plain if "with --queue the change is kept here" in svc(*words_of(path)).err}
     queues = {path for path in plain if is_queueable(function_of(path))}
     unfinished = {"issue comment", "issue edit", "issue react", "label edit", "repo edit"}  # refused before
-    assert naming == queues - unfinished >= {"issue create", "label create"}
+    unfinished |= {path for path in queues if path.startswith("pr ") and path != "pr label add"}  # no number
+    unfinished |= {"issue create"}  # no title, so an editor opens
+    assert naming == queues - unfinished >= {"issue close", "label create"}
     for words in (
+        ["issue", "create", "-t", "x"],
         ["issue", "comment", "1", "-b", "x"],
         ["issue", "react", "1", "heart"],
         ["repo", "edit", "-d", "x"],
+        ["pr", "comment", "1", "-b", "x"],
+        ["pr", "react", "1", "heart"],
+        ["pr", "close", "1"],
+        ["pr", "edit", "1", "-t", "x"],
+        ["pr", "label", "add", "1", "bug"],
     ):
         assert "with --queue the change is kept here" in svc(*words).err
+    for words in (
+        ["pr", "close", "topic"],
+        ["pr", "close", "1", "-c", "x"],
+        ["pr", "comment", "1", "--discard", "all"],
+    ):
+        assert "--queue" not in svc(*words).err, words
     told = svc("label", "create", "bug", "-R", "somebody/else")  # where nobody knows which repository that is
     assert (told.code, "--queue" in told.err) == (1, False)
 

@@ -62,6 +62,42 @@ def test_what_is_open_or_closed_already_is_said_so(linked: Svc) -> None:
     assert "Reopened proposal #1" in linked("pr", "reopen", "1").err
 
 
+def test_a_change_of_a_proposal_can_wait(linked: Svc) -> None:
+    opened(linked, "--fill")
+    for words in (
+        ("comment", "1", "-b", "later"),
+        ("react", "1", "heart"),
+        ("edit", "#1", "-t", "Count"),
+        ("ready", "1", "--undo"),
+        ("close", "1"),
+    ):
+        queued = linked("pr", *words, "--queue")
+        assert (queued.code, "Queued" in queued.err) == (0, True), queued
+    assert shown(linked, "state,comments,title", "1") == {
+        "state": "open",
+        "comments": 0,
+        "title": "Count to two",
+    }
+    for words in (
+        ("comment", "1", "--edit-last", "-b", "x"),
+        ("comment", "1", "--path", "a.txt", "--line", "1", "-b", "x"),
+        ("comment", "1", "--discard", "all"),
+        ("comment", "-b", "x"),
+        ("comment", "topic", "-b", "x"),
+        ("close", "1", "-c", "x"),
+        ("edit", "1"),
+        ("label", "add", "1", "a", "b", "--create"),
+    ):
+        assert linked("pr", *words, "--queue").code == 2, words
+    assert linked("queue", "retry").code == 0
+    assert shown(linked, "state,comments,title,draft", "1") == {
+        "state": "closed",
+        "comments": 1,
+        "title": "Count",
+        "draft": True,
+    }
+
+
 def test_comments_in_a_pipe_are_json(linked: Svc) -> None:
     opened(linked, "--fill")
     assert linked("pr", "comment", "1", "-b", "it's \u2028 here").code == 0
