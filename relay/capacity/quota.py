@@ -37,7 +37,7 @@ class Quota:
     creations: Mapping[str, int] = field(default_factory=lambda: creation.DEFAULTS)
 
     def limit(self, used: UsageRow, what: What) -> int:
-        """The limit that applies to this account."""
+        """The limit of the account for `what`: its own limit if it has one, else the limit of this node."""
         own: int | None = getattr(used, f"max_{what}")
         return own if own is not None else int(getattr(self, what))
 

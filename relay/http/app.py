@@ -154,7 +154,8 @@ class _Entry:
             return Answer(problems.internal(request.ctx.request_id))
 
     def _find(self, request: Request) -> tuple[Handle, dict[str, str]]:
-        """The handler of a request. A path whose routes are all switched off counts as unknown."""
+        """(handler, path parameters) for a request. A path whose routes are all switched off counts as
+        unknown."""
         match = self._router.find(request.path)
         if match is None:
             raise NotFound

@@ -300,7 +300,8 @@ class StrictProtocol(WebSocketProtocol):
         self._time = monotonic()
 
     def close(self, timeout: float | None = None) -> None:
-        """Called at the end of the connection's task."""
+        """Close the connection, or tell its WebSocket that the connection has ended. Called at the end of the
+        connection's task."""
         if self.websocket is not None:
             self.websocket.end_connection()
         else:

@@ -57,7 +57,8 @@ class Turns:
 
     @contextlib.asynccontextmanager
     async def turn(self, who: str, *, refused: bool = True) -> AsyncIterator[Turn]:
-        """Hold the lock. `refused`: raise RateLimited if too many requests of this account wait already."""
+        """A context that holds the lock for `who`. `refused`: raise RateLimited if too many requests of this
+        account wait already."""
         await self._take(who, self._most if refused else math.inf)
         turn = Turn(self, who)
         try:

@@ -37,7 +37,8 @@ class PackInfo:
 
 
 class PackGone(Unavailable):
-    """The pack does not exist or ends before the range: it may have been rewritten under another name."""
+    """Raised if a pack does not exist or ends before the range; it may have been rewritten under another
+    name."""
 
 
 async def inline(call: Callable[..., R], *arguments: object) -> R:

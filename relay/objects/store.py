@@ -307,8 +307,9 @@ class ObjectStore:
         return objects | await self._load(unread, self._cache.largest if cache else 0, heavy)
 
     async def _load(self, groups: Sequence[list[Located]], keep: int, heavy: bool) -> dict[bytes, bytes]:
-        """Objects, grouped by frame, from their packs, one portion of a pack at a time, because tiny objects
-        may be in large frames. Frames of at most `keep` bytes are cached."""
+        """Read objects from their packs, one portion of a pack at a time, because tiny objects may be in
+        large frames. `groups`: the objects of one frame each. Returns the bytes by digest. Frames of at most
+        `keep` bytes are cached."""
         by_pack: dict[str, list[list[Located]]] = {}
         for group in groups:
             by_pack.setdefault(group[0].pack, []).append(group)

@@ -34,12 +34,12 @@ SLACK = 64 * KIB  # that may have arrived beyond what is kept
 
 
 class OutboundFailed(Exception):
-    """The request has no complete answer; the message is one sentence for the person who chose the
+    """Raised if a request gets no complete answer. The message is one sentence for the person who chose the
     address."""
 
 
 class OutboundForbidden(OutboundFailed):
-    """Requests of this relay may not go to this address."""
+    """Raised if requests of this relay may not go to this address."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,8 +119,8 @@ class Processes:
         await asyncio.to_thread(self._try_confinement, data)
 
     def _claim(self) -> None:
-        """Lock these user ids for this relay, because the end of a session ends every process of its uid.
-        Raises StartRefused."""
+        """Lock the user ids of the settings for this relay, because the end of a session ends every process
+        of its uid. Raises StartRefused if another relay has them."""
         first = self._settings.uids
         try:
             path = CLAIMS / f"svc-ssh-{first}.lock"

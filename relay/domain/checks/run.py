@@ -165,7 +165,8 @@ async def _require_room(tx: Tx, view: View, seal_id: str, again: bool) -> None:
 async def _record(
     tx: Tx, view: View, kind: str, body: RunCreate, branch: str, status: str, conclusion: str | None
 ) -> Run:
-    """Write the next attempt of a check on a seal."""
+    """Write the next attempt of a check on a seal, and its event. Returns the run. `kind`: kind of the
+    event."""
     before = await _find_newest(tx, view, body.seal_id, body.name)
     await _require_room(tx, view, body.seal_id, before is not None)
     now, run_id = now_ms(), new_id()

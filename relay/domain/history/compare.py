@@ -137,7 +137,7 @@ async def _page(view: View, start: bytes | None, head: bytes, limit: int, at: in
 
 
 async def _pairs(view: View, changes: Mapping[str, Change]) -> list[Pair]:
-    """The changed files, a moved file as one pair."""
+    """The changed files as pairs of (before, after). A moved file is one pair."""
     moves = {move.new: move for move in await renames.find(view, changes, paid=True)}
     sources = {move.old for move in moves.values()}
     pairs: list[Pair] = []

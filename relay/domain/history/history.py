@@ -210,9 +210,9 @@ async def touching(
     view: View, head: str, path: str, skip: int, size: int, *, first_parent: bool = False
 ) -> tuple[list[str], int | None]:
     """(ids, next): at most `size` ids of the walk from `head` that changed the path, and the candidate to
-    continue at, None at the end. `skip`: candidates to skip. Where part of the history is hidden, empty pages
-    are not returned, because they would reveal hidden changes; the search continues instead and each further
-    page counts."""
+    continue at, None at the end. A candidate is a seal that may have changed the path; `skip`: the number of
+    candidates to skip. Where part of the history is hidden, empty pages are not returned, because they would
+    reveal hidden changes; the search continues instead and each further page counts."""
     while True:
         ids, behind = await _touching(view, head, path, skip, size, first_parent=first_parent)
         if ids or behind is None or not view.repo.partial:

@@ -84,8 +84,8 @@ def signed(
     who: str | None,
     turn: str | None,
 ) -> list[Signed]:
-    """The updates of a batch that changed something; their numbers are above `before`, in order. Paths whose
-    operations are too long for a frame are left out."""
+    """The updates of a batch that changed something, as frames carry them. Their numbers are above `before`,
+    in order. A path whose operations are too long for a frame is left out."""
     sent: list[Signed] = []
     public, last = b64u(key.ed25519), before
     left_out: set[str] = set()

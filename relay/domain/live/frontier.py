@@ -33,7 +33,8 @@ NOTHING = Base()
 
 
 async def branch(look: Look, repo_id: str, name: str) -> RefRow:
-    """The branch. Raises NotFound."""
+    """The row of the branch with this name. Raises NotFound if there is none. `look`: runs a statement and
+    returns its first row."""
     row = await look(refs.ONE, repo_id=repo_id, type="branch", name=name)
     if row is None:
         raise NotFound
@@ -64,7 +65,7 @@ async def live_by(
 
 
 async def lock(tx: Tx, branch_id: str) -> int:
-    """Lock the branch's counter until the transaction ends. Returns its value."""
+    """Lock the branch's counter of live updates until the transaction ends. Returns its value."""
     seq = await tx.value(rows.LOCK, ref_id=branch_id)
     if seq is None:
         raise NotFound
@@ -114,8 +115,8 @@ async def loaded(
     base: Base,
     staying: Collection[str] = (),
 ) -> Frontier:
-    """Load the rows of the `changing` and `staying` paths (`load`). Parts of the base that `base` lacks are
-    looked up at once and added to it."""
+    """Load the rows of the `changing` and `staying` paths, as `load` does. Parts of the base that `base`
+    lacks are looked up at once and added to it."""
     while True:
         try:
             return await load(tx, ref, seq, changing, staying, base)

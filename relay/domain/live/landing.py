@@ -278,7 +278,7 @@ async def _load_below(loading: _Loading, loaded: Frontier, changes: Changes) -> 
 async def _conflict_names(
     loading: _Loading, loaded: Frontier, changes: Changes, device_key_id: str
 ) -> dict[str, str]:
-    """A free conflict name for every file that differs from its sealed state."""
+    """A free conflict name for every file that differs from its sealed state: path → name."""
     when = datetime.fromtimestamp(now_ms() / 1000, UTC)
     unnamed = [
         path
@@ -302,7 +302,7 @@ async def _conflict_names(
 
 
 def _find_file_above(path: str, changes: Changes) -> str | None:
-    """The topmost directory above the path that is a file after the changes."""
+    """The topmost directory above the path that is a file after the changes; None if there is none."""
     return next(
         (parent for parent in paths.parents(path) if changes.get(parent, (None, None))[1] is not None), None
     )

@@ -311,7 +311,7 @@ def _may_raise_cap(view: View, batch: UpdateBatch) -> bool:
 
 
 def _build_text(sources: dict[LaneKey, Source]) -> bytes:
-    """The text of the only lane, computed on the lanes' thread."""
+    """The text of the only lane in `sources`. It is called on the thread for lanes."""
     ((key, source),) = sources.items()
     return source.build(key).text()
 

@@ -56,7 +56,7 @@ class Refusal(Exception):
 
 
 class Operation(NamedTuple):
-    """One entry of a lane's log."""
+    """One entry of a lane's log: operation number `part` of the update with the number `seq`."""
 
     seq: int
     part: int
@@ -116,7 +116,8 @@ class Frontier:
         self.taken = frozenset((*self.taken, *more.taken))
 
     def renumbered(self, began: int, by: int) -> Frontier:
-        """This frontier with its changes numbered from `began` + `by` instead of `began`."""
+        """This frontier with `by` added to the numbers of its changes, which are the numbers after
+        `began`."""
         if not by:
             return self
 
@@ -280,8 +281,8 @@ class Batch:
         return _ok(update.n, self.frontier.create(update.path, kind, blob, size, self.replica))
 
     def _require_fit(self, update: LiveUpdate, kind: str, blob: bytes, size: int) -> None:
-        """Raise a refusal unless the repository holds the bytes in the form of their kind, within the size
-        caps."""
+        """Raise Refusal unless the repository holds the bytes, whole or as chunks according to their kind,
+        and they are within the size limits."""
         text = kind == "text"
         if not text and size > limits.BLOB_FILE and size > (cap := self._file_cap()):
             raise Refusal("refused", "too_large", over_cap(update.path, size, cap, self.repo_kind))

@@ -1,4 +1,6 @@
-"""Computes merges of trees: three-way, over the nearest common seals, without the repository's lock."""
+"""Computes three-way merges of trees, with the nearest common ancestors as bases, without the repository's
+lock.
+"""
 
 from __future__ import annotations
 
@@ -166,7 +168,7 @@ async def worked_out(
 
 
 class Working:
-    """Computes merges in sequence, of directories that `load` returns. Directories and texts that a merge
+    """Computes merges one after the other. `load`: reads directories. Directories and texts that a merge
     reads are reused for its own tree and by the next merge; the node caches directories and outcomes for
     other merges. Work on texts counts on the budget of `who`. `ready`: computed results, for use in a
     transaction, where any other merge raises ToWorkOut; None: compute all merges."""
@@ -325,7 +327,8 @@ class Working:
         return await self._node.workers.go_on(self._who, size, call, *arguments)
 
     async def _read_texts(self, sizes: Mapping[bytes, int]) -> Mapping[bytes, bytes]:
-        """Texts by digest. Raises TooLarge."""
+        """The texts with the digests in `sizes` (digest → bytes), by digest. Raises TooLarge if they exceed
+        the memory for texts."""
         if not sizes:
             return {}
         if sum(sizes.values()) > limits.LOADED_TEXTS:

@@ -34,7 +34,8 @@ def register(node: Node) -> None:
 
 
 async def moved(tx: Tx, view: View, branch_id: str, head: str) -> None:
-    """Record that the head of this branch is `head` now."""
+    """Update proposals after the head of this branch moved to `head`: add a new version to the open proposals
+    of the branch, drop waiting merges into it, and queue trials of the other merges into it."""
     await auto.base_moved(tx, view, branch_id)
     if await tx.one(rows.ANY_OPEN_OF_BASE, branch_id=branch_id) is not None:
         await view.node.jobs.add(tx, TRIALS, {"repo_id": view.repo.id, "branch_id": branch_id})
@@ -50,8 +51,8 @@ async def moved(tx: Tx, view: View, branch_id: str, head: str) -> None:
 
 
 async def deleted(tx: Tx, view: View, branch_id: str) -> None:
-    """Update the proposals of a deleted branch: close those that it was the head of, and give those that it
-    was the base of another base or close them."""
+    """Update proposals after this branch was deleted: close the proposals of the branch; give the proposals
+    that are based on it another base, or close them."""
     for repo_id, number, *_ in await tx.all(rows.OPEN_OF_HEAD, branch_id=branch_id):
         if repo_id != view.repo.id:
             await elsewhere.recheck_later(tx, view.node, repo_id, number, view.me.account_id)

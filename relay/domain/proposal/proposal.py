@@ -202,7 +202,7 @@ async def update(view: View, number: str, patch: ProposalPatch) -> Proposal:
 
 
 async def add_label(view: View, number: str, name: str, create: bool) -> Proposal:
-    """Add one label. `create`: create it if the repository lacks it."""
+    """Add a label to a proposal. `create`: create the label if the repository lacks it."""
     async with view.write() as tx:
         old = states.subject_of(await states.find(tx, view, number))
         await subject.add_named_label(tx, view, old, name, create)

@@ -144,8 +144,8 @@ async def _read_bytes(node: Node, repo_id: str, side: TreeEntry | None, content:
 
 
 def _to_wire(view: View, row: Row) -> Version:
-    """A version in its wire form. Its change id is left out if paths are hidden, because a reader could use
-    it to test guesses about them."""
+    """A version, as answers show it. Its change id is left out if paths are hidden, because a reader could
+    use it to test guesses about them."""
     n, head, base, merge_base, change, _, who, handle, kind, created = row
     return Version(
         n=n,

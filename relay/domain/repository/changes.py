@@ -276,8 +276,8 @@ def _place_new_thread(lines: _Lines, thread: NewThread) -> bool:
 
 
 async def blame(position: Position) -> tuple[list[BlamedLine], str]:
-    """The lines of a file with the seals that they come from, or the reason why this reader cannot get them.
-    Raises NotFound if there is no file."""
+    """(lines, reason): the lines of a file with the seals that they come from, and the reason why this reader
+    cannot get them, "" if they do. Raises NotFound if there is no file."""
     view = position.place.view
     if not position.place.may("history.blame"):
         seal = await sealed.seal(view, position.seal)

@@ -253,7 +253,7 @@ async def _files(place: Place, query: DevQuery) -> Reply:
 
 
 async def _travel(place: Place, query: DevQuery) -> Reply:
-    """A file or folder as each seal that changed it left it."""
+    """The time-travel page: a file or folder as it was after one of the seals that changed it."""
     position = await code.position(place, query.at or None, query.path) if place.travels else None
     if position is None:
         raise NotFound

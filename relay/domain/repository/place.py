@@ -46,7 +46,7 @@ class Place:
         return f"{self.page}/dev"
 
     def tab(self, tab: str, **query: str | int | None) -> str:
-        """The address of a tab; members that are None or "" are left out."""
+        """The address of a tab with these query parameters; parameters that are None or "" are left out."""
         given = {name: str(value) for name, value in query.items() if value not in (None, "")}
         return f"{self.dev}?{urlencode({'tab': tab, **given}, quote_via=quote, safe='/')}"
 

@@ -82,7 +82,7 @@ async def manifest(view: View, name: str) -> bytes:
 
 
 async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """Digest → size in bytes, for the given files that the repository holds as chunks."""
+    """Sizes in bytes, by digest, of the files among `digests` that the repository holds as chunks."""
     if not digests:
         return {}
     sizes = await tx.all(rows.SIZES, repo_id=repo_id, digests=sorted(digests))
@@ -103,8 +103,8 @@ async def touch(tx: Tx, repo_id: str, digests: Collection[bytes]) -> None:
 
 
 async def listed(db: Database, objects: ObjectStore) -> AsyncIterator[list[bytes]]:
-    """The digest of each manifest, with those of its chunks; for all files that have a row. The collector
-    keeps these objects."""
+    """Yields, for every large file that has a row, the digest of its manifest and the digests of its chunks.
+    The collector keeps these objects."""
     async with db.read() as tx:
         manifests = [bytes(name) for (name,) in await tx.all(rows.MANIFESTS)]
     for name in manifests:

@@ -47,7 +47,7 @@ HEADERS_KEPT, HEADER_CHARS = 20, 200  # of an answer
 
 
 def register(node: Node) -> None:
-    """Register the jobs that deliver; before the node's jobs start."""
+    """Register the jobs that deliver. Call it before the node's jobs start."""
 
     turns = _Turns()
 
