@@ -223,7 +223,7 @@ class Caller:
         services."""
 
     async def refuse_replay(self) -> None:
-        """Raise NotBound if the nonce of this request was spent by an earlier one. For refusals, which open
+        """Raise NotBound if an earlier request has spent the nonce of this request. For refusals, which open
         no write transaction."""
         if self.nonce is None:
             return

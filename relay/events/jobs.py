@@ -274,7 +274,8 @@ class Jobs:
         return bool(ours)
 
     async def _record_failure(self, held: _Held, pace: Pace, attempts: int, error: str) -> None:
-        """Schedule another attempt, or give up: then the row stays with its error until it is swept."""
+        """Schedule another attempt of the job, or give up: then its row stays with the error until it is
+        swept."""
         now, mine = now_ms(), {"job_id": held.job_id, "lease": held.lease}
         async with self._db.write() as tx:
             if attempts >= pace.attempts:

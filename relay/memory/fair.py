@@ -116,7 +116,7 @@ class Share:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="texts")
 
     def require(self, who: str) -> None:
-        """Raise RateLimited while the account has no budget left."""
+        """Raise RateLimited while the account `who` has no budget left."""
         wait = self._limiter.debt(_lock_name(who), WORK, 0)
         if wait > 0:
             raise RateLimited("these edits were too much work; send the next ones later", math.ceil(wait))

@@ -96,8 +96,8 @@ class ObjectStore:
         self, tx: Tx, placed: Sequence[FrameAt], repo_id: str | None, directories: bool = False
     ) -> set[bytes]:
         """Record the objects of durable frames and make them reachable from `repo_id` (None: from no
-        repository). Known objects keep their place; their new copies are left to the collector. Returns the
-        new digests."""
+        repository). `directories`: they are tree directories. Known objects keep their place; their new
+        copies are left to the collector. Returns the new digests."""
         digests = [row.digest for frame in placed for row in frame.row.objects]
         before = await self.known(tx, digests)
         indexed, now = set(before), now_ms()
@@ -364,8 +364,8 @@ class ObjectStore:
 
 
 def _weight(group: list[Located], keep: int) -> int:
-    """Bytes in memory while these objects of one frame are extracted, decompressed and stored bytes
-    together."""
+    """The bytes in memory while these objects are extracted from their frame: its stored bytes and the
+    decompressed bytes (see `reach`)."""
     return reach(group, keep) + group[0].stored_len
 
 

@@ -167,7 +167,7 @@ class Agent:
         return "your ssh-agent refused: it is locked, or you did not confirm it. Nothing was signed"
 
     async def _ask(self, kind: int, body: bytes) -> bytes:
-        """Send one request to the agent on a separate channel. Returns its answer."""
+        """Send a request of the number `kind` to the ssh-agent, on a separate channel. Returns its answer."""
         channel = self._connection.create_agent_channel()
         session = await channel.open(SSHUNIXStreamSession)
         reader = asyncssh.SSHReader[bytes](session, channel)

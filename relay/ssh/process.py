@@ -114,8 +114,8 @@ class Processes:
         shutil.rmtree(confined.folder, ignore_errors=True)
 
     async def require_confinement(self, data: Path) -> None:
-        """Test the confinement with a process. Raises StartRefused, with the process's message, if it
-        fails."""
+        """Test the confinement with a process that must not reach `data`, the data folder. Raises
+        StartRefused, with the process's message, if it fails."""
         await asyncio.to_thread(self._try_confinement, data)
 
     def _claim(self) -> None:

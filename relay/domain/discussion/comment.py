@@ -141,7 +141,7 @@ async def one_to_wire(tx: Tx, view: View, number: int, comment: str) -> Comment:
 
 
 async def _announce(tx: Tx, view: View, verb: str, number: int, row: Row, **data: Any) -> None:
-    """Write the event of a change to a comment. Drafts have no events."""
+    """Write the event `comment.VERB` or `thread.VERB` about a comment. Drafts have no events."""
     if row[8] is None:
         await view.node.hub.announce(tx, view.repo.id, f"comment.{verb}", number=number, id=row[0], **data)
     elif not row[7]:

@@ -294,7 +294,7 @@ async def _sort_rarest_first(tx: Tx, view: View, searched: list[str]) -> list[st
 
 
 async def touch(tx: Tx, view: View, kind: str, number: int, **data: Any) -> None:
-    """Set the time of the last change of an issue or proposal to now, and write the event."""
+    """Set the time of the last change of an issue or proposal to now, and write an event of this kind."""
     await tx.run(rows.TOUCH, of_repo=view.repo.id, of_number=number, now=now_ms())
     await announce(tx, view, kind, number, **data)
 

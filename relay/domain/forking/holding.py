@@ -92,7 +92,7 @@ async def gather(
 
 
 async def acquire(tx: Tx, node: Node, target: str, taken: Taken) -> None:
-    """Give a new repository these seals and their objects, counted for its owner. Raises QuotaExceeded."""
+    """Give a new repository the seals and objects in `taken`, counted for its owner. Raises QuotaExceeded."""
     await _insert_held(tx, target, taken)
     if taken.trees.written:
         directories = list(taken.trees.written)
@@ -103,8 +103,8 @@ async def acquire(tx: Tx, node: Node, target: str, taken: Taken) -> None:
 
 
 async def borrow(tx: Tx, node: Node, target: str, taken: Taken) -> None:
-    """Give the repository these seals, and lend it their objects, which count for no owner's quota until
-    `adopt`."""
+    """Give the repository the seals in `taken`, and lend it their objects, which count for no owner's quota
+    until `adopt`."""
     await _insert_held(tx, target, taken)
     for lot in _lots(sorted(taken.sizes)):
         fresh = await node.objects.missing(tx, target, lot)

@@ -405,7 +405,8 @@ class _Builder:
 
 
 def _parents_first(graph: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    """Yields the seals of the graph, each after its parents, along lines of history."""
+    """Yields the seals of the graph, each after its parents. A line of seals is followed to its end before
+    the next line begins."""
     done: set[str] = set()
     for start in graph:
         stack = [(start, iter(graph[start]))]

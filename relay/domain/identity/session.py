@@ -174,8 +174,9 @@ async def start_browser(
     how: str,
     check: Callable[[Tx], Awaitable[None]] | None = None,
 ) -> Made:
-    """Create a browser session of seven days, with an access token of one hour and a refresh token. `check`:
-    called in the same transaction; raises an error if the session may no longer begin."""
+    """Create a browser session of seven days, with an access token of one hour and a refresh token. `how`:
+    the way of sign-in; `check`: called in the same transaction, raises an error if the session may no longer
+    begin."""
     now = now_ms()
     expires_at, token_until = now + limits.REFRESH_TOKEN * 1000, now + limits.ACCESS_TOKEN * 1000
     session = await plan(

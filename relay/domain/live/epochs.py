@@ -63,8 +63,8 @@ class Ending(NamedTuple):
 
 
 class NotWorkedOut(Exception):
-    """Raised by a transaction before it changes anything: the states of these lanes must be computed outside
-    of it."""
+    """Raised by a transaction before it changes anything, because the states of these lanes must first be
+    computed outside of it."""
 
     def __init__(self, branch_id: str, rows: list[LaneRow]) -> None:
         super().__init__()

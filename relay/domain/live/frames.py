@@ -110,7 +110,8 @@ def signed(
 
 
 def _body(before: int, after: Frontier, replica: int, updates: Sequence[Signed]) -> bytes | None:
-    """The encoded frame, without the updates if they are too large; None if the rows alone are too large."""
+    """The encoded frame from number `before` to the frontier `after`, without the updates if they are too
+    large; None if the rows alone are too large."""
     changed = sorted((after.rows[path] for path in after.changed), key=lambda row: row.ver)
     if len(changed) > limits.LIVE_FRAME_PATHS:
         return None

@@ -149,8 +149,8 @@ async def sources(
 
 
 async def desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow]) -> Desk:
-    """Borrow the lanes of these text rows from memory. For lanes that are not in memory, load the sources to
-    build them from. Returns a desk with both."""
+    """The lanes of these text rows, as a desk to work on: taken out of the memory of lanes or, for lanes that
+    are not there, with the sources to build them from."""
     absent = [row for row in texts if node.lanes.peek(key_of(branch_id, row), row.stand) is None]
     loaded_desk = Desk({}, await sources(node, tx, repo_id, branch_id, absent))
     late: list[LaneRow] = []  # borrowed by another request meanwhile

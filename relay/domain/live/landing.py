@@ -47,8 +47,8 @@ Changes = Mapping[str, Change]
 
 
 class NotWorkedOut(Exception):
-    """Raised by a transaction that has changed nothing: the landing must be computed for the current
-    frontier."""
+    """Raised by a transaction that has changed nothing, because the landing must first be computed for the
+    current frontier."""
 
     def __init__(self, ref: RefRow, before: bytes | None, after: bytes, device_key_id: str) -> None:
         super().__init__()
@@ -95,8 +95,8 @@ async def land(
     device_key_id: str,
     worked: Worked | None,
 ) -> None:
-    """Bring the frontier of `ref` from the sealed tree `before` to `after` (roots) with a computed
-    landing."""
+    """Bring the frontier of `ref` from the sealed tree `before` to `after` (roots) with the computed landing
+    `worked`. Raises NotWorkedOut if the landing must be computed first."""
     seq = await frontier.lock(tx, ref.id)
     if worked is None or worked.roots != (before, after):
         raise NotWorkedOut(ref, before, after, device_key_id)

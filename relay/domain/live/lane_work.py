@@ -135,8 +135,8 @@ class Replay:
         return step
 
     def complete(self, key: LaneKey) -> bool:
-        """Whether all results for the lane were used, so that the lane of the bench is the one that its row
-        describes."""
+        """Whether all results for the lane were used. Then the lane of the bench has the text that the lane's
+        row describes."""
         return self._used.get(key, 0) == len(self.bench.steps.get(key, ()))
 
 

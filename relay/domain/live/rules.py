@@ -67,10 +67,10 @@ class Operation(NamedTuple):
 class Frontier:
     """The part of a branch's live frontier that a transaction works on, with its changes.
 
-    `rows`: every row of the affected paths and of their parent directories' names. `directories`: numbers of
-    files below the paths and their parents, without files of the base, which `below` counts. `unwritten`:
-    affected paths of base files without a row. `taken`: lane numbers of such files that other lanes already
-    use.
+    `rows`: by path, the rows at the affected paths and at the paths of their parent directories, where a file
+    would clash. `directories`: by path, the number of files below the affected paths and below their parents,
+    without files of the base, which `below` counts. `unwritten`: affected paths of base files that have no
+    row. `taken`: lane numbers of such files that other lanes already use.
     """
 
     branch_id: str
@@ -170,7 +170,8 @@ class Frontier:
     def edit(
         self, key: LaneKey, row: LaneRow, digest: bytes, size: int, operations: list[bytes], by: int
     ) -> LaneRow:
-        """Record that the lane `key` of `row` applied `operations`, with the resulting digest and size."""
+        """Record that replica `by` applied `operations` to the lane `key` of `row`, with the resulting digest
+        and size. Returns the new row."""
         seq = self.next()
         self.log.setdefault(key, []).extend(
             [Operation(seq, part, data) for part, data in enumerate(operations)]

@@ -3,12 +3,12 @@
 A branch is identified by its id: it stays the same after a rename, and a new branch with an old name is a
 different one.
 
-- The head moves: each of its open proposals gets a new version.
-- The head is deleted: its open proposals are closed. Their versions stay readable, and a proposal can be
-  reopened when a branch of that name has the same seal as its head.
+- The head of a proposal moves: an open proposal gets a new version.
+- The head is deleted: an open proposal is closed. Its versions stay readable, and it can be reopened when a
+  branch of that name has the same seal as its head.
 - A head in another repository moves or is deleted: a job does the same (`elsewhere`).
-- The base is deleted: if a proposal had merged it into another branch, the proposals based on it get that
-  branch as their base; else they are closed.
+- The base of a proposal is deleted: if another proposal had merged the base into a branch, that branch
+  becomes the base; else the proposal is closed.
 """
 
 from __future__ import annotations

@@ -89,8 +89,8 @@ async def settle(node: Node, repo_id: str, number: int) -> None:
 async def _compute(
     node: Node, repo_id: str, head: str, base: str, plain: bool
 ) -> tuple[str | None, str | None]:
-    """(merge base, change id). The merge base is None for unrelated histories, the change id None if no file
-    can be read."""
+    """(merge base, change id). The merge base is None for unrelated histories. The change id is None if no
+    file can be read, as in an encrypted repository (not `plain`)."""
     async with node.db.read(snapshot=True) as tx:
         bases = (await merge_bases(tx, base, head)).bases
         merge_base = bases[0] if bases else None

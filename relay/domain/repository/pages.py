@@ -177,7 +177,8 @@ for _prefix in PREFIXES:
 
 
 def _elsewhere(place: Place, request: Request, rest: str) -> Reply | None:
-    """A redirect to the current address, if the page was requested at an old one."""
+    """A redirect to the current address, if the page was requested at an old one; else None. `rest`: end of
+    the address."""
     address = place.page + rest
     if request.path == address:
         return None

@@ -90,8 +90,8 @@ class Place:
         return str(getattr(form, field))
 
     def may_act(self, operation: str, author: Actor | None = None) -> bool:
-        """Whether to show a control for this operation: the reader has the rights, or is the `author` where
-        only authors may do it."""
+        """Whether to show a control for this operation: the reader has the rights for it, or, where authors
+        have more rights, is the `author`."""
         if not self.acts or not self.may(operation):
             return False
         row, me = OPERATIONS[operation], self.view.me

@@ -205,8 +205,8 @@ async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, 
 
 
 def shown_row(caller: Caller, row: Row) -> Repo:
-    """The repository of a row of a list, as answers show it. A fork's parent is only included when a single
-    repository is read."""
+    """Turns a row of a list into the repository that answers show. A fork's parent is only included when a
+    single repository is read."""
     return to_wire(caller, rows.row(row), caller.role_of(row))
 
 

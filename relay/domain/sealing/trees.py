@@ -83,7 +83,7 @@ class Chain:
 
     @property
     def inside(self) -> Tx:
-        """`tx`, for code that runs only inside the transaction."""
+        """The transaction `tx`, for code that runs only inside of it."""
         assert self.tx is not None  # noqa: S101  # only `apart` has none
         return self.tx
 

@@ -70,7 +70,7 @@ def register(node: Node) -> None:
 
 
 class _Turns:
-    """Turns of webhooks: each sends one delivery at a time."""
+    """Gives webhooks their turns: each sends one delivery at a time."""
 
     def __init__(self) -> None:
         self._locks: dict[str, asyncio.Lock] = {}

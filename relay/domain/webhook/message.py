@@ -92,7 +92,8 @@ async def of_event(tx: Tx, event: Logged, repo_id: str, full_name: str) -> bytes
 async def encode(
     tx: Tx, type_: str, at: int, repo_id: str, full_name: str, actor: str, action: str, more: Data
 ) -> bytes:
-    """The bytes of a message, which are signed. `actor`: an account id, or the name of another author."""
+    """The bytes of a message, which are signed. `at`: time of the event in milliseconds; `actor`: an account
+    id, or the name of another author; `more`: the members of its type."""
     data = {
         "repo": {"id": repo_id, "full_name": full_name},
         "actor": await _actor(tx, actor),

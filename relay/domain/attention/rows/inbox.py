@@ -151,8 +151,8 @@ _LIVING = and_(account.c.kind == "user", account.c.disabled_at.is_(None))
 def _insert_rows(
     people: FromClause, reason: Any, *which: ColumnElement[bool], seen: bool = True
 ) -> InsertOrReplace:
-    """A statement that adds rows to inboxes. `people`: `account` joined with the table that selects the
-    accounts; `which`: conditions; `seen`: only for accounts that see the repository."""
+    """A statement that adds rows with this reason to inboxes. `people`: `account` joined with the table that
+    selects the accounts; `which`: conditions; `seen`: only for accounts that see the repository."""
     rows = (
         select(
             account.c.id,

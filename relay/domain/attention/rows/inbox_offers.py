@@ -1,5 +1,5 @@
-"""SQL statements on invitations to organisations as rows of an inbox: of the invited account while they are
-open, of the inviter once they are declined.
+"""SQL statements on invitations to organisations that are shown as rows of an inbox: open ones to the invited
+account, declined ones to the inviter.
 """
 
 from __future__ import annotations
