@@ -122,7 +122,8 @@ async def restore(tx: Tx, repo_id: str) -> None:
 
 
 async def transfer(tx: Tx, repo_id: str, old_owner: str, new_owner: str, quota: Quota) -> None:
-    """Count a repository for its new owner. Raises QuotaExceeded when that is too much."""
+    """Move the counts of a repository from its old owner to its new owner. Raises QuotaExceeded if the new
+    owner has no room for it."""
     counts = await tx.one(rows.OF_REPO, of_repo=repo_id)
     if counts is None:
         await _ensure_rows(tx, repo_id)

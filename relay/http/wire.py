@@ -82,8 +82,8 @@ class Head(msgspec.Struct, frozen=True):
 
 
 def read_head(head: bytes) -> Head | None:
-    """Parse everything before the empty line. None if it is malformed, if two readers could derive different
-    lengths of its body, or if it has an unknown Expect."""
+    """Parse everything before the empty line. Returns None if it is malformed, if two readers could derive
+    different lengths of its body, or if it has an unknown Expect."""
     text = head.decode(errors="surrogateescape")
     line = _LINE.match(text)
     if line is None:

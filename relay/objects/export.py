@@ -55,8 +55,8 @@ class _Plan:
     unpacked: int = 0
 
     def add(self, group: list[Located], whole: bool) -> bool:
-        """Add the objects of one frame (`group`), which is sent unchanged if `whole`, unless a limit would be
-        exceeded. Returns whether they were added."""
+        """Plan to send the objects of one frame (`group`): the frame unchanged if `whole`, else only these
+        objects, extracted from it. Returns False, without planning, if a limit would be exceeded."""
         size = sum(located.size for located in group)
         stored = group[0].stored_len if whole else size
         toc = len(group) * (_TOC_OBJECT if whole else _TOC_OBJECT + _TOC_FRAME)

@@ -50,7 +50,7 @@ class _Version:
 
 @dataclass(slots=True)
 class _Spent:
-    """The work of one request so far."""
+    """The work of one request so far: compared versions and lines."""
 
     versions: int = 0
     lines: int = 0
@@ -75,7 +75,8 @@ class _Work:
 
 
 class _TooDeep(Exception):
-    """Raised when histories nest too deeply: the owners of the file `wanted` must be found first."""
+    """Raised when the owners of one file depend on too many other files. `wanted`: the (path, seal id, file)
+    whose owners must be found first."""
 
     def __init__(self, path: str, seal_id: str, file: TreeEntry) -> None:
         super().__init__(path)

@@ -272,7 +272,7 @@ async def page(caller: Caller, query: PageQuery) -> Page[Session]:
 async def revoke(caller: Caller, session_id: str) -> None:
     """End one of the caller's sessions or script tokens, at once
 
-    Raises the constant 404 for anybody else's.
+    Raises NotFound for a session of somebody else.
     """
     me = caller.me
     async with caller.write() as tx:

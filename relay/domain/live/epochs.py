@@ -116,7 +116,8 @@ async def states(view: View, lacking: NotWorkedOut) -> States:
 
 
 async def begin(tx: Tx, node: Node, branch_id: str, ends: Ending) -> None:
-    """Start a new epoch of lanes whose text is in the seal."""
+    """Begin the next epoch of the edited lanes in `ends`, whose text is now in a seal: store the final
+    states, delete the logs that these replace, and delete everything of epochs that are too old."""
     edited = ends.edited
     if not edited:
         return

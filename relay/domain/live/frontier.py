@@ -115,8 +115,8 @@ async def loaded(
     base: Base,
     staying: Collection[str] = (),
 ) -> Frontier:
-    """Load the rows of the `changing` and `staying` paths, as `load` does. Parts of the base that `base`
-    lacks are looked up at once and added to it."""
+    """Load the rows of the `changing` and `staying` paths, as `load` does. Where `load` would raise Lacking,
+    the missing parts of the branch's base are looked up and added to `base`."""
     while True:
         try:
             return await load(tx, ref, seq, changing, staying, base)
@@ -225,7 +225,7 @@ async def _save_directories(tx: Tx, branch_id: str, before: dict[str, int], afte
 
 
 def values(branch_id: str, row: LaneRow) -> dict[str, object]:
-    """A row as parameters of its INSERT and UPDATE."""
+    """The parameters of the statements that insert or update the row: name → value."""
     columns = msgspec.structs.asdict(row)
     columns["branch_id"] = columns["at_branch"] = branch_id
     columns["at_path"] = row.path

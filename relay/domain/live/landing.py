@@ -267,7 +267,7 @@ class _Loading:
 
 
 async def _load_below(loading: _Loading, loaded: Frontier, changes: Changes) -> None:
-    """Load the files below a directory that the seal replaces by a file."""
+    """Load the files below each directory that the seal replaces by a file."""
     files_below: list[str] = []
     for path, (_, new) in changes.items():
         if new is not None and loaded.holds(path):

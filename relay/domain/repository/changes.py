@@ -99,8 +99,8 @@ class Comparison:
 
 @dataclass(slots=True)
 class ProposalFiles:
-    """The changes of a proposal. `elsewhere`: threads whose lines are not on this page. `new_thread`: a
-    thread that the reader begins on such lines. `more`: there are further threads."""
+    """The changes of a proposal. `elsewhere`: threads whose lines are not on this page. `new_thread`: the
+    thread that the reader begins, if its lines are not on this page. `more`: there are further threads."""
 
     comparison: Comparison
     elsewhere: list[RenderedThread] = field(default_factory=list)

@@ -179,8 +179,8 @@ def marked(lines: str, count: int) -> range:
 
 @dataclass(slots=True)
 class Journey:
-    """The time-travel view: `stops`, seals that changed the path, newest first; `chosen`: the place among
-    them of the seal whose files are shown. `cursor`: of older seals."""
+    """The time-travel view. `stops`: seals that changed the path, newest first; `chosen`: the index in
+    `stops` of the seal whose files are shown; `cursor`: the cursor of older seals."""
 
     stops: list[SealSummary]
     chosen: int

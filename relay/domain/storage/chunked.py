@@ -96,7 +96,8 @@ async def any_held(tx: Tx, repo_id: str) -> bool:
 
 
 async def touch(tx: Tx, repo_id: str, digests: Collection[bytes]) -> None:
-    """Protect these files from the collector for another day, because they are named, or will be soon."""
+    """Protect these files from the collector for another day, because something refers to them, or will
+    soon."""
     if digests:
         now = now_ms()
         await tx.run(rows.TOUCH, repo_id=repo_id, digests=sorted(digests), now=now, stale=now - STALE_TOUCH)
