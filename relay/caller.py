@@ -71,8 +71,8 @@ class Principal(msgspec.Struct, frozen=True):
 
 
 class Sight(NamedTuple):
-    """What the caller may see of the route's repository. `row`: None if the repository is missing or
-    hidden."""
+    """The repository that the route's path names, as the caller sees it. `row`: None if the repository is
+    missing or hidden."""
 
     row: Row | None
 
@@ -108,8 +108,8 @@ class Caller:
 
     @property
     def payer(self) -> str:
-        """The account whose work budget pays for a request. For guests, who may be many, and for anonymous
-        callers: their network."""
+        """Who pays for the work of a request: the id of the account; for guests, who may be many, and for
+        anonymous callers their network."""
         if self.principal is None or self.principal.is_guest:
             return self.network
         return self.principal.account_id
@@ -223,7 +223,7 @@ class Caller:
         services."""
 
     async def refuse_replay(self) -> None:
-        """Raise NotBound if the nonce of this request was spent by an earlier one. For refusals, which open
+        """Raise NotBound if an earlier request has spent the nonce of this request. For refusals, which open
         no write transaction."""
         if self.nonce is None:
             return
@@ -263,7 +263,7 @@ class View(Caller):
     _unproven: bool = False
 
     def _lock_names(self) -> list[str]:
-        """The lock of the repository: its writers run one after the other."""
+        """The names to lock: the name of the repository, so that its writers run one after the other."""
         return [repo_name(self.repo.id)]
 
     async def _look_again(self, tx: Tx) -> None:
@@ -279,8 +279,9 @@ class View(Caller):
         await self.load_policy(tx)
 
     def require_allowed(self) -> None:
-        """Raise unless the table of rights allows the operation for this caller and state of the repository.
-        Where only the author may, the service must prove authorship (`require_author`)."""
+        """Raise an error unless the table of rights allows the operation for this caller and state of the
+        repository. Where the table allows it only to an author, the service must prove authorship
+        (`require_author`)."""
         may = self.operation
         me = self.principal
         if me is not None and me.is_guest and not may.guest:

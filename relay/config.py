@@ -69,8 +69,8 @@ class S3:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where packs are stored: in files of the data folder, or in the bucket of `s3`, marked with its
-    `owner`."""
+    """Where packs are stored: in files of the data folder, or in the bucket of `s3`. `owner`: the name of
+    this node, which the bucket records so that no other node uses it."""
 
     data: Path
     s3: S3 | None
@@ -223,7 +223,8 @@ def _client_builds(env: Environment) -> Path | None:
 
 
 def _networks(env: Environment, name: str) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
-    """Addresses and networks, separated by commas."""
+    """The addresses and networks that the variable `name` lists, separated by commas. Raises StartRefused for
+    other text."""
     parts = [part.strip() for part in (env.get(name) or "").split(",")]
     try:
         return tuple(ipaddress.ip_network(part) for part in parts if part)
@@ -283,14 +284,16 @@ def _storage(env: Environment, folder: Path) -> Storage:
 
 
 def _database_url(env: Environment, folder: Path, *names: str) -> str:
-    """The first of these variables that is set, with POSTGRES_PASSWORD added if the URL has no password."""
+    """The database URL in the first of the variables `names` that is set, by default that of a SQLite file in
+    `folder`. POSTGRES_PASSWORD is added if the URL has no password."""
     candidates = (env.secret(name) for name in names)
     url = next(filter(None, candidates), None) or f"sqlite:///{folder / 'relay.db'}"
     return urls.with_password(urls.check(url), env.secret("POSTGRES_PASSWORD"))
 
 
 def log_level(env: Environment) -> str:
-    """RUST_LOG: the level of its first directive without a target (`info,hub=debug` means info)."""
+    """The log level of the first directive in RUST_LOG that has no target (`info,hub=debug` means info).
+    Raises StartRefused if there is none."""
     for directive in (env.get("RUST_LOG") or "info").split(","):
         word = directive.strip().lower()
         if word in _LEVELS:

@@ -88,7 +88,8 @@ async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) 
 
 
 async def _copy_database(db: Database, to: Path) -> tuple[list[tuple[str, int]], int]:
-    """Copy all rows as of one moment. Returns (packs that they refer to, number of rows)."""
+    """Copy all rows as of one moment. Returns (packs that the rows refer to, each as (name, size); number of
+    rows)."""
     revision = await db.schema_version()
     if revision != migrations.HEAD:
         raise Invalid(
@@ -140,8 +141,8 @@ def _describe(folder: Path, path: str) -> File:
 
 @contextlib.contextmanager
 def _lock_folder(target: Path, data: Path) -> Iterator[None]:
-    """Lock the target folder for one backup at a time. Raises Invalid for a folder with other content, or
-    inside the data folder."""
+    """A context that locks the target folder for one backup at a time. Raises Invalid for a folder with other
+    content, or inside the data folder."""
     if target.resolve().is_relative_to(data.resolve()):
         raise Invalid(
             f"{target} is inside the data folder {data} and would be lost together with it; name a folder "

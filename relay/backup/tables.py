@@ -73,7 +73,7 @@ async def write(tx: Tx, to: Path) -> int:
 
 
 def read(path: Path) -> Iterator[Rows]:
-    """The tables of a file, in its order. Raises Invalid for another kind of file."""
+    """The tables of a file, in the order of the file. Raises Invalid for another kind of file."""
     items = _items(path)
     item = next(items, None)
     while item is not None:

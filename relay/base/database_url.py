@@ -11,7 +11,8 @@ _POSTGRES = ("postgresql", "postgres")
 
 
 def check(url: str) -> str:
-    """Returns the URL. Raises StartRefused if it names no database of these two kinds."""
+    """Check the URL and return it unchanged. Raises StartRefused if it names no database of these two
+    kinds."""
     if is_postgres(url):
         try:
             parts = urlsplit(url)

@@ -30,8 +30,8 @@ class _Count:
 
 @dataclass(slots=True)
 class _Spent:
-    """Seconds spent on the requests of a route. `counts`: for each bound, the number of requests that took at
-    most that long and longer than the bound before."""
+    """Seconds spent on the requests of a route. `counts`: number of requests for each of the bounds, counted
+    at the lowest bound that their time does not exceed."""
 
     total: float = 0.0
     counts: list[int] = field(default_factory=lambda: [0] * len(_BOUNDS))

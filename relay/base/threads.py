@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 async def to_end(work: asyncio.Future[T]) -> T:
-    """The result of work that has begun. Waits for its end even if cancelled."""
+    """Wait for the end of `work`, even if this call is cancelled. Returns the result of `work`."""
     try:
         return await asyncio.shield(work)
     finally:

@@ -27,8 +27,8 @@ class Probes:
         self._last: dict[str, _Last] = {}
 
     async def look(self, name: str, check: Callable[[], Awaitable[None]]) -> None:
-        """Raise the error of `check`, which runs now or ran shortly before. Raises TimeoutError if it does
-        not end."""
+        """Raise the error with which `check` failed, if it failed. It runs now, unless it ran shortly before.
+        Raises TimeoutError if it does not end."""
         last = self._last.setdefault(name, _Last())
         async with last.lock:
             if time.monotonic() >= last.until:

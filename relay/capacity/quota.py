@@ -37,7 +37,8 @@ class Quota:
     creations: Mapping[str, int] = field(default_factory=lambda: creation.DEFAULTS)
 
     def limit(self, used: UsageRow, what: What) -> int:
-        """The limit that applies to this account."""
+        """The account's limit for `what`: its own limit if `used`, its row, has one, else the limit of this
+        node."""
         own: int | None = getattr(used, f"max_{what}")
         return own if own is not None else int(getattr(self, what))
 
@@ -67,8 +68,9 @@ class Quota:
 
 
 async def count(tx: Tx, repo_id: str, objects: int, size: int, quota: Quota | None) -> None:
-    """Count objects that a repository newly reaches (negative: no longer reaches). Raises QuotaExceeded,
-    which rolls the transaction back, if its owner then has more than `quota` allows (None: no limit)."""
+    """Count `objects` objects of `size` bytes in total that a repository newly reaches (negative: no longer
+    reaches). Raises QuotaExceeded, which rolls the transaction back, if its owner then has more than `quota`
+    allows (None: no limit)."""
     more = {"more_bytes": size, "more_objects": objects}
     marked = await tx.one(rows.COUNT_REPO, of_repo=repo_id, **more)
     if marked is None:
@@ -120,7 +122,8 @@ async def restore(tx: Tx, repo_id: str) -> None:
 
 
 async def transfer(tx: Tx, repo_id: str, old_owner: str, new_owner: str, quota: Quota) -> None:
-    """Count a repository for its new owner. Raises QuotaExceeded when that is too much."""
+    """Move the counts of a repository from its old owner to its new owner. Raises QuotaExceeded if the new
+    owner has no room for it."""
     counts = await tx.one(rows.OF_REPO, of_repo=repo_id)
     if counts is None:
         await _ensure_rows(tx, repo_id)

@@ -1,10 +1,10 @@
 """SQL statements that walk sealed history.
 
-The history of a seal consists of its parents, of the merge sources that the repository has (for merges
-without them as parents), and of their histories. It is listed from the newest to the oldest: the listed time
-of a seal is never before the listed time of its ancestors, and where these times are equal its rank is
-higher. So the order is a reverse topological order that never changes, and a walk down to some time returns
-everything newer.
+The history of a seal consists of its parents, of those merge sources that the repository has and that are not
+parents, and of their histories. It is listed from the newest to the oldest, in an order that never changes: a
+seal comes before all its ancestors. For that each seal has a listed time, never before the listed time of an
+ancestor, and a rank, which is higher than that of an ancestor with the same time. So a walk down to some time
+returns everything newer.
 """
 
 from __future__ import annotations

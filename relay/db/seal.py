@@ -96,8 +96,8 @@ OWN_COLUMNS = (
 
 
 def root_in(repo_id: Any) -> ColumnElement[bytes]:
-    """An SQL expression beside rows of `seal`: the root of the seal's tree in the repository `repo_id`, which
-    may have its own, partial tree for the seal."""
+    """An SQL expression for queries of the table `seal`: the root of a seal's tree in the repository
+    `repo_id`, which may have its own, partial tree for the seal."""
     own = select(repo_seal.c.root).where(repo_seal.c.repo_id == repo_id, repo_seal.c.seal_id == seal.c.id)
     return func.coalesce(own.correlate(seal).scalar_subquery(), seal.c.root)
 

@@ -50,8 +50,8 @@ class Channels:
         channel.peer.channels[channel.number] = channel
 
     def settle(self, channel: Channel, seq: int) -> list[Frame]:
-        """Open the channel for live frames. Returns the frames collected meanwhile, after number `seq`, up to
-        which its listener has the frontier."""
+        """Open the channel for live frames. `seq`: the number of the branch up to which the listener has the
+        frontier. Returns the frames collected meanwhile that come after that number."""
         channel.seq, waiting, channel.waiting = seq, channel.waiting or [], None
         return [frame for frame in waiting if frame.seq > seq]
 

@@ -92,8 +92,9 @@ class Followers:
         return len(events)
 
     async def _begin(self, follower: Follower) -> None:
-        """Check the cursor before anything is written: a restored database may have fewer events than were
-        already handled, and assigns their numbers again."""
+        """Set the cursor of a new follower to the end of the log, and move back a cursor that is beyond the
+        end, before any event is handled. A restored database may have fewer events than were already handled,
+        and assigns their numbers again."""
         async with self._db.write(f"follow {follower.name}") as tx:
             end = await self._last_settled(tx)
             await tx.many(rows.CURSOR_FIRST, [{"name": follower.name, "at": end}])

@@ -142,7 +142,8 @@ class Hub:
         return outcome
 
     async def rouse(self, peer: Peer, repo_ids: Collection[str]) -> None:
-        """From now on, set the peer's `ready` at events of these repositories that it may see."""
+        """From now on, wake the peer (set its `ready`) at each event of these repositories that it may
+        see."""
         for repo_id, audience in (await self.heard_by(peer.account_id, repo_ids)).items():
             peer.sees(repo_id, audience)
             self._listen(peer, repo_id, self._position)

@@ -45,8 +45,8 @@ Handler = Callable[[dict[str, Any]], Awaitable[None]]
 @dataclass(slots=True, frozen=True)
 class Pace:
     """How jobs of one kind are run. `slots`: the most at a time in a process; `each`: the most at a time of
-    one lane. `deadline`: seconds after which a job is stopped. `attempts`: number of tries. `retry`: pause
-    after the first failure, in seconds; it doubles each time, up to `longest`."""
+    one lane. `deadline`: milliseconds after which a job is stopped. `attempts`: number of tries. `retry`:
+    pause after the first failure, in milliseconds; it doubles each time, up to `longest`."""
 
     slots: int = 2
     deadline: int = 270 * SECOND
@@ -56,7 +56,7 @@ class Pace:
     each: int | None = None
 
     def pause(self, attempts: int) -> int:
-        """The pause after this many attempts."""
+        """The pause after this many attempts, in milliseconds."""
         return min(self.retry << min(attempts - 1, 40), self.longest)
 
 
@@ -274,7 +274,8 @@ class Jobs:
         return bool(ours)
 
     async def _record_failure(self, held: _Held, pace: Pace, attempts: int, error: str) -> None:
-        """Schedule another attempt, or give up: then the row stays with its error until it is swept."""
+        """Schedule another attempt of the job, or give up: then its row stays with the error until it is
+        swept."""
         now, mine = now_ms(), {"job_id": held.job_id, "lease": held.lease}
         async with self._db.write() as tx:
             if attempts >= pace.attempts:

@@ -14,7 +14,8 @@ Landed = Callable[[Tx, Any, str, str], Awaitable[None]]  # what was prepared, th
 
 
 class Landings:
-    """The functions of one node, called in the order in which they were registered."""
+    """Functions that one node calls when branches move or seals land, in the order in which they were
+    registered."""
 
     def __init__(self) -> None:
         self._moved: list[Moved] = []

@@ -24,7 +24,7 @@ _encode = msgspec.json.encode
 
 
 class QueuedEvent:
-    """An event in its wire form, encoded once for all listeners."""
+    """An event in the form that listeners receive, encoded once for all of them."""
 
     __slots__ = ("_text", "event", "level", "repo_id")
 
@@ -46,7 +46,7 @@ class QueuedEvent:
 
 
 def to_wire(logged: Logged) -> Event:
-    """An event of a repository in its wire form."""
+    """An event of a repository in the form that listeners receive."""
     return Event(
         id=logged.id,
         repo_id=logged.repo_id or "",
@@ -248,8 +248,8 @@ class Peer:
         self.ready.set()
 
     def level(self, audience: Audience) -> int:
-        """The level at which the peer sees a repository where its account has this audience: at most the
-        peer's own."""
+        """The level at which the peer sees a repository where its account has this audience, limited by the
+        peer's own highest level (`most`)."""
         return min(LEVEL[audience], LEVEL[self.most])
 
     def forget(self, repo_id: str) -> None:
@@ -292,7 +292,7 @@ class Peer:
         return texts
 
     def take_frames(self) -> list[bytes]:
-        """The queued frames of channels; queued events are dropped."""
+        """Remove and return the queued frames of channels. Queued events are dropped."""
         self._keep(lambda queued: not isinstance(queued, QueuedEvent))
         self.lost, self.hidden = set(), []
         frames: list[bytes] = []

@@ -78,7 +78,7 @@ class _Pace:
 
 
 def conn_of(branch_id: str, replica: int) -> str:
-    """The connection id of a working copy on a branch, which stays the same across connections."""
+    """The public id of a working copy on a branch; it stays the same when the working copy connects again."""
     return hex_digest(f"{branch_id} {replica}".encode())[:16]
 
 

@@ -143,7 +143,8 @@ class Credentials:
         )
 
     async def _authorize(self, text: str, params: dict[str, str]) -> Verdict:
-        """The verdict on a token that verifies and whose own restrictions allow this request."""
+        """Verify the token `text`, and that the restrictions in it allow this request. Returns the verified
+        token. Raises Unauthorized or Forbidden."""
         verdict = await self._node.sign_in.tokens.inspect(text, self._node.signer.public_keys)
         repo = _repo(params["id"]) if self._path_names_repository else None
         caps = verdict.token.capability.caps
@@ -154,8 +155,8 @@ class Credentials:
         return verdict
 
     async def _authorize_seeing(self, caller: Caller, text: str, params: dict[str, str]) -> Verdict:
-        """The verdict on a token that verifies. A repository outside the token's restriction counts as
-        missing."""
+        """Verify the token `text` on a route for git, and set `caller.sight`. A repository outside the
+        token's restrictions counts as missing. Returns the verified token. Raises Unauthorized."""
         verdict = await self._node.sign_in.tokens.inspect(text, self._node.signer.public_keys)
         row = await named.row_at(
             self._node.db, params["owner"], params["name"].removesuffix(".git"), verdict.account_id

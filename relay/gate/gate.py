@@ -234,7 +234,8 @@ def _turn_of(request: Request) -> str | None:
 
 
 def admit(operation: Operation, caller: Caller) -> Caller:
-    """The caller of an operation that is not about a repository. Raises if it is not allowed."""
+    """Return the caller, if it may perform an operation that is not about a repository. Raises IdentityLevel
+    for a guest who may not, Forbidden for a token where a browser session is needed."""
     if operation.about == "account" and caller.me.is_guest and not operation.guest:
         raise IdentityLevel("a guest session cannot do this; sign in with an account: svc login")
     if operation.about == "browser" and caller.me.via != "cookie":
@@ -289,8 +290,8 @@ async def _read_sight(caller: Caller, repo_id: str) -> Sight:
 
 
 def require_node_can(operation: Operation, node: Node) -> None:
-    """Refuse operations that the edition lacks, and operations that need space while the node is short of
-    it."""
+    """Raise EditionLacks if the edition lacks the operation, NoSpace if the operation needs space while the
+    node is short of it."""
     if not operation.in_edition(EDITION):
         raise EditionLacks(f"this node is {EDITION}; {operation.name} needs {operation.edition}")
     if operation.grows:
@@ -298,7 +299,8 @@ def require_node_can(operation: Operation, node: Node) -> None:
 
 
 def _require_plain(request: Request) -> None:
-    """Refuse a compressed body: a small one could unpack to a thousand times its size."""
+    """Raise UnsupportedMediaType for a compressed body: a small one could unpack to a thousand times its
+    size."""
     if _content_coding(request) != "identity":
         raise UnsupportedMediaType("send the body without Content-Encoding")
 

@@ -154,7 +154,8 @@ class _Entry:
             return Answer(problems.internal(request.ctx.request_id))
 
     def _find(self, request: Request) -> tuple[Handle, dict[str, str]]:
-        """The handler of a request. A path whose routes are all switched off counts as unknown."""
+        """(handler, path parameters) for a request. A path whose routes are all switched off counts as
+        unknown."""
         match = self._router.find(request.path)
         if match is None:
             raise NotFound
@@ -167,7 +168,8 @@ class _Entry:
         return handle, params
 
     async def _send(self, request: Request, answer: Answer) -> None:
-        """Send a stream. If it fails in the middle, cut the connection, so that it does not look complete."""
+        """Send a stream. If sending fails in the middle, the connection is cut, so that the answer does not
+        look complete."""
         assert answer.stream is not None  # noqa: S101  # the caller asked
         try:
             response = await request.respond(answer.response)
@@ -261,7 +263,7 @@ def _request_id() -> str:
 
 
 def _common_headers(request: Request, response: HTTPResponse) -> None:
-    """The headers of every answer; a route may have set its own Content-Security-Policy."""
+    """Set the headers that every answer has. A Content-Security-Policy that the route has set stays."""
     headers = response.headers
     page = (response.content_type or "").startswith("text/html")
     headers["x-request-id"] = request.ctx.request_id

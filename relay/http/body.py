@@ -92,7 +92,8 @@ class Incoming:
         self._promised = toc
 
     async def finish(self) -> None:
-        """Raise unless the body is complete and matches the signature. Await it before any effect."""
+        """Raise an error unless the body is complete and matches the signature. Await it before any
+        effect."""
         if not self._ended:
             raise BadRequest("data after the end of the body")
         if self._signed is None:

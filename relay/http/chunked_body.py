@@ -23,7 +23,7 @@ _END = b"\r\n"
 
 
 class Malformed(ValueError):
-    """The bytes are not valid chunks, or too many small ones."""
+    """Raised if the bytes are not valid chunks, or have too many small chunks."""
 
 
 class ChunkedBody:

@@ -69,7 +69,7 @@ def flow(config: Config, token: str, seconds: int) -> str:
 
 
 def cleared(config: Config) -> tuple[str, str]:
-    """Set-Cookie values that delete both cookies."""
+    """The Set-Cookie values that delete the session cookie and the refresh cookie."""
     return session(config, "", 0), refresh(config, "", 0)
 
 

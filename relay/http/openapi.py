@@ -78,7 +78,8 @@ def _shapes(table: list[Route]) -> list[Any]:
 
 
 def _either(returns: Any) -> tuple[Any, ...]:
-    """The types of an answer: both of `A | B`, since msgspec describes no union of untagged structs."""
+    """The types of an answer: of `A | B` both types, because msgspec describes no union of untagged
+    structs."""
     union = typing.get_origin(returns) in (typing.Union, types.UnionType)
     return typing.get_args(returns) if union else (returns,)
 

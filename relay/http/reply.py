@@ -128,7 +128,8 @@ def _takes_gzip(request: Request) -> bool:
 
 
 def _part(request: Request, reply: Reply, length: int, headers: dict[str, str]) -> tuple[int, int] | None:
-    """The range to send, with its headers set; None: everything. Only answers with an ETag have ranges."""
+    """(start, end) of the bytes to send, None for all of them. Sets the headers about ranges in `headers`.
+    Only answers with an ETag have ranges."""
     if reply.etag is None or reply.status != 200 or request.method != "GET":
         return None
     headers["accept-ranges"] = "bytes"

@@ -40,8 +40,8 @@ class Router(Generic[T]):
         self._root: _Place[T] = _Place()
 
     def add(self, method: str, path: str, leaf: T) -> None:
-        """Add a leaf at the declared `path` of a route. Two leaves with the same method and shape are an
-        error."""
+        """Register `leaf` for requests with this method at the declared `path` of a route. Raises ValueError
+        if the method and a path of the same shape are registered already."""
         place = self._root
         methods = None
         for segment in path.split("/")[1:]:

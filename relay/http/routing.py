@@ -84,7 +84,7 @@ FILLED = ("caller", "view", "query", "body", "upload", "request", "raw", "socket
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One row of the table."""
+    """A row of the route table, which declares one route."""
 
     method: str
     path: str

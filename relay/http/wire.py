@@ -82,8 +82,8 @@ class Head(msgspec.Struct, frozen=True):
 
 
 def read_head(head: bytes) -> Head | None:
-    """Parse everything before the empty line. None if it is malformed, if two readers could derive different
-    lengths of its body, or if it has an unknown Expect."""
+    """Parse everything before the empty line. Returns None if it is malformed, if two readers could derive
+    different lengths of its body, or if it has an unknown Expect."""
     text = head.decode(errors="surrogateescape")
     line = _LINE.match(text)
     if line is None:
@@ -300,7 +300,8 @@ class StrictProtocol(WebSocketProtocol):
         self._time = monotonic()
 
     def close(self, timeout: float | None = None) -> None:
-        """Called at the end of the connection's task."""
+        """Close the connection, or tell its WebSocket that the connection has ended. Called at the end of the
+        connection's task."""
         if self.websocket is not None:
             self.websocket.end_connection()
         else:

@@ -57,7 +57,8 @@ class Turns:
 
     @contextlib.asynccontextmanager
     async def turn(self, who: str, *, refused: bool = True) -> AsyncIterator[Turn]:
-        """Hold the lock. `refused`: raise RateLimited if too many requests of this account wait already."""
+        """A context that holds the lock for `who`. `refused`: raise RateLimited if too many requests of this
+        account wait already."""
         await self._take(who, self._most if refused else math.inf)
         turn = Turn(self, who)
         try:
@@ -115,7 +116,7 @@ class Share:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="texts")
 
     def require(self, who: str) -> None:
-        """Raise RateLimited while the account has no budget left."""
+        """Raise RateLimited while the account `who` has no budget left."""
         wait = self._limiter.debt(_lock_name(who), WORK, 0)
         if wait > 0:
             raise RateLimited("these edits were too much work; send the next ones later", math.ceil(wait))

@@ -57,7 +57,7 @@ class Desk:
     sources: dict[LaneKey, Source]
 
     def find(self, key: LaneKey) -> Lane:
-        """The lane; built from its source for this call if it was not in the cache."""
+        """The lane with this key. If it was not in the cache, it is built from its source for this call."""
         return self.lanes.get(key) or self.sources[key].build(key)
 
 

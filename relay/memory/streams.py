@@ -21,7 +21,7 @@ FILE, BYTE = 30e-6, 5e-3 / MIB  # seconds of the processor that a file and its b
 
 
 class Step:
-    """The work of one turn."""
+    """The work of one turn, counted as processor seconds."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

@@ -36,7 +36,8 @@ class Packed(NamedTuple):
 
 
 def header(name: str, size: int, seconds: int = 0, directory: bool = False) -> bytes:
-    """The tar header of a file, with a pax record where the name is long or not ASCII."""
+    """The tar header of a file of `size` bytes, with a pax record where the name is long or not ASCII.
+    `seconds`: time of its last change."""
     info = tarfile.TarInfo(name)
     info.size, info.mtime = size, seconds
     info.mode = 0o755 if directory else 0o644

@@ -62,7 +62,7 @@ def moved(search: Search, texts: Mapping[bytes, bytes]) -> Ways:
 
 
 def moves(candidates: Candidates, texts: Mapping[bytes, bytes]) -> list[Rename]:
-    """The similar pairs of candidates. `texts`: digest → text."""
+    """The moves among the candidates: the pairs whose texts are similar. `texts`: digest → text."""
     return renames.similar(
         candidates,
         lambda path: texts[candidates.removed[path].digest],
@@ -79,8 +79,10 @@ def followed(before: bytes, after: bytes, spans: Sequence[Span]) -> list[Span]:
 
 
 def carried(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]]) -> tuple[Owners, int]:
-    """(owners of the lines of the last text, number of lines of all texts in `ways`). Only two texts are
-    split into lines at a time: large texts need much time and memory."""
+    """(owners, lines): the owners of the lines of the last text in `ways`, and the number of lines of all
+    texts in `ways`. `owners`: owners of the lines of `text`; `ways`: the versions that follow it, as (seal
+    id, text). Only two texts are split into lines at a time, because large texts need much time and
+    memory."""
     old, gone_through = lines(text), 0
     for seal_id, following in ways:
         new = lines(following)
@@ -90,7 +92,9 @@ def carried(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]]) -> t
 
 
 def inherit(seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]) -> Owners:
-    """Assign each line to the first parent that has it; lines of no parent belong to the seal itself."""
+    """The owner of each line of `text`, which is the version of the seal `seal_id`. A line keeps the owner
+    from the first of the parents' versions in `before` (owners, text) that has it; other lines belong to the
+    seal."""
     new = lines(text)
     result: list[str | None] = [None] * len(new)
     for owners, old in before:

@@ -106,9 +106,10 @@ async def drive(
     cached: Known | None = None,
     directories: Directories | None = None,
 ) -> T:
-    """Run the generator `steps`, sending it the directories that it asks for, from `cached` or by `load`.
-    `directories`: a cache of some of them, which are put into `cached`; needs `cached`. Steps over large
-    directories or many `paths` run on a thread, because one flat directory may hold a million files."""
+    """Run the generator `steps`, which asks for directories by digest and is sent what `load` returns, and
+    return its result. `cached`: directories that `steps` knows already; `directories`: a cache from which
+    wanted directories are added to `cached`, which it needs. Steps over large directories or many `paths` run
+    on a thread, because one flat directory may hold a million files."""
     sent: Objects | None = None
     while True:
         if paths > MANY or _bytes_of(sent, cached) > LARGE:
@@ -132,9 +133,9 @@ async def update(
     alike: Mapping[str, bytes] = _NONE,
     directories: Directories | None = None,
 ) -> tree.Built:
-    """The tree with these changes, salted with `key`. A tree with another key is rebuilt completely, which
-    takes a few µs for each of its files. `cached` and `alike`: see `tree.update`; `directories`: see
-    `drive`."""
+    """Change a tree and return the new tree, salted with `key`. If the old tree has another key, it is
+    rebuilt completely, which takes a few µs for each of its files. `cached` and `alike`: see `tree.update`;
+    `directories`: see `drive`."""
     if root is not None and root != tree.EMPTY_ROOT:
         top = cached.get(root) if cached else None
         if top is None and directories is not None:

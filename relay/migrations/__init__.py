@@ -40,7 +40,7 @@ def current(url: str) -> str | None:
 
 
 def check(url: str) -> None:
-    """Refuse to serve if the schema is not this build's."""
+    """Raise StartRefused unless the database has the schema of this build."""
     revision = current(url)
     if revision is None:
         raise StartRefused("the database is not migrated; run: relay migrate")

@@ -37,7 +37,8 @@ class PackInfo:
 
 
 class PackGone(Unavailable):
-    """The pack does not exist or ends before the range: it may have been rewritten under another name."""
+    """Raised if a pack does not exist or ends before the range; it may have been rewritten under another
+    name."""
 
 
 async def inline(call: Callable[..., R], *arguments: object) -> R:
@@ -79,7 +80,7 @@ class Packs(Protocol):
         """Every stored pack, also those that no index refers to."""
 
     async def delete(self, names: Collection[str]) -> None:
-        """Delete packs; missing ones are ignored."""
+        """Delete the packs with these names; missing packs are ignored."""
 
     async def adopt(self, name: str, file: Path) -> None:
         """Store a whole pack durably under the name that it had in another store. Used by restores, before

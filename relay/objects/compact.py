@@ -60,8 +60,9 @@ class Freed:
 
 
 async def compact(db: Database, store: ObjectStore, before: int, pause: float = 0) -> Freed:
-    """Free frames that hold no object. `before` in ms UTC. `pause`: seconds between deleting a pack's rows
-    and its file, for requests that have read the rows."""
+    """Reclaim space in packs without writes since `before` (ms UTC): rewrite packs with little live content,
+    delete packs without frames. `pause`: seconds between deleting a pack's rows and its file, for requests
+    that have read the rows."""
     freed = Freed()
     ages = {info.name: info.changed_at async for info in store.packs.stored()}
     after = 0

@@ -55,7 +55,8 @@ class _Plan:
     unpacked: int = 0
 
     def add(self, group: list[Located], whole: bool) -> bool:
-        """Add a frame's objects unless a limit would be exceeded. Returns whether they were added."""
+        """Plan to send the objects of one frame (`group`): the frame unchanged if `whole`, else only these
+        objects, extracted from it. Returns False, without planning, if a limit would be exceeded."""
         size = sum(located.size for located in group)
         stored = group[0].stored_len if whole else size
         toc = len(group) * (_TOC_OBJECT if whole else _TOC_OBJECT + _TOC_FRAME)
@@ -114,7 +115,7 @@ def _plan(located: Sequence[Located]) -> _Plan:
 
 
 def _fills(group: list[Located]) -> bool:
-    """Whether these objects are their whole frame, without gaps."""
+    """Whether the objects of `group` fill their frame without gaps."""
     end = 0
     for entry in group:
         if entry.offset != end:

@@ -42,13 +42,15 @@ def unpacked(
 
 
 def reach(group: Sequence[Located], keep: int) -> int:
-    """The number of raw bytes of their frame that must be decompressed for these objects."""
+    """The number of raw bytes that must be decompressed of the frame that contains these objects: the whole
+    frame if it has at most `keep` bytes, else up to the end of the last object."""
     whole = group[0].raw_len
     return whole if whole <= keep else max(located.offset + located.size for located in group)
 
 
 def cut(group: Sequence[Located], raw: bytes, verify: bool) -> dict[bytes, bytes]:
-    """The objects of one frame out of its raw bytes."""
+    """The objects of one frame, cut out of its raw bytes, by digest. `verify`: raise Unavailable unless each
+    has its digest."""
     objects = {entry.digest: raw[entry.offset : entry.offset + entry.size] for entry in group}
     if verify:
         for entry in group:

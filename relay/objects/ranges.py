@@ -28,8 +28,8 @@ def lots(located: Sequence[Located]) -> Iterator[list[Located]]:
 
 
 def runs(ranges: Sequence[tuple[FrameKey, int]], enough: int) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """(pack, [(offset, length)]) of about `enough` bytes each; adjacent frames are merged, longer runs are
-    cut."""
+    """Yields the reads that cover the ranges, as (pack, [(offset, length), …]), each of about `enough` bytes.
+    Adjacent frames are merged, and longer reads are cut."""
     pack, merged, size = "", list[tuple[int, int]](), 0
     for (name, offset), length in _cut(ranges, enough):
         if merged and (name != pack or size >= enough):

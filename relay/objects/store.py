@@ -96,8 +96,8 @@ class ObjectStore:
         self, tx: Tx, placed: Sequence[FrameAt], repo_id: str | None, directories: bool = False
     ) -> set[bytes]:
         """Record the objects of durable frames and make them reachable from `repo_id` (None: from no
-        repository). Known objects keep their place; their new copies are left to the collector. Returns the
-        new digests."""
+        repository). `directories`: they are tree directories. Known objects keep their place; their new
+        copies are left to the collector. Returns the new digests."""
         digests = [row.digest for frame in placed for row in frame.row.objects]
         before = await self.known(tx, digests)
         indexed, now = set(before), now_ms()
@@ -307,8 +307,9 @@ class ObjectStore:
         return objects | await self._load(unread, self._cache.largest if cache else 0, heavy)
 
     async def _load(self, groups: Sequence[list[Located]], keep: int, heavy: bool) -> dict[bytes, bytes]:
-        """Objects, grouped by frame, from their packs, one portion of a pack at a time, because tiny objects
-        may be in large frames. Frames of at most `keep` bytes are cached."""
+        """Read objects from their packs, one portion of a pack at a time, because tiny objects may be in
+        large frames. `groups`: the objects of one frame each. Returns the bytes by digest. Frames of at most
+        `keep` bytes are cached."""
         by_pack: dict[str, list[list[Located]]] = {}
         for group in groups:
             by_pack.setdefault(group[0].pack, []).append(group)
@@ -363,8 +364,8 @@ class ObjectStore:
 
 
 def _weight(group: list[Located], keep: int) -> int:
-    """Bytes in memory while these objects of one frame are extracted, decompressed and stored bytes
-    together."""
+    """The bytes in memory while these objects are extracted from their frame: its stored bytes and the
+    decompressed bytes (see `reach`)."""
     return reach(group, keep) + group[0].stored_len
 
 

@@ -34,12 +34,12 @@ SLACK = 64 * KIB  # that may have arrived beyond what is kept
 
 
 class OutboundFailed(Exception):
-    """The request has no complete answer; the message is one sentence for the person who chose the
+    """Raised if a request gets no complete answer. The message is one sentence for the person who chose the
     address."""
 
 
 class OutboundForbidden(OutboundFailed):
-    """Requests of this relay may not go to this address."""
+    """Raised if requests of this relay may not go to this address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ class Outbound:
         keep: int = OUTBOUND_BYTES,
     ) -> Answer:
         """Send one request. Returns the answer, of whose body at most `keep` bytes are read. Raises
-        OutboundFailed without an answer within `seconds` in total; after its head, the body has LINGER
-        seconds to follow."""
+        OutboundFailed if there is no answer within `seconds` in total. Once the head of the answer has come,
+        its body must follow within LINGER seconds."""
         try:
             async with asyncio.timeout(seconds), self.open(method, url, headers, body) as answer:
                 beginning, whole = await _read(answer, keep)

@@ -8,8 +8,9 @@ MARKED = " class=marked"
 
 
 def numbered(lines: list[str], marked: range) -> str:
-    """The rows of a table of lines (HTML), with a link for each number. Made without a template, and as
-    short as HTML allows, because this is most of the cost of a long file's page."""
+    """The rows of a table of lines (HTML), with a link for each number; lines in `marked` are highlighted.
+    Made without a template, and as short as HTML allows, because this is most of the cost of a long file's
+    page."""
     return "".join(
         f"<tr id=L{number}{MARKED if number in marked else ''}><td><a href=#L{number}>{number}</a>"
         f"<td>{line}\n"

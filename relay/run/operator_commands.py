@@ -77,8 +77,8 @@ async def suspend_account(url: str, handle: str, suspend: bool) -> None:
 
 class ListedAccount(msgspec.Struct, frozen=True):
     """An account in the operator's list. `account`: its handle, or the id of a guest. `last_sign_in`: the
-    latest sign-in, or use of a key, that the node still knows of. `bytes`: what its repositories keep, with
-    deleted ones."""
+    latest sign-in, or use of a key, that the node still has a record of. `bytes`: size of its repositories,
+    including deleted ones."""
 
     account: str
     kind: str

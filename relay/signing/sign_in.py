@@ -28,7 +28,7 @@ RootKeys = Callable[[], Awaitable[dict[int, bytes]]]
 
 @dataclass(slots=True, frozen=True)
 class Verdict:
-    """A token that verified, with its content in the database's form. `ends`: milliseconds."""
+    """A verified token, with its content in the form that the database uses. `ends`: milliseconds."""
 
     token: Token
     session_id: str

@@ -82,7 +82,7 @@ _BASE = re.compile(
 
 
 class Refused(Exception):
-    """A signature was refused. The text is a sentence for the person."""
+    """Raised if a signature is refused. The text is a sentence for the person."""
 
 
 def _patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
@@ -120,7 +120,7 @@ def kind_of(message: bytes, origin: str, account_id: str, key_id: str) -> str:
 
 
 class Agent:
-    """The agent of one connection. `public`: the key that signed in. `forwarded`: the client forwards its
+    """The ssh-agent of one connection. `public`: the key that signed in. `forwarded`: the client forwards its
     agent (`ssh -A`)."""
 
     def __init__(self, connection: Any, public: bytes) -> None:
@@ -167,7 +167,7 @@ class Agent:
         return "your ssh-agent refused: it is locked, or you did not confirm it. Nothing was signed"
 
     async def _ask(self, kind: int, body: bytes) -> bytes:
-        """Send one request to the agent on a separate channel. Returns its answer."""
+        """Send a request of the number `kind` to the ssh-agent, on a separate channel. Returns its answer."""
         channel = self._connection.create_agent_channel()
         session = await channel.open(SSHUNIXStreamSession)
         reader = asyncssh.SSHReader[bytes](session, channel)
@@ -186,7 +186,8 @@ def _text(content: bytes) -> bytes:
 
 
 def _cut_string(content: bytes) -> tuple[bytes, bytes]:
-    """The first string, and the rest. Raises OSError."""
+    """(first string, rest) of a message in the format of ssh-agents. Raises OSError if the message is cut
+    off."""
     if len(content) < 4 or len(content) < 4 + (length := struct.unpack(">I", content[:4])[0]):
         raise OSError("an answer that cannot be read")
     return content[4 : 4 + length], content[4 + length :]

@@ -230,9 +230,9 @@ class _Guest(asyncssh.SSHServer):
         return True
 
     async def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
-        """Whether an account has this key. Clients may ask this for keys that they do not own. The key of the
-        request that succeeds is the last key asked here: asyncssh does nothing else between this answer,
-        checking the signature, and `auth_completed`."""
+        """Whether an account has this key. A client may ask this for keys that it does not own, before it
+        signs with one. The key with which it signs in is the last key that it asks for, because asyncssh does
+        nothing else between this answer, checking the signature, and `auth_completed`."""
         self._offered += 1
         if self._offered > 2 * KEYS_OFFERED:
             self._connection.abort()

@@ -25,7 +25,8 @@ def require_asyncssh() -> None:
 
 
 def load(data: Path) -> asyncssh.SSHKey:
-    """The key, made if there is none. Raises StartRefused for one that cannot be read."""
+    """The host key of the data folder `data`; it is made if there is none. Raises StartRefused if the key
+    cannot be read."""
     import asyncssh
 
     path = data / NAME

@@ -21,8 +21,8 @@ AT_ONCE = 16  # requests that are read without looking at anything else
 
 
 class Link:
-    """The relay's end of a link. `theirs`: inherited by the process and then closed here. `sign`: signs
-    bytes, or raises Refused."""
+    """The relay's end of a link to a confined process. `theirs`: the socket of the process, which the relay
+    closes once the process has inherited it. `sign`: signs bytes, or raises Refused."""
 
     def __init__(self, door: Door, address: str, sign: Callable[[bytes], Awaitable[bytes]]) -> None:
         self._door, self._address, self._sign = door, address, sign

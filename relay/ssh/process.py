@@ -114,13 +114,13 @@ class Processes:
         shutil.rmtree(confined.folder, ignore_errors=True)
 
     async def require_confinement(self, data: Path) -> None:
-        """Test the confinement with a process. Raises StartRefused, with the process's message, if it
-        fails."""
+        """Test the confinement with a process that must not reach `data`, the data folder. Raises
+        StartRefused, with the process's message, if it fails."""
         await asyncio.to_thread(self._try_confinement, data)
 
     def _claim(self) -> None:
-        """Lock these user ids for this relay, because the end of a session ends every process of its uid.
-        Raises StartRefused."""
+        """Lock the user ids of the settings for this relay, because the end of a session ends every process
+        of its uid. Raises StartRefused if another relay has them."""
         first = self._settings.uids
         try:
             path = CLAIMS / f"svc-ssh-{first}.lock"

@@ -48,7 +48,7 @@ SUBJECT = select(
 
 
 def of_word(name: str) -> Callable[[Any], ColumnElement[bool]]:
-    """The condition that a row of `subject_word` has the word in the parameter `name`."""
+    """A function from a table of words to the condition that its row has the word in the parameter `name`."""
     return lambda link: link.c.word == bindparam(name)
 
 

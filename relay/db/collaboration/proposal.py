@@ -27,8 +27,8 @@ _NUMBERS: Any = bindparam("numbers", expanding=True)
 
 
 def _unindexed(column: Any) -> Any:
-    """The text column as an expression that no index serves. SQLite, which has no statistics here, would use
-    the index of the repository or of the base and walk all its open proposals to find the few of a head."""
+    """The text column as an expression that no index serves. Without statistics SQLite would choose the index
+    of the repository or of the base, and walk all their open proposals to find a few of them."""
     return column + ""
 
 

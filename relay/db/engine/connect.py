@@ -1,4 +1,4 @@
-"""The database of a node, by its URL. A driver is imported only where it is used."""
+"""Chooses the database of a node by its URL. A driver is imported only where it is used."""
 
 from __future__ import annotations
 

@@ -134,8 +134,8 @@ class Database(Protocol):
         holds it. Raises Unavailable when the database cannot be reached."""
 
     async def horizon(self, tx: Tx) -> int | None:
-        """The stamp below which no new row can appear any more; None if rows always appear in the order of
-        their stamps."""
+        """The stamp (`Tx.stamp`) below which no new row can appear any more; None if rows always appear in
+        the order of their stamps."""
 
     def on_wake(self, call: Callable[[], None]) -> None:
         """Run `call` when a transaction of any process has woken the followers of the log (`Tx.wake`), and

@@ -258,7 +258,8 @@ class PostgresDatabase:
             connection.terminate()
 
     async def horizon(self, tx: Tx) -> int:
-        """The stamp below which all transactions have ended."""
+        """See `Database.horizon`. It is the first stamp of the oldest transaction that has not ended; if all
+        have ended, of the next transaction."""
         oldest: int = await tx.value(_OLDEST)
         return oldest << STAMP_BITS
 

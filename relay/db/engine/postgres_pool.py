@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Pool:
-    """A pool of at most `size` connections. `connect` makes one."""
+    """A pool of at most `size` connections. `connect` opens a connection."""
 
     def __init__(self, connect: Callable[[], Awaitable[Any]], size: int) -> None:
         self._connect = connect
@@ -32,7 +32,7 @@ class Pool:
             raise
 
     def release(self, connection: Any) -> None:
-        """Return a connection to the pool. One that is still in a transaction is closed."""
+        """Return a connection to the pool. A connection that is still in a transaction is closed."""
         if connection.is_in_transaction():
             connection.terminate()
         if not connection.is_closed():

@@ -49,7 +49,8 @@ class Statement:
         }
 
     def values(self, params: dict[str, Any]) -> list[Any]:
-        """Values in the order of the numbers. Raises KeyError for a missing parameter."""
+        """The values of `params` in the order of $1, $2 …, with the statement's own values where a parameter
+        is not given. Raises KeyError for a parameter that has neither."""
         return [params[name] if name in params else self.defaults[name] for name in self.order]
 
 

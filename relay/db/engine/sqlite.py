@@ -106,8 +106,8 @@ class _Connection(aiosqlite.Connection):
 
 
 def _violation(error: sqlite3.IntegrityError) -> Exception:
-    """The driver's error as an error of `relay.db.engine.database`; an error that has no counterpart there (a
-    CHECK) unchanged."""
+    """The driver's error as an error of `relay.db.engine.database`. An error without a counterpart there,
+    such as one of a CHECK, is returned unchanged."""
     kind = _VIOLATIONS.get(error.sqlite_errorname)
     return kind(str(error)) if kind else error
 

@@ -1,4 +1,4 @@
-"""SQL statements on sessions and the refresh tokens of their family."""
+"""SQL statements on sessions and on the chain of refresh tokens that each session has."""
 
 from __future__ import annotations
 

@@ -47,7 +47,8 @@ async def owner_of(tx: Tx, handle: str, pointer: str) -> AccountRow:
 
 
 def require_pending(state: str, what: str) -> None:
-    """Raise AlreadyDecided or InviteExpired unless an offer in this state waits for an answer."""
+    """Raise AlreadyDecided or InviteExpired unless an offer in this state waits for an answer. `what`: the
+    kind of offer, in a word for the message."""
     if state == "expired":
         raise InviteExpired(f"this {what} was not answered in {limits.OFFER // 86400} days and has expired")
     if state != "pending":

@@ -102,8 +102,8 @@ async def decline(caller: Caller, request_id: str) -> AccessRequest:
 
 
 async def _store_request(node: Node, data: dict[str, Any]) -> None:
-    """Store the request if the repository exists, has room for it, and the requested role is higher than the
-    account's."""
+    """Run the job that stores a request: store it if the repository exists and has room for it, and if the
+    requested role is higher than the role that the account has."""
     who = {"account": data["account"]}
     repo_row = await node.db.lookup(repos.ANY_BY_NAME, owner=data["owner"], name=data["name"], **who)
     if repo_row is None:

@@ -43,7 +43,8 @@ async def write_all(caller: Caller, org_id: str, act: Callable[[Tx], Awaitable[T
 
 
 async def raise_all(tx: Tx, org_id: str, who: str) -> None:
-    """Give a new admin or member the roles of that position in all repositories of the organisation."""
+    """Give a new admin or member of the organisation the roles that come with that in all repositories of the
+    organisation, and write the events."""
     values = {"of_org": org_id, "who": who}
     before = {row[0]: row[1] for row in await tx.all(roles.ROLES, **values)}
     await _run_all(tx, roles.RAISE, **values, now=now_ms())
@@ -54,7 +55,8 @@ async def raise_all(tx: Tx, org_id: str, who: str) -> None:
 
 
 async def lower_all(tx: Tx, org_id: str, who: str) -> None:
-    """Remove the admin's roles of a member; the roles given to the member, and the base role, stay."""
+    """Remove the roles that a member had as an admin of the organisation, and write the events. The base
+    role, and roles that were given to the member, stay."""
     values = {"of_org": org_id, "who": who}
     before = [row for row in await tx.all(roles.ROLES, **values) if row[2] is not None]
     await _run_all(tx, roles.LOWER, **values)

@@ -123,7 +123,8 @@ async def cancel(caller: Caller, transfer: str) -> Transfer:
 async def _end_transfer(
     caller: Caller, transfer: str, whose: tuple[int, ...], state: str, kind: str
 ) -> Transfer:
-    """End an open transfer. `whose`: indexes of the columns with the accounts that may end it."""
+    """End an open transfer. `whose`: indexes of the columns with the accounts that may end it; `state`: the
+    new state; `kind`: kind of the event."""
     before = await _find_my_transfer(caller, transfer)
     owners = [account_name(before[index]) for index in whose]  # who is an admin of these stays so meanwhile
     async with caller.write(repo_name(before[1]), *owners) as tx:

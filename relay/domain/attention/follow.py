@@ -1,5 +1,5 @@
-"""The follower that fills inboxes: one row for each account and subject, with its newest reason. The author
-of an event gets no row for it. Requests do not wait for the follower.
+"""The follower that fills inboxes: one row for each account and issue, proposal or repository, with the
+newest reason. The author of an event gets no row for it. Requests do not wait for the follower.
 """
 
 from __future__ import annotations

@@ -53,7 +53,8 @@ async def drop_hidden(tx: Tx, repo_id: str) -> None:
 
 
 async def count(tx: Tx, repo_id: str, kind: Kind, more: int) -> None:
-    """Add `more` to a counter. If `more` is above 0, the transaction must lock the repository."""
+    """Add `more` to the repository's count of stars or watches. If `more` is above 0, the transaction must
+    lock the repository."""
     if more and not await tx.run(rows.COUNT[kind], of_repo=repo_id, more=more):
         first = {**NONE, "stars" if kind == "star" else "watchers": max(more, 0)}
         await tx.run(rows.FIRST, repo_id=repo_id, **first)

@@ -145,7 +145,7 @@ async def _find_newest(tx: Tx, view: View, seal_id: str, name: str) -> RunRow | 
 
 async def _require_room(tx: Tx, view: View, seal_id: str, again: bool) -> None:
     """Raise RateLimited if the account recorded too many runs in the last minute, Conflict if the seal has
-    too many runs or checks."""
+    too many runs or, unless the check has run on it before (`again`), too many checks."""
     who = {"who": view.me.account_id, "since": now_ms() - MINUTE}
     limited = view.node.limiter.enabled
     if limited and await tx.value(rows.REPORTED_SINCE, **who) >= limits.RUNS_A_MINUTE:
@@ -165,7 +165,8 @@ async def _require_room(tx: Tx, view: View, seal_id: str, again: bool) -> None:
 async def _record(
     tx: Tx, view: View, kind: str, body: RunCreate, branch: str, status: str, conclusion: str | None
 ) -> Run:
-    """Write the next attempt of a check on a seal."""
+    """Write the next attempt of a check on a seal, and its event. Returns the run. `kind`: kind of the
+    event."""
     before = await _find_newest(tx, view, body.seal_id, body.name)
     await _require_room(tx, view, body.seal_id, before is not None)
     now, run_id = now_ms(), new_id()
@@ -213,8 +214,8 @@ async def _change(
 
 
 async def _announce_change(tx: Tx, view: View, kind: str, run_id: str) -> Run:
-    """Update the combined state of the run's seal, write the event with the state of the run, and return the
-    run."""
+    """Update the combined state of the run's seal, write the event, of this kind and with the state of the
+    run, and return the run."""
     run = await _find(tx, view, run_id)
     of_seal = {"of_repo": view.repo.id, "of_seal": run.seal_id}
     counted = await tx.one(rows.COUNTED, **of_seal)

@@ -36,8 +36,8 @@ class DevicesQuery(Sent, frozen=True, forbid_unknown_fields=False):
 
 
 class PairForm(Sent, frozen=True):
-    """The form beside a code, unchecked. `answer`: look shows the state of the pairing; same and different
-    are the person's answer about the digits."""
+    """The form beside a QR code, not checked yet. `answer`: `look` asks for the state of the pairing; `same`
+    and `different` say whether both devices show the same digits."""
 
     qr: str = ""
     answer: Literal["look", "same", "different"] = "look"
@@ -132,7 +132,8 @@ async def _show(
     step: PairingStep | None = None,
     cursor: str | None = None,
 ) -> Reply:
-    """The page. `qr`: the code of an unfinished pairing; `step`: the state of that pairing."""
+    """The page of devices, as an answer. `qr`: the code of an unfinished pairing; `step`: the state of that
+    pairing."""
     admit(OPERATIONS["device.list"], caller)
     listed = await devices.page(caller, caller.me.account_id, PageQuery(cursor=cursor))
     return page(

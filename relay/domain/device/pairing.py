@@ -193,7 +193,7 @@ def _read_code(caller: Caller, user_id: str, qr: str) -> PairingText:
 
 
 async def _find(tx: Tx, caller: Caller, user_id: str, pairing_id: str) -> PairingRow:
-    """The pairing with this id. Raises as `_refuse` unless it belongs to the account `user_id`."""
+    """The pairing with this id. Refuses the caller (`_refuse`) unless it belongs to the account `user_id`."""
     row = await tx.one(rows.ONE, of_pairing=pairing_id)
     pairing = pairing_row(row) if row else None
     if pairing is None or pairing.account_id != user_id:

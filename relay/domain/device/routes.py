@@ -1,5 +1,4 @@
-"""Routes of devices. `user_id` must be the caller's own; any other is answered like an account without
-devices.
+"""Routes of devices. `user_id` must be the caller's own account id; any other is answered with 404.
 
 A new device has no session: its credential for `PROCESS` and `COMPLETE` is the code that it scanned, later
 also the signature of its key.
@@ -52,7 +51,8 @@ async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Reply
 
 
 def _require_may_pair(caller: Caller) -> None:
-    """Check that a signed-in caller has the rights of `device.pair`, as the gate would."""
+    """Raise an error unless a signed-in caller has the rights of `device.pair`, as the gate does on other
+    routes. A caller without a session passes."""
     if caller.principal is not None:
         admit(PAIR, caller)
         if PAIR.needs not in caller.me.caps:

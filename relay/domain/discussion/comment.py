@@ -123,7 +123,7 @@ async def find(tx: Tx, view: View, number: str, comment: str) -> tuple[Subject, 
 
 
 async def of_threads(tx: Tx, view: View, number: int, ids: list[str]) -> dict[str, list[Comment]]:
-    """The comments of each thread, oldest first; two statements."""
+    """The comments of each thread, by thread id, oldest first. Takes two statements."""
     if not ids:
         return {}
     values = {"of_repo": view.repo.id, "of_number": number, "threads": ids, "me": sight.me(view)}
@@ -135,13 +135,13 @@ async def of_threads(tx: Tx, view: View, number: int, ids: list[str]) -> dict[st
 
 
 async def one_to_wire(tx: Tx, view: View, number: int, comment: str) -> Comment:
-    """One comment in its wire form."""
+    """One comment, as answers show it."""
     _, row = await find(tx, view, str(number), comment)
     return (await _to_wire(tx, view, number, [row]))[0]
 
 
 async def _announce(tx: Tx, view: View, verb: str, number: int, row: Row, **data: Any) -> None:
-    """Write the event of a change to a comment. Drafts have no events."""
+    """Write the event `comment.VERB` or `thread.VERB` about a comment. Drafts have no events."""
     if row[8] is None:
         await view.node.hub.announce(tx, view.repo.id, f"comment.{verb}", number=number, id=row[0], **data)
     elif not row[7]:

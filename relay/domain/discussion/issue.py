@@ -116,7 +116,7 @@ async def close(tx: Tx, view: View, number: int, by: int) -> None:
 
 
 async def add_label(view: View, number: str, name: str, create: bool) -> Issue:
-    """Add one label. `create`: create it if the repository lacks it."""
+    """Add a label to an issue. `create`: create the label if the repository lacks it."""
     async with view.write() as tx:
         await subject.add_named_label(tx, view, _row_to_subject(await find(tx, view, number)), name, create)
         return await one_to_wire(tx, view, await find(tx, view, number))

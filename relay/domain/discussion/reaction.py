@@ -20,7 +20,7 @@ async def put(view: View, number: str, name: str, comment: str | None = None) ->
 
 
 async def remove(view: View, number: str, name: str, comment: str | None = None) -> Reacted:
-    """Remove the caller's reaction."""
+    """Remove the caller's reaction to a comment; to the issue itself if `comment` is None."""
     return await _set(view, number, name, comment, given=False)
 
 

@@ -15,13 +15,13 @@ _MEMBER: dict[str, str] = {"+1": "plus", "-1": "minus"}
 
 
 async def on_issues(tx: Tx, view: View, numbers: Sequence[int]) -> dict[int, Reactions]:
-    """The reactions to each of these issues."""
+    """The reactions to each of these issues, by issue number."""
     count_rows = await tx.all(rows.ON_ISSUES, of_repo=view.repo.id, numbers=list(numbers), me=_me(view))
     return _group_by_subject(count_rows, numbers)
 
 
 async def on_comments(tx: Tx, view: View, number: int, ids: Sequence[str]) -> dict[str, Reactions]:
-    """The reactions to each of these comments on one issue."""
+    """The reactions to each of these comments on one issue, by comment id."""
     if not ids:
         return {}
     count_rows = await tx.all(

@@ -61,8 +61,8 @@ async def audience(tx: Tx, view: View, thread: ThreadRow) -> Audience:
 
 
 async def announce(tx: Tx, view: View, kind: str, number: int, thread: ThreadRow, **data: Any) -> None:
-    """Write an event that only readers who see the thread receive. The proposal counts as changed only if all
-    its readers see the thread."""
+    """Write an event of this kind that only readers who see the thread receive. The proposal counts as
+    changed only if all its readers see the thread."""
     hearers = await audience(tx, view, thread)
     if hearers == "reader":
         await subject.touch(tx, view, kind, number, thread=thread.id, **data)

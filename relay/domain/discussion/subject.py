@@ -129,7 +129,7 @@ def _word_rows(view: View, of: Subject, title: str, body: str) -> list[dict[str,
 
 
 async def add_named_label(tx: Tx, view: View, of: Subject, name: str, create: bool) -> None:
-    """Add one label. `create`: create it if the repository lacks it."""
+    """Add a label to an issue or proposal. `create`: create the label if the repository lacks it."""
     if create and await labels.find(tx, view, name) is None:
         require(view, "label.create")
         await labels.add(tx, view, validation.checked(LabelCreate(name=name)))
@@ -177,7 +177,8 @@ async def _labels_on(tx: Tx, view: View, number: int) -> list[Label]:
 
 
 async def assign(tx: Tx, view: View, of: Subject, handles: list[str]) -> None:
-    """Assign accounts that have a role in the repository."""
+    """Assign accounts to an issue or proposal. Raises Invalid for an account without a role in the
+    repository."""
     assigned = {row[1] for row in await tx.all(rows.ASSIGNEES, of_repo=view.repo.id, numbers=[of.number])}
     for handle in handles:
         who = await member(tx, view, handle, "/assignees")
@@ -293,7 +294,7 @@ async def _sort_rarest_first(tx: Tx, view: View, searched: list[str]) -> list[st
 
 
 async def touch(tx: Tx, view: View, kind: str, number: int, **data: Any) -> None:
-    """Set the time of the last change of an issue or proposal to now, and write the event."""
+    """Set the time of the last change of an issue or proposal to now, and write an event of this kind."""
     await tx.run(rows.TOUCH, of_repo=view.repo.id, of_number=number, now=now_ms())
     await announce(tx, view, kind, number, **data)
 

@@ -163,7 +163,7 @@ async def _set_archived(caller: Caller, document_id: str, archived: bool) -> Doc
 
 
 async def _work_out(caller: Caller, edit: Edit, content_size: int) -> Edited:
-    """The edit, computed in a worker process. `content_size`: bytes of its content as JSON."""
+    """Compute the edit in a worker process. `content_size`: bytes of the new content as JSON."""
     size = WEIGHT * (content_size + sum(map(len, edit.base)) + sum(map(len, edit.later)))
     return await caller.node.workers.run(caller.payer, size, work_out, edit)
 
@@ -225,7 +225,8 @@ async def _add_update(tx: Tx, document_id: str, update: UpdateRow) -> None:
 
 
 async def _require_room(tx: Tx, account: str, more: int, new: int = 0) -> None:
-    """Raise QuotaExceeded if the account would have too many documents, or too many bytes of them."""
+    """Raise QuotaExceeded if the account would have too many documents with `new` further ones, or too many
+    bytes of documents with `more` further bytes."""
     row = await tx.one(rows.USED, of_account=account)
     count, size = (int(row[0]), int(row[1])) if row else (0, 0)
     if count + new > limits.DOCUMENTS:

@@ -51,5 +51,5 @@ async def unarchive(caller: Caller, id: str) -> Document | Reply:
 
 
 def _tagged(answer: Document, status: int = 200) -> Reply:
-    """The document with its ETag."""
+    """The answer with this document and its ETag."""
     return Reply(answer, status, etag=document.tag_of(answer))

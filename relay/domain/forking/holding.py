@@ -42,7 +42,7 @@ LOT = 1000  # ids or digests of one statement
 @dataclass(slots=True)
 class Taken:
     """The part of another repository's history that a repository takes over. `seals`: ids; `trees`: partial
-    trees of the seals that are not taken whole; `sizes`: bytes of the objects that they name, by digest;
+    trees of the seals that are not taken whole; `sizes`: bytes of the objects that the seals name, by digest;
     `large`: rows of chunked files."""
 
     source: str
@@ -92,7 +92,7 @@ async def gather(
 
 
 async def acquire(tx: Tx, node: Node, target: str, taken: Taken) -> None:
-    """Give a new repository these seals and their objects, counted for its owner. Raises QuotaExceeded."""
+    """Give a new repository the seals and objects in `taken`, counted for its owner. Raises QuotaExceeded."""
     await _insert_held(tx, target, taken)
     if taken.trees.written:
         directories = list(taken.trees.written)
@@ -103,8 +103,8 @@ async def acquire(tx: Tx, node: Node, target: str, taken: Taken) -> None:
 
 
 async def borrow(tx: Tx, node: Node, target: str, taken: Taken) -> None:
-    """Give the repository these seals, and lend it their objects, which count for no owner's quota until
-    `adopt`."""
+    """Give the repository the seals in `taken`, and lend it their objects, which count for no owner's quota
+    until `adopt`."""
     await _insert_held(tx, target, taken)
     for lot in _lots(sorted(taken.sizes)):
         fresh = await node.objects.missing(tx, target, lot)
@@ -112,8 +112,8 @@ async def borrow(tx: Tx, node: Node, target: str, taken: Taken) -> None:
 
 
 async def adopt(tx: Tx, node: Node, repo_id: str, heads: Sequence[str], more: Iterable[bytes] = ()) -> None:
-    """Make the lent objects of these seals, and the objects `more`, the repository's own, before one of its
-    branches has these seals. Raises QuotaExceeded."""
+    """Turn lent objects into objects of the repository's own: those that these seals name, and those in
+    `more`. Called before one of its branches gets these seals. Raises QuotaExceeded."""
     if await tx.one(objects.ANY_LENT, repo_id=repo_id) is None:
         return
     named = set(more)

@@ -48,7 +48,8 @@ SECONDS = 150.0  # that one job builds; what is left is for the next one
 
 
 class Unfinished(Exception):
-    """The time of this run is over before all seals are exported; seals exported so far stay recorded."""
+    """Raised if the time of a run is over before all seals are exported; seals exported so far stay
+    recorded."""
 
 
 async def refs_of(tx: Tx, view: View) -> list[Ref]:
@@ -122,7 +123,7 @@ class _Seal:
 
 
 class _Builder:
-    """One run of building. `_ids`: blob ids of the most recently used digests."""
+    """One run of building. `_ids`: git's blob ids of recently used files, by digest."""
 
     def __init__(self, view: View, cache: Cache, lock: int, most: int, until: float) -> None:
         self._view, self._cache, self._lock, self._most, self._until = view, cache, lock, most, until
@@ -165,7 +166,7 @@ class _Builder:
     # --- what is to be exported
 
     async def _graph(self, tx: Tx, heads: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """The seals in the history of `heads` that are not exported yet, with their parents in git."""
+        """The seals in the history of `heads` that are not exported yet: seal id → parents in git."""
         graph: dict[str, tuple[str, ...]] = {}
         queue = list(dict.fromkeys(heads))
         window = NEAR
@@ -245,7 +246,7 @@ class _Builder:
         await self._write(group)
 
     async def _write(self, group: Sequence[_Seal]) -> None:
-        """Write the objects of some seals."""
+        """Write the git objects of a group of seals."""
         files = {
             entry.digest: entry
             for seal in group
@@ -404,7 +405,8 @@ class _Builder:
 
 
 def _parents_first(graph: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    """Yields the seals of the graph, each after its parents, along lines of history."""
+    """Yields the seals of the graph, each after its parents. A line of seals is followed to its end before
+    the next line begins."""
     done: set[str] = set()
     for start in graph:
         stack = [(start, iter(graph[start]))]

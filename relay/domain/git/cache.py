@@ -116,9 +116,9 @@ class Cache:
 
     @contextlib.contextmanager
     def building(self) -> Iterator[int | None]:
-        """A context that holds the builder's lock; it has None if another process holds the lock. git
-        processes inherit the lock's descriptor, so one that survives its relay still prevents another
-        build."""
+        """A context with a descriptor of the builder's lock, which it holds; with None if another process
+        holds the lock. git processes inherit the descriptor, so one that survives its relay still prevents
+        another build."""
         self.root.mkdir(mode=0o700, exist_ok=True)
         try:
             descriptor = _lock(self.root / f"{self.repo_id}.lock", fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -25,7 +25,7 @@ GRACE, SLOWEST = 300.0, 16 * KIB  # seconds that an answer may take, and one mor
 
 
 class TooLong(TimeoutError):
-    """git works too long, or its reader reads too slowly; the connection is cut."""
+    """Raised if git works too long, or its reader reads too slowly; the connection is cut."""
 
 
 class PackStream:
@@ -75,7 +75,7 @@ class PackStream:
         await asyncio.shield(ending)
 
     async def _read_piece(self) -> bytes:
-        """The next bytes of the output, or none at its end."""
+        """The next bytes of the output; b"" at its end."""
         # Not `connect_read_pipe`: under uvloop the transport closes the descriptor, and then the file closes
         # it once more, when its number may be another's.
         assert self._process is not None  # noqa: S101  # it has begun

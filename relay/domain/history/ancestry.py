@@ -26,8 +26,8 @@ class Relation:
 
 
 class Graph:
-    """Seals and their parents. Each read covers a window of generations below all seals that are known but
-    not yet read: a window for each seal would read parallel histories again and again."""
+    """Seals and their parents, read when they are needed. Each read covers some generations below all seals
+    that are known but not yet read. Reads for single seals would read parallel histories again and again."""
 
     def __init__(self, tx: Tx) -> None:
         self._tx = tx

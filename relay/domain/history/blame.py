@@ -50,7 +50,7 @@ class _Version:
 
 @dataclass(slots=True)
 class _Spent:
-    """The work of one request so far."""
+    """The work of one request so far: compared versions and lines."""
 
     versions: int = 0
     lines: int = 0
@@ -75,7 +75,8 @@ class _Work:
 
 
 class _TooDeep(Exception):
-    """Raised when histories nest too deeply: the owners of the file `wanted` must be found first."""
+    """Raised when the owners of one file depend on too many other files. `wanted`: the (path, seal id, file)
+    whose owners must be found first."""
 
     def __init__(self, path: str, seal_id: str, file: TreeEntry) -> None:
         super().__init__(path)
@@ -198,8 +199,8 @@ async def _versions(work: _Work, seal_id: str) -> tuple[list[_Version], int | No
 
 
 async def _read_root_row(work: _Work, end: Row) -> list[Row]:
-    """The row of the root seal of a history if it has the path; a root seal changed everything in its
-    tree."""
+    """The row of the root seal of a history (`end`) if the seal has the path, else none. A root seal changed
+    everything in its tree."""
     root_seal = await sealed.seal(work.view, end[0])
     file = (await sealed.entries(work.view, root_seal.root, [work.path])).get(work.path)
     return [(*end[:2], file.kind, file.digest, file.size)] if file is not None else []
@@ -331,8 +332,8 @@ async def _read_merged_files(work: _Work, others: list[SealRow]) -> list[tuple[s
 
 
 async def _follow_move(work: _Work, version: _Version, parent: SealRow) -> tuple[Owners, bytes | None] | None:
-    """(owners, text) of the file before this seal moved it here; the text is None if it is unchanged. Returns
-    None if the seal moved no file here."""
+    """(owners, text) of the file in the tree of `parent` that this version's seal moved to the path; the text
+    is None if it is unchanged. Returns None if the seal moved no file here."""
     async with work.view.read() as tx:
         gone = [row[0] for row in await tx.all(rows.REMOVED, seal_id=version.seal_id)]
         own = (await seal_rows(tx, work.view, [version.seal_id]))[0]
@@ -368,9 +369,10 @@ async def _read_texts(work: _Work, digests: set[bytes]) -> dict[bytes, bytes]:
 
 
 async def _load_cached(work: _Work, versions: list[_Version]) -> int | None:
-    """Load the newest cached owners among these versions. The cache in the database has owners computed by
-    callers who see every path of the file's history. The cache in memory has owners of filtered views, by the
-    number of the path policy, because every filtered view of a repository sees the same."""
+    """Load the newest cached owners among these versions, and return the index of their version; None if none
+    are cached. Owners that were computed with a view of every path of the file's history are cached in the
+    database. Owners of filtered views are cached in memory by the number of the path policy, because all
+    filtered views of a repository see the same."""
     ids = [version.seal_id for version in versions]
     if work.view.policy is not None:
         return _load_filtered(work, ids)

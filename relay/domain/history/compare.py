@@ -108,8 +108,8 @@ async def _end(view: View, tx: Tx, name: str) -> tuple[str, bytes]:
 
 
 async def _page(view: View, start: bytes | None, head: bytes, limit: int, at: int) -> Files:
-    """The changed files from index `at` on, as many as fit into one answer. Raises Invalid if `at` is past
-    the end, where no cursor points."""
+    """The changed files between the trees `start` and `head` from index `at` on: at most `limit`, and as many
+    as fit into one answer. Raises Invalid if `at` is past the end, where no cursor points."""
     sealed.require_plaintext(view)
     if limit == 0:
         return Files([], None)
@@ -137,7 +137,7 @@ async def _page(view: View, start: bytes | None, head: bytes, limit: int, at: in
 
 
 async def _pairs(view: View, changes: Mapping[str, Change]) -> list[Pair]:
-    """The changed files, a moved file as one pair."""
+    """The changed files as pairs of (before, after). A moved file is one pair."""
     moves = {move.new: move for move in await renames.find(view, changes, paid=True)}
     sources = {move.old for move in moves.values()}
     pairs: list[Pair] = []

@@ -83,8 +83,8 @@ async def _add_seals(
 
 async def _find_source(view: View, seal_id: str, path: str, *, first_parent: bool) -> _Way | None:
     """The position to continue at if the seal moved the file from another path; else None. A merge does not
-    count as moving a file that one of its sides already has at this path: the walk reaches the seal that
-    moved it later."""
+    count as moving the file if one of its sides has a file at this path: the walk reaches the seal that moved
+    it later."""
     async with view.read() as tx:
         parents = (await seals.parents(tx, [seal_id]))[seal_id]
         sources = await seals.held_sources(tx, view.repo.id, [seal_id])

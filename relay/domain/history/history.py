@@ -210,9 +210,9 @@ async def touching(
     view: View, head: str, path: str, skip: int, size: int, *, first_parent: bool = False
 ) -> tuple[list[str], int | None]:
     """(ids, next): at most `size` ids of the walk from `head` that changed the path, and the candidate to
-    continue at, None at the end. `skip`: candidates to skip. Where part of the history is hidden, empty pages
-    are not returned, because they would reveal hidden changes; the search continues instead and each further
-    page counts."""
+    continue at, None at the end. A candidate is a seal that may have changed the path; `skip`: the number of
+    candidates to skip. Where part of the history is hidden, empty pages are not returned, because they would
+    reveal hidden changes; the search continues instead and each further page counts."""
     while True:
         ids, behind = await _touching(view, head, path, skip, size, first_parent=first_parent)
         if ids or behind is None or not view.repo.partial:
@@ -228,9 +228,9 @@ async def _touching(
     """(ids, next): at most `size` ids of the walk from `head` that changed the path, after skipping `skip`
     candidates, and the candidate to continue at, None at the end.
 
-    A root seal changed everything in its tree. A merge changed only entries that are in none of the trees
-    that it joined. There may be fewer than `size` ids if very many root seals hold only other files, or very
-    many merges changed nothing themselves.
+    A root seal counts as changing everything in its tree. A merge counts as changing only what differs from
+    every tree that it joined. There may be fewer than `size` ids although more follow, if very many
+    candidates turn out not to have changed the path.
     """
     span = {"path": path, "below": f"{path}/", "behind": f"{path}0"}  # "0" is the character behind "/"
     limit = size + BEGINNINGS
@@ -291,7 +291,7 @@ async def _sides(view: View, path: str, ids: list[str]) -> dict[str, list[bytes]
 
 
 async def _is_taken_over(view: View, root: bytes, sides: list[bytes], path: str) -> bool:
-    """Whether a merge has at the path exactly the content of one of the trees that it joined."""
+    """Whether a merge has at the path exactly the content of one of the trees that it joined (`sides`)."""
     if not sides:
         return False
     has = await sealed.at(view, root, path)
@@ -315,9 +315,9 @@ async def _has_touched(view: View, seal_id: str, generation: int, root: bytes, s
 
 
 async def _has_any(view: View, seal_id: str, root: bytes, paths: list[str]) -> bool:
-    """Whether one of these paths is a file of this repository, in the seal's tree or its first parent's. (The
-    recorded changes of a seal are shared by all repositories that have it, including forks that lack a
-    part.)"""
+    """Whether one of these paths is a file of this repository, in the tree of the seal or of its first
+    parent. This is checked because the recorded changes of a seal are shared by all repositories that have
+    it, including forks that lack a part of its files."""
     if await sealed.entries(view, root, paths):
         return True
     async with view.read() as tx:
@@ -474,9 +474,9 @@ def sniff(data: bytes) -> str:
 
 
 def caching(view: View) -> str:
-    """Cache-Control of an answer about a seal id. The bytes never change, but access does: a cache
-    revalidates after PUBLIC_SECONDS, or always if the bytes are private, and gets a 304. With a path policy
-    the answer depends on the caller and is not shared."""
+    """The Cache-Control header of an answer about a seal id. The bytes never change, but access to them does.
+    So a cache asks again after PUBLIC_SECONDS, or each time if the bytes are private, and gets a 304. With a
+    path policy the answer depends on the caller and is not shared."""
     open_to_all = view.repo.public and view.repo.policy is None
     return f"public, max-age={PUBLIC_SECONDS}" if open_to_all else "private, no-cache"
 

@@ -168,7 +168,8 @@ async def by_path(view: View, seal_id: str, cursor: str | None, limit: int | Non
 
 
 async def join(node: Node, data: Mapping[str, Any]) -> None:
-    """Merge the many rows of one seal into few. Repeatable, and invisible to readers."""
+    """Merge the many rows that store the live updates of one seal into a few. It may be repeated, and readers
+    see no difference."""
     repo_id, seal_id = data["repo_id"], data["seal_id"]
     async with node.db.read() as tx:
         range_row = await tx.one(rows.RANGE_OF, seal_id=seal_id, repo_id=repo_id)

@@ -97,8 +97,9 @@ class _Proof:
 
 
 async def _visible(view: View, root: bytes) -> Visible:
-    """A function that returns whether the caller sees a path of this tree. A directory known only by entry
-    digests is visible only in whole views: its digests are needed to compute the digest of the next tree."""
+    """A function that returns whether the caller sees a path of this tree. A directory that the repository
+    knows only by entry digests is visible only in whole views, which need these digests to compute the digest
+    of the next tree."""
     if view.policy is None:
         return lambda path, kind: True
     directories: set[str] = set()
@@ -143,8 +144,9 @@ async def require_named(view: View, at: str | None, digests: Collection[bytes]) 
 
 
 async def _collect_named(view: View, key: Key, digests: Collection[bytes]) -> tuple[Named, set[bytes]]:
-    """(named, others). `named`: the digests in the part of the tree `key` that the caller may see, cached for
-    the next request unless the tree is very large. `others`: those of `digests` that no file there has."""
+    """(named, others). `named`: the digests of the files in the tree of `key` that the caller may see, cached
+    for the next request unless the tree is very large. `others`: the digests among `digests` that none of
+    these files has."""
     view.node.streams.require(view.payer)
     unnamed, large = set(digests), set()
     names: list[bytes] | None = []

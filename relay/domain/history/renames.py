@@ -19,8 +19,8 @@ Changes = Mapping[str, Change]
 
 
 async def find(view: View, changes: Changes, *, paid: bool = False) -> list[Rename]:
-    """The moves among changes of a tree, which are given as path → (before, after). `paid`: the caller has
-    already waited for the budget."""
+    """The moved files among `changes` (path → (file before, file after), None where absent). `paid`: the
+    caller has already waited for its budget of comparing texts."""
     removed = {path: _file(old) for path, (old, new) in changes.items() if old is not None and new is None}
     added = {path: _file(new) for path, (old, new) in changes.items() if old is None and new is not None}
     if not removed or not added:

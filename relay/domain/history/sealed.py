@@ -60,8 +60,8 @@ async def seal(view: View, seal_id: str, tx: Tx | None = None) -> SealRow:
 
 
 def shows_all(view: View) -> bool:
-    """Whether the caller sees all of every tree. Otherwise a tree is verified by its proof, and its key is
-    secret, because with the key hidden names could be guessed from their digests."""
+    """Whether the caller sees all of every tree. If not, trees are verified by proofs, and the tree key stays
+    secret, because hidden names could be guessed from their digests with it."""
     return view.policy is None and not view.repo.partial
 
 
@@ -147,8 +147,9 @@ async def at(view: View, root: bytes, path: str) -> tuple[str, bytes] | None:
 
 
 async def children(view: View, root: bytes, path: str) -> list[Child]:
-    """The directory at `path` ("" is the root) as the caller sees it. A directory without visible content
-    does not exist; a partly visible one has the size of its visible part."""
+    """The children of the directory at `path` ("" is the root) that the caller sees. Raises NotFound for a
+    directory without visible content. A subdirectory that is partly visible has the size of its visible
+    part."""
     if path:
         tree.check_path(path)
     listed = await trees.drive(tree.list_directory(root, path), _loader(view))

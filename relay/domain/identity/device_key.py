@@ -172,9 +172,9 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
 
 
 def lasting_caps(me: Principal) -> frozenset[str]:
-    """The rights of a new device key after the session ends: the caller's rights if it may add devices
-    permanently, else none, because the key would outlive the caller's token. While such a token is valid, the
-    key signs like any other key."""
+    """The rights that a new device key keeps after the session ends: the caller's rights if the caller may
+    add devices permanently. Otherwise there are none, because the key would outlive the caller's token; while
+    that token is valid, the key signs like any other key."""
     return me.caps if "admin" in me.caps and not me.narrowed else frozenset()
 
 

@@ -117,8 +117,9 @@ async def plan(
     token_until: int | None = None,
     way: str | None = None,
 ) -> Plan:
-    """A session with its token. `token_until`: end of the token, which is before the end of a session that
-    can be refreshed. `way`: password, device_key, or the name of an identity provider."""
+    """Mint the token of a new session, and return the session to be written. `token_until`: end of the token,
+    which is before the end of a session that can be refreshed. `way`: password, device_key, or the name of an
+    identity provider."""
     session_id, caps = new_id(), tuple(sorted(caps))
     token = await mint(node, account_id, session_id, caps, token_until or expires_at, bound_key)
     return Plan(session_id, account_id, kind, label, caps, expires_at, token, bound_key, parent_id, way)
@@ -144,7 +145,7 @@ async def mint(
 
 
 async def start_guest(caller: Caller) -> Made:
-    """A new account without credentials, and a session of one day that cannot be refreshed."""
+    """Create an account without credentials, and a session for it of one day that cannot be refreshed."""
     now = now_ms()
     account_id, expires_at = new_account_id(), now + limits.GUEST_SESSION * 1000
     session = await plan(caller.node, account_id, "guest", "guest", expires_at)
@@ -173,8 +174,9 @@ async def start_browser(
     how: str,
     check: Callable[[Tx], Awaitable[None]] | None = None,
 ) -> Made:
-    """A browser session: seven days, with an access token of one hour and a refresh token. `check`: called in
-    the same transaction; raises if the session may no longer begin."""
+    """Create a browser session of seven days, with an access token of one hour and a refresh token. `how`:
+    the way of sign-in; `check`: called in the same transaction, raises an error if the session may no longer
+    begin."""
     now = now_ms()
     expires_at, token_until = now + limits.REFRESH_TOKEN * 1000, now + limits.ACCESS_TOKEN * 1000
     session = await plan(
@@ -192,7 +194,7 @@ async def start_browser(
 
 
 async def refresh(caller: Caller, token: str | None) -> Made:
-    """A new access token and refresh token for the same session.
+    """Issue a new access token and refresh token for the same session.
 
     A refresh token works once. A second use within seconds is a race of two tabs and raises Conflict; a later
     one counts as theft and ends the session with its children.
@@ -270,7 +272,7 @@ async def page(caller: Caller, query: PageQuery) -> Page[Session]:
 async def revoke(caller: Caller, session_id: str) -> None:
     """End one of the caller's sessions or script tokens, at once
 
-    Raises the constant 404 for anybody else's.
+    Raises NotFound for a session of somebody else.
     """
     me = caller.me
     async with caller.write() as tx:

@@ -41,8 +41,8 @@ class Base:
 
 
 class Lacking(Exception):
-    """Raised by a transaction before it changes anything: these paths of the base, and the numbers of files
-    below `counted`, must be looked up first."""
+    """Raised by a transaction before it changes anything, because these paths of the base, and the numbers of
+    files below `counted`, must first be looked up."""
 
     def __init__(self, paths: Collection[str], counted: Collection[str]) -> None:
         super().__init__()
@@ -50,8 +50,8 @@ class Lacking(Exception):
 
 
 def _first_number(branch_id: str, directory: str) -> int:
-    """The lane number of the first child of this directory of the base. Children are numbered consecutively,
-    wrapping around at the end of the range."""
+    """The lane number of the first child of this directory of the base. The other children have the numbers
+    that follow, which wrap around at the end of the range."""
     return int.from_bytes(
         digest(length_prefixed(b"svc-base-lane-v1", branch_id.encode(), directory.encode()))[:8]
     )

@@ -63,8 +63,8 @@ class Ending(NamedTuple):
 
 
 class NotWorkedOut(Exception):
-    """Raised by a transaction before it changes anything: the states of these lanes must be computed outside
-    of it."""
+    """Raised by a transaction before it changes anything, because the states of these lanes must first be
+    computed outside of it."""
 
     def __init__(self, branch_id: str, rows: list[LaneRow]) -> None:
         super().__init__()
@@ -116,7 +116,8 @@ async def states(view: View, lacking: NotWorkedOut) -> States:
 
 
 async def begin(tx: Tx, node: Node, branch_id: str, ends: Ending) -> None:
-    """Start a new epoch of lanes whose text is in the seal."""
+    """Begin the next epoch of the edited lanes in `ends`, whose text is now in a seal: store the final
+    states, delete the logs that these replace, and delete everything of epochs that are too old."""
     edited = ends.edited
     if not edited:
         return

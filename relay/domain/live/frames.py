@@ -84,8 +84,8 @@ def signed(
     who: str | None,
     turn: str | None,
 ) -> list[Signed]:
-    """The updates of a batch that changed something; their numbers are above `before`, in order. Paths whose
-    operations are too long for a frame are left out."""
+    """The updates of a batch that changed something, as frames carry them. Their numbers are above `before`,
+    in order. A path whose operations are too long for a frame is left out."""
     sent: list[Signed] = []
     public, last = b64u(key.ed25519), before
     left_out: set[str] = set()
@@ -110,7 +110,8 @@ def signed(
 
 
 def _body(before: int, after: Frontier, replica: int, updates: Sequence[Signed]) -> bytes | None:
-    """The encoded frame, without the updates if they are too large; None if the rows alone are too large."""
+    """The encoded frame from number `before` to the frontier `after`, without the updates if they are too
+    large; None if the rows alone are too large."""
     changed = sorted((after.rows[path] for path in after.changed), key=lambda row: row.ver)
     if len(changed) > limits.LIVE_FRAME_PATHS:
         return None

@@ -33,7 +33,8 @@ NOTHING = Base()
 
 
 async def branch(look: Look, repo_id: str, name: str) -> RefRow:
-    """The branch. Raises NotFound."""
+    """The row of the branch with this name. Raises NotFound if there is none. `look`: runs a statement and
+    returns its first row."""
     row = await look(refs.ONE, repo_id=repo_id, type="branch", name=name)
     if row is None:
         raise NotFound
@@ -64,7 +65,7 @@ async def live_by(
 
 
 async def lock(tx: Tx, branch_id: str) -> int:
-    """Lock the branch's counter until the transaction ends. Returns its value."""
+    """Lock the branch's counter of live updates until the transaction ends. Returns its value."""
     seq = await tx.value(rows.LOCK, ref_id=branch_id)
     if seq is None:
         raise NotFound
@@ -114,8 +115,8 @@ async def loaded(
     base: Base,
     staying: Collection[str] = (),
 ) -> Frontier:
-    """Load the rows of the `changing` and `staying` paths (`load`). Parts of the base that `base` lacks are
-    looked up at once and added to it."""
+    """Load the rows of the `changing` and `staying` paths, as `load` does. Where `load` would raise Lacking,
+    the missing parts of the branch's base are looked up and added to `base`."""
     while True:
         try:
             return await load(tx, ref, seq, changing, staying, base)
@@ -148,8 +149,8 @@ async def sources(
 
 
 async def desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow]) -> Desk:
-    """Borrow the lanes of these text rows from memory. For lanes that are not in memory, load the sources to
-    build them from. Returns a desk with both."""
+    """The lanes of these text rows, as a desk to work on: taken out of the memory of lanes or, for lanes that
+    are not there, with the sources to build them from."""
     absent = [row for row in texts if node.lanes.peek(key_of(branch_id, row), row.stand) is None]
     loaded_desk = Desk({}, await sources(node, tx, repo_id, branch_id, absent))
     late: list[LaneRow] = []  # borrowed by another request meanwhile
@@ -224,7 +225,7 @@ async def _save_directories(tx: Tx, branch_id: str, before: dict[str, int], afte
 
 
 def values(branch_id: str, row: LaneRow) -> dict[str, object]:
-    """A row as parameters of its INSERT and UPDATE."""
+    """The parameters of the statements that insert or update the row: name → value."""
     columns = msgspec.structs.asdict(row)
     columns["branch_id"] = columns["at_branch"] = branch_id
     columns["at_path"] = row.path

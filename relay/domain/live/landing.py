@@ -47,8 +47,8 @@ Changes = Mapping[str, Change]
 
 
 class NotWorkedOut(Exception):
-    """Raised by a transaction that has changed nothing: the landing must be computed for the current
-    frontier."""
+    """Raised by a transaction that has changed nothing, because the landing must first be computed for the
+    current frontier."""
 
     def __init__(self, ref: RefRow, before: bytes | None, after: bytes, device_key_id: str) -> None:
         super().__init__()
@@ -95,8 +95,8 @@ async def land(
     device_key_id: str,
     worked: Worked | None,
 ) -> None:
-    """Bring the frontier of `ref` from the sealed tree `before` to `after` (roots) with a computed
-    landing."""
+    """Bring the frontier of `ref` from the sealed tree `before` to `after` (roots) with the computed landing
+    `worked`. Raises NotWorkedOut if the landing must be computed first."""
     seq = await frontier.lock(tx, ref.id)
     if worked is None or worked.roots != (before, after):
         raise NotWorkedOut(ref, before, after, device_key_id)
@@ -267,7 +267,7 @@ class _Loading:
 
 
 async def _load_below(loading: _Loading, loaded: Frontier, changes: Changes) -> None:
-    """Load the files below a directory that the seal replaces by a file."""
+    """Load the files below each directory that the seal replaces by a file."""
     files_below: list[str] = []
     for path, (_, new) in changes.items():
         if new is not None and loaded.holds(path):
@@ -278,7 +278,7 @@ async def _load_below(loading: _Loading, loaded: Frontier, changes: Changes) -> 
 async def _conflict_names(
     loading: _Loading, loaded: Frontier, changes: Changes, device_key_id: str
 ) -> dict[str, str]:
-    """A free conflict name for every file that differs from its sealed state."""
+    """A free conflict name for every file that differs from its sealed state: path → name."""
     when = datetime.fromtimestamp(now_ms() / 1000, UTC)
     unnamed = [
         path
@@ -302,7 +302,7 @@ async def _conflict_names(
 
 
 def _find_file_above(path: str, changes: Changes) -> str | None:
-    """The topmost directory above the path that is a file after the changes."""
+    """The topmost directory above the path that is a file after the changes; None if there is none."""
     return next(
         (parent for parent in paths.parents(path) if changes.get(parent, (None, None))[1] is not None), None
     )

@@ -102,7 +102,8 @@ class Bench:
         return lane
 
     def _count_reading(self, key: LaneKey, row: LaneRow) -> int:
-        """Count the work of reading the text once more. Returns the remaining work for an edit."""
+        """Count the work of reading the text once more. Returns the work that is left for an edit of it.
+        Raises TooLarge if the limit of the batch is exceeded."""
         self._worked[key] = self._worked.get(key, 0) + row.size // BYTES_PER_STEP
         work_left = limits.EDITS_AT_ONCE * limits.UPDATE_WORK - self._worked[key]
         if work_left < 0:
@@ -135,8 +136,8 @@ class Replay:
         return step
 
     def complete(self, key: LaneKey) -> bool:
-        """Whether all results for the lane were used, so that the lane of the bench is the one that its row
-        describes."""
+        """Whether all results for the lane were used. Then the lane of the bench has the text that the lane's
+        row describes."""
         return self._used.get(key, 0) == len(self.bench.steps.get(key, ()))
 
 

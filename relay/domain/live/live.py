@@ -136,8 +136,8 @@ async def accept(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
 async def _land_batch(
     view: View, ref: RefRow, batch: UpdateBatch, requested: list[Asked], texts: frozenset[bytes]
 ) -> UpdateAnswers:
-    """Decide on the batch and write its changes. Long computations run before, outside of the transaction,
-    and are used if the lanes are unchanged."""
+    """Decide on the batch and write its changes. `texts`: digests of its new files that are text. Long
+    computations run before, outside of the transaction, and are used if the lanes are unchanged."""
     view.node.share.require(view.me.account_id)
     computed: _Known | None = None
     began = Base()
@@ -221,7 +221,8 @@ class _Known(NamedTuple):
 
 
 class _Costly(Exception):
-    """Raised by a transaction before it changes anything: the edits must be computed outside of it."""
+    """Raised by a transaction before it changes anything, because the edits must first be computed outside of
+    it."""
 
     def __init__(self, work: Batch) -> None:
         super().__init__()
@@ -229,8 +230,9 @@ class _Costly(Exception):
 
 
 async def _decide(tx: Tx, view: View, work: Batch, requested: list[Asked], computed: _Known | None) -> Batch:
-    """Apply the rules with edits that were computed before, or that are small enough to compute now. The same
-    input always gives the same answers."""
+    """Decide on the batch: apply the rules to its updates, with edits that were computed before or that are
+    small enough to compute now. The same input always gives the same answers. Raises _Costly if edits must be
+    computed first."""
     if computed is not None and computed.given == work:
         return computed.taken
     if computed is not None:
@@ -311,7 +313,7 @@ def _may_raise_cap(view: View, batch: UpdateBatch) -> bool:
 
 
 def _build_text(sources: dict[LaneKey, Source]) -> bytes:
-    """The text of the only lane, computed on the lanes' thread."""
+    """The text of the only lane in `sources`. It is called on the thread for lanes."""
     ((key, source),) = sources.items()
     return source.build(key).text()
 

@@ -57,7 +57,8 @@ async def issue(tx: Tx, view: View, ref: RefRow, key: KeyRow) -> int:
 
 
 def require_clock(replica: ReplicaRow, n: int) -> None:
-    """Raise ClockReused if the working copy's highest update number is lower than the relay's."""
+    """Raise ClockReused if `n`, the highest update number of the working copy, is lower than the highest
+    number that the relay knows."""
     if n < replica.highest:
         raise ClockReused(
             "this folder's records are older than what it has sent; bootstrap without a replica"

@@ -56,7 +56,7 @@ class Refusal(Exception):
 
 
 class Operation(NamedTuple):
-    """One entry of a lane's log."""
+    """One entry of a lane's log: operation number `part` of the update with the number `seq`."""
 
     seq: int
     part: int
@@ -67,10 +67,10 @@ class Operation(NamedTuple):
 class Frontier:
     """The part of a branch's live frontier that a transaction works on, with its changes.
 
-    `rows`: every row of the affected paths and of their parent directories' names. `directories`: numbers of
-    files below the paths and their parents, without files of the base, which `below` counts. `unwritten`:
-    affected paths of base files without a row. `taken`: lane numbers of such files that other lanes already
-    use.
+    `rows`: by path, the rows at the affected paths and at the paths of their parent directories, where a file
+    would clash. `directories`: by path, the number of files below the affected paths and below their parents,
+    without files of the base, which `below` counts. `unwritten`: affected paths of base files that have no
+    row. `taken`: lane numbers of such files that other lanes already use.
     """
 
     branch_id: str
@@ -108,7 +108,7 @@ class Frontier:
         return replace(self, rows=rows, directories=directories, changed={}, log={})
 
     def add(self, more: Frontier) -> None:
-        """Add the loaded rows of other paths."""
+        """Add the rows and counts of `more`, a frontier that was loaded for other paths."""
         self.rows.update(more.rows)
         self.directories.update(more.directories)
         self.below = {**self.below, **more.below}
@@ -116,7 +116,8 @@ class Frontier:
         self.taken = frozenset((*self.taken, *more.taken))
 
     def renumbered(self, began: int, by: int) -> Frontier:
-        """This frontier with its changes numbered from `began` + `by` instead of `began`."""
+        """This frontier with `by` added to the numbers of its changes, which are the numbers after
+        `began`."""
         if not by:
             return self
 
@@ -169,7 +170,8 @@ class Frontier:
     def edit(
         self, key: LaneKey, row: LaneRow, digest: bytes, size: int, operations: list[bytes], by: int
     ) -> LaneRow:
-        """Record that the lane `key` of `row` applied `operations`, with the resulting digest and size."""
+        """Record that replica `by` applied `operations` to the lane `key` of `row`, with the resulting digest
+        and size. Returns the new row."""
         seq = self.next()
         self.log.setdefault(key, []).extend(
             [Operation(seq, part, data) for part, data in enumerate(operations)]
@@ -280,8 +282,8 @@ class Batch:
         return _ok(update.n, self.frontier.create(update.path, kind, blob, size, self.replica))
 
     def _require_fit(self, update: LiveUpdate, kind: str, blob: bytes, size: int) -> None:
-        """Raise a refusal unless the repository holds the bytes in the form of their kind, within the size
-        caps."""
+        """Raise Refusal unless the repository holds the bytes, whole or as chunks according to their kind,
+        and they are within the size limits."""
         text = kind == "text"
         if not text and size > limits.BLOB_FILE and size > (cap := self._file_cap()):
             raise Refusal("refused", "too_large", over_cap(update.path, size, cap, self.repo_kind))

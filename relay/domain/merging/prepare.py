@@ -243,8 +243,9 @@ async def _drafts(
 
 
 async def _rebase(task: _Task, chain: Chain, work: Working, root: bytes) -> tuple[list[SealDraft], Worked]:
-    """(drafts, merged): the branch's seals as drafts on top of the base, with their messages, without seals
-    that would change nothing; and a `Worked` with the paths whose texts were merged in any of them."""
+    """(drafts, merged): the branch's seals as drafts on top of the base. They keep their messages, and seals
+    that would change nothing are left out. `merged`: a `Worked` with the paths whose texts were merged in any
+    of the drafts."""
     require_few(task.sides.line)
     drafts: list[SealDraft] = []
     merged: set[str] = set()

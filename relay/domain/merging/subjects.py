@@ -25,7 +25,7 @@ class About:
 
     @classmethod
     def read(cls, text: str | None) -> About:
-        """Inverse of `text`."""
+        """The subject in a text that the method `text` of an About has written."""
         act, number, theirs, way = (text or "").split(" ")
         (checked,) = (candidate for candidate in ACTS if candidate == act)
         return cls(checked, int(number), theirs, way)

@@ -1,4 +1,6 @@
-"""Computes merges of trees: three-way, over the nearest common seals, without the repository's lock."""
+"""Computes three-way merges of trees, with the nearest common ancestors as bases, without the repository's
+lock.
+"""
 
 from __future__ import annotations
 
@@ -166,7 +168,7 @@ async def worked_out(
 
 
 class Working:
-    """Computes merges in sequence, of directories that `load` returns. Directories and texts that a merge
+    """Computes merges one after the other. `load`: reads directories. Directories and texts that a merge
     reads are reused for its own tree and by the next merge; the node caches directories and outcomes for
     other merges. Work on texts counts on the budget of `who`. `ready`: computed results, for use in a
     transaction, where any other merge raises ToWorkOut; None: compute all merges."""
@@ -218,7 +220,7 @@ class Working:
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool = False
     ) -> Merged:
         """The changes that merge `theirs` into `ours` (roots), and the conflicts, which `merge` raises.
-        Recent outcomes are cached."""
+        `apart`: as in `merge`. Recent outcomes are cached."""
         key = (self._repo_id, tuple(bases), ours, theirs, apart)
         remembered = (self._ready or {}).get(key) or self._node.outcomes.get(key)
         if remembered is None and self._ready is not None:
@@ -234,7 +236,7 @@ class Working:
     async def outcome_of(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool
     ) -> Outcome:
-        """Compute the outcome and cache it for other callers."""
+        """Compute the outcome of a merge (as `outcome`) and cache it for other callers."""
         outcome = Outcome(await self._compute(bases, ours, theirs, apart), self._alike)
         self._node.outcomes.put((self._repo_id, tuple(bases), ours, theirs, apart), outcome)
         return outcome
@@ -258,9 +260,9 @@ class Working:
         return agreed(merges)
 
     async def update(self, chain: Chain, root: bytes, changes: Mapping[str, TreeEntry | None]) -> bytes:
-        """The root of the tree at `root` with these changes, as `outcome` computed them last. Where the
-        result equals directories of theirs, these are used without computing their digests again, if both
-        trees have the same tree key."""
+        """The root of the tree at `root` with these changes, which the last call of `outcome` computed. Where
+        a changed directory equals a directory of theirs, the digest of theirs is used instead of computing it
+        again, if both trees have the same tree key."""
         top = self._directories.get(self._theirs)
         same = top is not None and tree.salted_with(top, self._theirs, chain.view.repo.tree_key)
         return await chain.update(root, dict(changes), self._directories, self._alike if same else {})
@@ -317,15 +319,16 @@ class Working:
         return {**before, **texts_by_path}
 
     async def _call(self, size: int, call: Callable[..., T], *arguments: object) -> T:
-        """Call a function in another process. A merge that has begun continues even if it exceeds its budget:
-        it is bounded, and others wait for it."""
+        """Call a function in another process. `size`: bytes of the texts that it reads. A merge that has
+        begun continues even if it exceeds its budget: it is bounded, and others wait for it."""
         if not self._paid and self._node.workers.owes(self._who, size):
             raise _Owing
         self._paid = self._paid or size > LITTLE
         return await self._node.workers.go_on(self._who, size, call, *arguments)
 
     async def _read_texts(self, sizes: Mapping[bytes, int]) -> Mapping[bytes, bytes]:
-        """Texts by digest. Raises TooLarge."""
+        """The texts with the digests in `sizes` (digest → bytes), by digest. Raises TooLarge if they exceed
+        the memory for texts."""
         if not sizes:
             return {}
         if sum(sizes.values()) > limits.LOADED_TEXTS:
@@ -371,7 +374,7 @@ def _texts_of(entries: Texts, texts: Mapping[bytes, bytes]) -> tuple[bytes, byte
 
 
 async def _carry_out(paths: int, call: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
-    """Call a function that visits `paths` paths; on a thread if they are many."""
+    """Call a function that visits this number of paths, on a thread if there are many."""
     if paths > MANY:
         return await asyncio.to_thread(call, *args, **more)
     return call(*args, **more)

@@ -3,12 +3,12 @@
 A branch is identified by its id: it stays the same after a rename, and a new branch with an old name is a
 different one.
 
-- The head moves: each of its open proposals gets a new version.
-- The head is deleted: its open proposals are closed. Their versions stay readable, and a proposal can be
-  reopened when a branch of that name has the same seal as its head.
+- The head of a proposal moves: an open proposal gets a new version.
+- The head is deleted: an open proposal is closed. Its versions stay readable, and it can be reopened when a
+  branch of that name has the same seal as its head.
 - A head in another repository moves or is deleted: a job does the same (`elsewhere`).
-- The base is deleted: if a proposal had merged it into another branch, the proposals based on it get that
-  branch as their base; else they are closed.
+- The base of a proposal is deleted: if another proposal had merged the base into a branch, that branch
+  becomes the base; else the proposal is closed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def register(node: Node) -> None:
 
 
 async def moved(tx: Tx, view: View, branch_id: str, head: str) -> None:
-    """Record that the head of this branch is `head` now."""
+    """Update proposals after the head of this branch moved to `head`: add a new version to the open proposals
+    of the branch, drop waiting merges into it, and queue trials of the other merges into it."""
     await auto.base_moved(tx, view, branch_id)
     if await tx.one(rows.ANY_OPEN_OF_BASE, branch_id=branch_id) is not None:
         await view.node.jobs.add(tx, TRIALS, {"repo_id": view.repo.id, "branch_id": branch_id})
@@ -50,8 +51,8 @@ async def moved(tx: Tx, view: View, branch_id: str, head: str) -> None:
 
 
 async def deleted(tx: Tx, view: View, branch_id: str) -> None:
-    """Update the proposals of a deleted branch: close those that it was the head of, and give those that it
-    was the base of another base or close them."""
+    """Update proposals after this branch was deleted: close the proposals of the branch; give the proposals
+    that are based on it another base, or close them."""
     for repo_id, number, *_ in await tx.all(rows.OPEN_OF_HEAD, branch_id=branch_id):
         if repo_id != view.repo.id:
             await elsewhere.recheck_later(tx, view.node, repo_id, number, view.me.account_id)

@@ -96,7 +96,8 @@ async def branch_of(tx: Tx, view: View, row: ProposalRow) -> RefRow | None:
 
 
 async def recheck_later(tx: Tx, node: Node, repo_id: str, number: int, by: str) -> None:
-    """After the commit, check the head of this proposal, because it has moved or was deleted."""
+    """Queue a check of the head of this proposal after the commit, because the head has moved or was deleted.
+    `by`: the account that did it."""
     await node.jobs.add(tx, JOB, {"repo_id": repo_id, "number": number, "by": by})
 
 

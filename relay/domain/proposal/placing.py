@@ -262,8 +262,8 @@ async def _carry_in_file(
 async def _find_elsewhere(
     files: _Files, thread: ThreadRow, before: bytes, path: str, seal: str
 ) -> ThreadRow | None:
-    """The thread, placed in the only other changed file that has its lines; None if no file or several files
-    have them."""
+    """The thread, placed in the only other changed file that has its lines in `before`, the old text; None if
+    no file or several files have them."""
     lost = before[thread.at_from : thread.at_to]
     matches = []
     for other, text in (await files.searched(path)).items():

@@ -65,8 +65,9 @@ async def page(view: View, query: ProposalQuery) -> Page[Proposal]:
 async def _read_rows(
     tx: Tx, view: View, filters: dict[str, Any], cursor: str | None, limit: int
 ) -> list[Row]:
-    """The rows of a page. In the index of a filter the state comes before the number, so a query without a
-    state needs a statement for each state; only in the index of words the state comes last."""
+    """The rows of a page of proposals. With filters, but without a state, it takes one statement for each
+    state, because in the index of a filter the state comes before the number; only in the index of words the
+    state comes last."""
     parted = filters and not filters.keys() & {"state", *subjects.SEARCHES}
     page_rows: list[Row] = []
     for some in [{**filters, "state": state} for state in rows.STATES] if parted else [filters]:
@@ -202,7 +203,7 @@ async def update(view: View, number: str, patch: ProposalPatch) -> Proposal:
 
 
 async def add_label(view: View, number: str, name: str, create: bool) -> Proposal:
-    """Add one label. `create`: create it if the repository lacks it."""
+    """Add a label to a proposal. `create`: create the label if the repository lacks it."""
     async with view.write() as tx:
         old = states.subject_of(await states.find(tx, view, number))
         await subject.add_named_label(tx, view, old, name, create)

@@ -87,7 +87,8 @@ async def prepare(view: View, number: str, body: SuggestionsPrepareRequest) -> P
 
 
 async def _find_threads(tx: Tx, view: View, number: int, ids: Sequence[str], tip: str) -> list[ThreadRow]:
-    """The threads in the requested order. Raises NotFound for threads that the caller does not see."""
+    """The threads in the requested order. Raises NotFound for threads that the caller does not see, Conflict
+    for threads without a suggestion that can be applied now."""
     threads = [await sight.find(tx, view, number, thread_id) for thread_id in dict.fromkeys(ids)]
     for thread in threads:
         if thread.suggestion is None or thread.draft:

@@ -52,8 +52,9 @@ def merge_state(
     base_now: str | None,
     trial: Collection[str] | None,
 ) -> MergeState:
-    """The state to show: the first obstacle, in the order conflicts, draft, blocked by others. `base_now`:
-    head of the base branch. `trial`: files in which the merge would conflict, None if it was not tried."""
+    """The merge state to show: the first obstacle, in the order conflicts, draft, obstacles in `blocked`.
+    `base_now`: head of the base branch. `trial`: files in which the merge would conflict, None if it was not
+    tried."""
     if state != "open" or base_now is None:
         return "unknown"
     if trial:

@@ -89,8 +89,8 @@ async def settle(node: Node, repo_id: str, number: int) -> None:
 async def _compute(
     node: Node, repo_id: str, head: str, base: str, plain: bool
 ) -> tuple[str | None, str | None]:
-    """(merge base, change id). The merge base is None for unrelated histories, the change id None if no file
-    can be read."""
+    """(merge base, change id). The merge base is None for unrelated histories. The change id is None if no
+    file can be read, as in an encrypted repository (not `plain`)."""
     async with node.db.read(snapshot=True) as tx:
         bases = (await merge_bases(tx, base, head)).bases
         merge_base = bases[0] if bases else None
@@ -144,8 +144,8 @@ async def _read_bytes(node: Node, repo_id: str, side: TreeEntry | None, content:
 
 
 def _to_wire(view: View, row: Row) -> Version:
-    """A version in its wire form. Its change id is left out if paths are hidden, because a reader could use
-    it to test guesses about them."""
+    """A version, as answers show it. Its change id is left out if paths are hidden, because a reader could
+    use it to test guesses about them."""
     n, head, base, merge_base, change, _, who, handle, kind, created = row
     return Version(
         n=n,

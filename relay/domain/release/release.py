@@ -239,7 +239,8 @@ async def _release_to_wire(tx: Tx, row: ReleaseRow) -> Release:
 
 
 async def to_wire(tx: Tx, releases: Sequence[ReleaseRow]) -> list[Release]:
-    """The wire forms; one statement reads the assets of all releases, another one their signatures."""
+    """The releases, as answers show them. One statement reads the assets of all releases, another one their
+    signatures."""
     by_release: dict[str, list[Asset]] = {release.id: [] for release in releases}
     for row in await tx.all(rows.ASSETS_OF, ids=list(by_release)) if releases else []:
         asset = rows.asset_row(row)

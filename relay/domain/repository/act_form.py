@@ -73,5 +73,5 @@ def lines(text: str) -> str:
 
 
 def names(typed: str) -> list[str]:
-    """Names, separated by commas."""
+    """The names in a text that separates them by commas."""
     return [name for part in typed.split(",") if (name := part.strip())]

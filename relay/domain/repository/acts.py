@@ -35,9 +35,9 @@ Run = Callable[[Any, Place, ActForm], Awaitable[str | None]]
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """The act of a form on a page. `operation`: the operation of the API whose rights apply. `run`: does it,
-    with a View, or with a Caller if the operation is about an account; returns the address of the page to
-    show next, None for the page with the form."""
+    """The act of a form on a page. `operation`: the operation of the API whose rights apply. `run`: carries
+    out the act, with a View, or with a Caller if the operation is about an account; returns the address of
+    the page to show next, None for the page with the form."""
 
     operation: str
     run: Run

@@ -80,7 +80,7 @@ class Difference:
 
 @dataclass(slots=True)
 class Comparison:
-    """A comparison. `reason`: why it cannot be shown, "" if it can."""
+    """A comparison of two seals as a page shows it. `reason`: why it cannot be shown, "" if it can."""
 
     changes: Compare | None = None
     files: list[Difference] = field(default_factory=list)
@@ -99,8 +99,8 @@ class Comparison:
 
 @dataclass(slots=True)
 class ProposalFiles:
-    """The changes of a proposal. `elsewhere`: threads whose lines are not on this page. `new_thread`: a
-    thread that the reader begins on such lines. `more`: there are further threads."""
+    """The changes of a proposal. `elsewhere`: threads whose lines are not on this page. `new_thread`: the
+    thread that the reader begins, if its lines are not on this page. `more`: there are further threads."""
 
     comparison: Comparison
     elsewhere: list[RenderedThread] = field(default_factory=list)
@@ -198,9 +198,9 @@ async def _compare(place: Place, query: CompareQuery) -> Comparison:
 
 
 async def _compare_seals(place: Place, base: str | None, head: str, cursor: str | None) -> Comparison:
-    """The comparison of these two seals; without a base, of the head with its first parent. A cursor, which
-    contains the seals itself, must be of this comparison: otherwise the page would show other seals under its
-    heading."""
+    """The comparison of these two seals; without a base, of the head with its first parent. A cursor contains
+    the seals itself. A cursor of another comparison is refused, because the page would show other seals than
+    its heading says."""
     result = await _compare(place, CompareQuery(base=base, head=head, cursor=cursor))
     changes = result.changes
     if changes is not None and (changes.head != head or (base is not None and changes.base != base)):
@@ -276,8 +276,8 @@ def _place_new_thread(lines: _Lines, thread: NewThread) -> bool:
 
 
 async def blame(position: Position) -> tuple[list[BlamedLine], str]:
-    """The lines of a file with the seals that they come from, or the reason why this reader cannot get them.
-    Raises NotFound if there is no file."""
+    """(lines, reason): the lines of a file with the seals that they come from, and the reason why this reader
+    cannot get them, "" if they do. Raises NotFound if there is no file."""
     view = position.place.view
     if not position.place.may("history.blame"):
         seal = await sealed.seal(view, position.seal)

@@ -76,7 +76,8 @@ class File:
 
 
 async def position(place: Place, at: str | None, path: str) -> Position | None:
-    """The position named by the address; None for a repository or branch without seals. Raises NotFound."""
+    """The position of the file or folder at `path` of `at`, a branch, tag or seal; None for a repository or
+    branch without seals. Raises NotFound."""
     name = at or place.repo.default_branch
     async with place.view.read() as tx:
         seal = await sealed.head(place.view, tx, name)
@@ -168,7 +169,7 @@ async def file(position: Position, path: str, plain: bool = False, lines: str = 
 
 
 def marked(lines: str, count: int) -> range:
-    """The line numbers, from 1, of `N` or `N-M`; none for other text."""
+    """The line numbers that `lines` names as `N` or `N-M`, from 1 to `count`; none for other text."""
     match = _LINES.fullmatch(lines)
     if match is None:
         return range(0)
@@ -178,8 +179,8 @@ def marked(lines: str, count: int) -> range:
 
 @dataclass(slots=True)
 class Journey:
-    """The time-travel view: `stops`, seals that changed the path, newest first; `chosen`: the place among
-    them of the seal whose files are shown. `cursor`: of older seals."""
+    """The time-travel view. `stops`: seals that changed the path, newest first; `chosen`: the index in
+    `stops` of the seal whose files are shown; `cursor`: the cursor of older seals."""
 
     stops: list[SealSummary]
     chosen: int

@@ -43,9 +43,9 @@ async def page(view: View, query: PageQuery) -> Page[Repo]:
 
 
 async def create(view: View, body: ForkCreate) -> Repo:
-    """A public repository of the caller, or of an organisation of the caller, with the sealed branches and
-    tags of this one that the caller sees. Raises NotFound if the caller is not a member of the organisation;
-    Forbidden, ForkPrivate, NameTaken, QuotaExceeded, TooLarge."""
+    """Create a fork: a public repository of the caller, or of an organisation of the caller, with the sealed
+    branches and tags of this repository that the caller sees. Raises NotFound if the caller is not a member
+    of the organisation; Forbidden, ForkPrivate, NameTaken, QuotaExceeded, TooLarge."""
     me = view.me
     if me.handle is None:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
@@ -116,7 +116,8 @@ def _is_default(repo: RepoRow, row: Row) -> bool:
 
 
 async def _insert_ref(tx: Tx, fork: RepoRow, row: Row) -> None:
-    """Insert a branch or tag at the same seal. The frontier of a branch is the fork's tree of its head."""
+    """Insert a branch or tag of the parent into the fork, at the same seal. The live frontier of a branch
+    begins with the tree that the fork has for that seal."""
     kind, name, head = row
     root = await seals.root_of(tx, fork.id, head) if kind == "branch" and head is not None else None
     based = root is not None and root != tree.EMPTY_ROOT

@@ -177,7 +177,8 @@ for _prefix in PREFIXES:
 
 
 def _elsewhere(place: Place, request: Request, rest: str) -> Reply | None:
-    """A redirect to the current address, if the page was requested at an old one."""
+    """A redirect to the current address, if the page was requested at an old one; else None. `rest`: end of
+    the address."""
     address = place.page + rest
     if request.path == address:
         return None
@@ -253,7 +254,7 @@ async def _files(place: Place, query: DevQuery) -> Reply:
 
 
 async def _travel(place: Place, query: DevQuery) -> Reply:
-    """A file or folder as each seal that changed it left it."""
+    """The time-travel page: a file or folder as it was after one of the seals that changed it."""
     position = await code.position(place, query.at or None, query.path) if place.travels else None
     if position is None:
         raise NotFound

@@ -70,7 +70,8 @@ async def remove(view: View, path: str) -> None:
 async def _record_change(
     tx: Tx, view: View, kind: str, path: str, was: Visibility | None, became: Visibility | None
 ) -> None:
-    """Record the change and increase the number of the policy, which invalidates cached answers."""
+    """Record a change of a rule, from `was` to `became`, and increase the number of the policy, which
+    invalidates cached answers. `kind`: kind of the event."""
     changes = await tx.value(rows.CHANGE_COUNT, of_repo=view.repo.id)
     if changes >= limits.PATH_CHANGES:
         raise Conflict(f"the rules of {view.repo.full_name} changed {changes} times, which is enough")

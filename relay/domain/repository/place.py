@@ -46,7 +46,7 @@ class Place:
         return f"{self.page}/dev"
 
     def tab(self, tab: str, **query: str | int | None) -> str:
-        """The address of a tab; members that are None or "" are left out."""
+        """The address of a tab with these query parameters; parameters that are None or "" are left out."""
         given = {name: str(value) for name, value in query.items() if value not in (None, "")}
         return f"{self.dev}?{urlencode({'tab': tab, **given}, quote_via=quote, safe='/')}"
 
@@ -90,8 +90,8 @@ class Place:
         return str(getattr(form, field))
 
     def may_act(self, operation: str, author: Actor | None = None) -> bool:
-        """Whether to show a control for this operation: the reader has the rights, or is the `author` where
-        only authors may do it."""
+        """Whether to show a control for this operation: the reader has the rights for it, or, where authors
+        have more rights, is the `author`."""
         if not self.acts or not self.may(operation):
             return False
         row, me = OPERATIONS[operation], self.view.me

@@ -1,4 +1,4 @@
-"""Rules of public coordinates."""
+"""The public coordinates of a repository: its id, names, head and addresses."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ ANY = "apps"  # the plural is accepted for every kind
 
 
 async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> tuple[Coordinates, str | None]:
-    """(coordinates, kind): the public address data of a repository, and its kind if the address has another
-    one, else None. An address from before a rename gives the current coordinates."""
+    """(coordinates, kind): the coordinates of the repository at this address, and its kind if the address has
+    another kind, else None. An address from before a rename gives the current coordinates."""
     if kind not in (*KINDS, ANY):
         raise NotFound
     async with caller.read() as tx:

@@ -165,7 +165,7 @@ async def find(tx: Tx, repo_id: str, type: str, name: str) -> RefRow:
 
 
 def to_wire(view: View, ref: RefRow, rules: list[Protection]) -> Ref:
-    """The wire form of a ref; `rules`: the protection rules of the repository."""
+    """A ref, as answers show it. `rules`: the protection rules of the repository."""
     default = ref.type == "branch" and ref.name == view.repo.default_branch
     protected = ref.type == "branch" and bool(matching(rules, ref.name))
     return Ref(
@@ -206,7 +206,8 @@ async def _new_ref(tx: Tx, view: View, body: RefCreate) -> RefRow:
 
 
 async def _start_of(tx: Tx, view: View, body: RefCreate) -> str | None:
-    """The seal for a new ref, read inside the transaction: a branch by name, or a seal by id."""
+    """The id of the seal at which a new ref starts: the head of the branch that the request names, or the
+    seal that it names. Read in the transaction that creates the ref."""
     start = body.head or view.repo.default_branch
     row = await tx.one(rows.ONE, repo_id=view.repo.id, type="branch", name=start)
     if row is not None:

@@ -205,7 +205,8 @@ async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, 
 
 
 def shown_row(caller: Caller, row: Row) -> Repo:
-    """A row of a list in its wire form. A fork's parent is only included when a single repository is read."""
+    """Turns a row of a list into the repository that answers show. A fork's parent is only included when a
+    single repository is read."""
     return to_wire(caller, rows.row(row), caller.role_of(row))
 
 
@@ -328,7 +329,8 @@ def _check_archived(view: View, patch: RepoPatch) -> None:
 
 
 def _class_for(old: RepoRow, visibility: str | None) -> str:
-    """The class after a change of visibility."""
+    """The class after a change of visibility. Raises ForkIsPublic or ClassImmutable if the visibility cannot
+    change."""
     if visibility is None or (visibility == "public") == old.public:
         return old.class_
     if old.class_ == "public_fork":
@@ -390,7 +392,7 @@ async def _find_by_name(tx: Tx, caller: Caller, owner: str, name: str) -> Repo |
 
 
 async def _to_wire_with_parent(tx: Tx, caller: Caller, row: RepoRow, role: Role | None) -> Repo:
-    """The wire form with the repository's parent, unless that is hidden from the caller."""
+    """The repository, as answers show it, with its parent unless that is hidden from the caller."""
     parent = await parent_of(tx, caller, row)
     return to_wire(caller, row, role, parent=parent)
 

@@ -49,8 +49,8 @@ ROWS = 100  # of each list
 
 @dataclass(slots=True)
 class Settings:
-    """One panel. `asks`: the destructive act that the page asks about. Each list is filled only on its own
-    panel."""
+    """The content of one panel of the settings page; only the lists of this panel are filled. `asks`: the
+    destructive act that the page asks the reader to confirm."""
 
     panel: str
     asks: str = ""

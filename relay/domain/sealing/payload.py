@@ -138,7 +138,8 @@ async def require_bytes(tx: Tx, view: View, seal_draft: SealDraft) -> None:
 
 
 async def require_seals(tx: Tx, view: View, named: Sequence[str], pointer: str) -> None:
-    """Raise Invalid unless all are seals of this repository."""
+    """Raise Invalid unless all ids in `named` are seals of this repository. `pointer`: the member of the body
+    that names them."""
     if not named:
         return
     held = {row[0] for row in await tx.all(rows.HEADS, repo_id=view.repo.id, ids=sorted(set(named)))}

@@ -202,9 +202,12 @@ async def prepared_for(purpose: Purpose, tx: Tx, prepare_id: str) -> PrepareRow:
 
 
 async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
-    """Before a finalize is answered as a repeat: raise NotFound if the seal was landed for another purpose.
-    The purpose of a frontier seal follows from its live updates, because its prepare was deleted when it
-    landed; other prepares are kept as long as repeats are answered."""
+    """Raise NotFound if the seal was landed for another purpose. Called before a repeated request to finalize
+    gets the answer of the first one.
+
+    A seal of the live frontier is recognised by its live updates, because its prepared row was deleted when
+    it landed. The prepared rows of other seals are kept as long as repeats are answered.
+    """
     if await tx.one(live_batch.RANGE_OF, seal_id=row.id, repo_id=row.repo_id) is not None:
         landed: str = "seal"
     else:
@@ -215,8 +218,8 @@ async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
 
 
 async def move(tx: Tx, view: View, ref: RefRow, expected: str | None, head: str, remedy: str) -> None:
-    """Move the head by compare-and-swap, call the registered `landings`, and mark the repository as
-    changed."""
+    """Move the head of a branch from `expected` to `head`, call the registered `landings`, and mark the
+    repository as changed. Raises StaleHead, with `remedy` in its message, if the head is another one."""
     now = now_ms()
     moved = await tx.run(refs.MOVE, ref_id=ref.id, expected=expected, new_head=head, now=now)
     if not moved:
@@ -250,7 +253,8 @@ def _require_head(ref: RefRow, body: PrepareRequest) -> None:
 async def _changes_of(
     load: trees.Load, parent: bytes | None, changed: list[LaneRow], directories: tree.Known
 ) -> dict[str, TreeEntry | None]:
-    """The changes of the frontier against the parent's tree."""
+    """The changes of the frontier (`changed`) against the tree `parent`: path → new entry, None for a removed
+    file."""
     steps = tree.lookup(parent, [row.path for row in changed], directories)
     before = await trees.drive(steps, load, len(changed), directories)
     after = {row.path: frontier.entry_of(row) for row in changed}
@@ -273,8 +277,9 @@ def _nothing_to_seal(ref: RefRow, parent: bytes | None) -> Prepared:
 async def _may_be_many(
     load: trees.Load, view: View, ref: RefRow, changes: dict[str, TreeEntry | None]
 ) -> bool:
-    """Whether the tree may have too many files for a seal. An upper bound is the number of files in the
-    branch's base plus the number of its live updates, since each other file was created by one."""
+    """Whether the tree may have too many files for a seal. It has at most as many files as the branch's base
+    plus the live updates of the branch, because each file that is not in the base was created by an
+    update."""
     if ref.base is None or not any(changes.values()):
         return ref.seq > limits.TREE_ENTRIES
     files = await view.node.files.count(load, [ref.base])

@@ -83,7 +83,7 @@ class Chain:
 
     @property
     def inside(self) -> Tx:
-        """`tx`, for code that runs only inside the transaction."""
+        """The transaction `tx`, for code that runs only inside of it."""
         assert self.tx is not None  # noqa: S101  # only `apart` has none
         return self.tx
 
@@ -256,8 +256,8 @@ def _entry(view: View, change: SealChange) -> TreeEntry | None:
 
 
 async def _require_caps(chain: Chain, root: bytes | None, changes: dict[str, TreeEntry | None]) -> None:
-    """Raise TooLarge for a file over the cap that the manifest in the same tree sets. Entries of the previous
-    tree (`root`) stay valid."""
+    """Raise TooLarge for a file above the size limit that the `.svc.yaml` of the same tree sets. Entries of
+    the previous tree (`root`) stay valid."""
     large = {path: entry for path, entry in changes.items() if entry and _is_large(entry)}
     kind = chain.view.repo.kind
     if not large or kind in chunks.BULK_KINDS:
@@ -279,7 +279,8 @@ def _is_large(entry: TreeEntry) -> bool:
 
 
 async def _require_content(tx: Tx, view: View, changes_by_seal: list[dict[str, TreeEntry | None]]) -> None:
-    """Check that the bytes of every file are stored, with the stated size, and are text where stated."""
+    """Raise an error unless the bytes of every file are stored with the size that its entry states, and are
+    UTF-8 if the entry states a text."""
     files = [
         (path, entry) for changes in changes_by_seal for path, entry in changes.items() if entry is not None
     ]

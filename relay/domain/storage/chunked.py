@@ -82,7 +82,7 @@ async def manifest(view: View, name: str) -> bytes:
 
 
 async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """Digest → size in bytes, for the given files that the repository holds as chunks."""
+    """Sizes in bytes, by digest, of the files among `digests` that the repository holds as chunks."""
     if not digests:
         return {}
     sizes = await tx.all(rows.SIZES, repo_id=repo_id, digests=sorted(digests))
@@ -96,15 +96,16 @@ async def any_held(tx: Tx, repo_id: str) -> bool:
 
 
 async def touch(tx: Tx, repo_id: str, digests: Collection[bytes]) -> None:
-    """Protect these files from the collector for another day, because they are named, or will be soon."""
+    """Protect these files from the collector for another day, because something refers to them, or will
+    soon."""
     if digests:
         now = now_ms()
         await tx.run(rows.TOUCH, repo_id=repo_id, digests=sorted(digests), now=now, stale=now - STALE_TOUCH)
 
 
 async def listed(db: Database, objects: ObjectStore) -> AsyncIterator[list[bytes]]:
-    """The digest of each manifest, with those of its chunks; for all files that have a row. The collector
-    keeps these objects."""
+    """Yields, for every large file that has a row, the digest of its manifest and the digests of its chunks.
+    The collector keeps these objects."""
     async with db.read() as tx:
         manifests = [bytes(name) for (name,) in await tx.all(rows.MANIFESTS)]
     for name in manifests:

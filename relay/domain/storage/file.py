@@ -78,8 +78,9 @@ async def receive(view: View, upload: Upload) -> Taken:
 
 
 async def listed(view: View, upload: Upload) -> Taken:
-    """The file above the blob cap whose chunks the body lists. Raises TooLarge above the cap of assets,
-    PayloadMissing with the chunks to send first, DigestMismatch if the chunks are not that file."""
+    """The file above the blob size limit whose chunks are stored already and listed in the body (a chunk
+    manifest). Raises TooLarge above the size limit of assets, PayloadMissing with the chunks to send first,
+    DigestMismatch if the chunks are not that file."""
     if upload.length is None:
         raise BadRequest("a manifest is sent with a Content-Length")
     if upload.length > CHUNK_MANIFEST:

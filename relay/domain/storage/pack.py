@@ -88,7 +88,8 @@ async def fetch(view: View, digests: Sequence[bytes], require_named: RequireName
 
 
 def _wait_turn(view: View, digests: Sequence[bytes]) -> AbstractAsyncContextManager[None]:
-    """Run the block; requests with a long list of digests run one at a time, short lists do not wait."""
+    """A context in which requests with a long list of digests run one at a time. Requests with a short list
+    do not wait."""
     return view.node.lists.of(len(digests)) if len(digests) > LONG_LIST else contextlib.nullcontext()
 
 

@@ -42,7 +42,8 @@ class PurgeFailed(Exception):
 
 
 def register(node: Node, collect: Callable[[], None]) -> None:
-    """Register the hourly and daily work; before the node's jobs start. `collect` starts the collector."""
+    """Register the hourly and daily work. Call it before the node's jobs start. `collect`: starts the
+    collector."""
 
     async def collect_job(_: dict[str, Any]) -> None:
         collect()  # runs in the background

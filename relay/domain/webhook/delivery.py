@@ -47,7 +47,7 @@ HEADERS_KEPT, HEADER_CHARS = 20, 200  # of an answer
 
 
 def register(node: Node) -> None:
-    """Register the jobs that deliver; before the node's jobs start."""
+    """Register the jobs that deliver. Call it before the node's jobs start."""
 
     turns = _Turns()
 
@@ -70,7 +70,7 @@ def register(node: Node) -> None:
 
 
 class _Turns:
-    """Turns of webhooks: each sends one delivery at a time."""
+    """Gives webhooks their turns: each sends one delivery at a time."""
 
     def __init__(self) -> None:
         self._locks: dict[str, asyncio.Lock] = {}

@@ -92,7 +92,8 @@ async def of_event(tx: Tx, event: Logged, repo_id: str, full_name: str) -> bytes
 async def encode(
     tx: Tx, type_: str, at: int, repo_id: str, full_name: str, actor: str, action: str, more: Data
 ) -> bytes:
-    """The bytes of a message, which are signed. `actor`: an account id, or the name of another author."""
+    """The bytes of a message, which are signed. `at`: time of the event in milliseconds; `actor`: an account
+    id, or the name of another author; `more`: the members of its type."""
     data = {
         "repo": {"id": repo_id, "full_name": full_name},
         "actor": await _actor(tx, actor),
@@ -103,8 +104,8 @@ async def encode(
 
 
 async def _push(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
-    """The message of a moved branch or a new ref. `seals`: its newest seals that are new on the branch, along
-    first parents, oldest first."""
+    """The members of a message about a moved branch or a new ref. Its `seals` are the newest of the seals
+    that are new on the branch, along first parents, oldest first."""
     after, before = data.get("head"), data.get("before")
     message: Data = {
         "ref": data.get("branch") or data.get("name"),
@@ -140,8 +141,8 @@ async def _seal(tx: Tx, repo_id: str, seal_id: str | None) -> Row | None:
 
 
 async def _release(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
-    """The message of a release. `asset`: the name of the added or removed asset. For a deleted release it has
-    only version and seal."""
+    """The members of a message about a release; for a deleted release only version and seal. `asset`: the
+    name of the asset that was added or removed."""
     asset: Data = {"asset": data["name"]} if "name" in data else {}
     row = await tx.one(releases.ONE, of_repo=repo_id, version=data["version"])
     if row is None:
@@ -186,8 +187,8 @@ async def _review(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
 
 
 async def _comment(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
-    """The message of a comment; for a deleted comment only its id. A comment in a `thread` whose path is now
-    hidden counts as deleted."""
+    """The members of a message about a comment; for a deleted comment only its id. A comment in a `thread`
+    whose path is now hidden counts as deleted."""
     row = await tx.one(rows.COMMENT, of_repo=repo_id, of_comment=data["id"])
     comment: Data = {"id": data["id"]}
     if "thread" in data and not await _open_to_readers(tx, repo_id, data["thread"]):

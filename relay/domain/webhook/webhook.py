@@ -56,7 +56,7 @@ async def get(view: View, hook: str) -> Webhook:
 async def create(view: View, body: WebhookCreate) -> Webhook:
     """Send the events of a repository to an address; only this answer has the secret
 
-    An active one is sent a ping.
+    An active webhook is sent a ping.
     """
     host, port = check_url(body.url)
     try:

@@ -46,12 +46,13 @@ _ACTOR = account.alias("actor")
 
 
 def _orgs_administered_by(who: Any) -> Any:
-    """The organisations that an account is an admin of."""
+    """A query for the ids of the organisations that an account is an admin of."""
     return select(member.c.org_id).where(member.c.account_id == who, member.c.role == "admin")
 
 
 def _is_open_offer(reason: str, table: Table) -> ColumnElement[bool]:
-    """Whether a row is about an open offer, which its account may see before it can see the repository."""
+    """The condition that a row of the inbox is about an open offer, which its account may see before it can
+    see the repository."""
     stands = select(table.c.id).where(
         table.c.repo_id == inbox.c.repo_id,
         or_(table.c.account_id == _ME, table.c.account_id.in_(_orgs_administered_by(_ME))),
@@ -119,7 +120,7 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
 
 @cache
 def page(filters: frozenset[str]) -> Keyset:
-    """Rows of an inbox, newest first."""
+    """The statements of a page of inbox rows, newest first. `filters`: names of the filters."""
     chosen = _ROWS.where(*(_FILTERS[name] for name in sorted(filters)))
     return Keyset(chosen, "-updated_at", "-repo_id", "-number")
 
@@ -150,8 +151,8 @@ _LIVING = and_(account.c.kind == "user", account.c.disabled_at.is_(None))
 def _insert_rows(
     people: FromClause, reason: Any, *which: ColumnElement[bool], seen: bool = True
 ) -> InsertOrReplace:
-    """A statement that adds rows to inboxes. `people`: `account` joined with the table that selects the
-    accounts; `which`: conditions; `seen`: only for accounts that see the repository."""
+    """A statement that adds rows with this reason to inboxes. `people`: `account` joined with the table that
+    selects the accounts; `which`: conditions; `seen`: only for accounts that see the repository."""
     rows = (
         select(
             account.c.id,

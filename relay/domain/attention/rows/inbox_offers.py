@@ -1,5 +1,5 @@
-"""SQL statements on invitations to organisations as rows of an inbox: of the invited account while they are
-open, of the inviter once they are declined.
+"""SQL statements on invitations to organisations that are shown as rows of an inbox: open ones to the invited
+account, declined ones to the inviter.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _STILL_MEMBER = exists().where(
 
 
 def _select_rows(about: Column[Any], updated_at: Column[Any], other: Column[Any]) -> Select[Any]:
-    """Invitations as rows of an inbox. `about`: id that is part of the row's id. `other`: the account that
-    caused the row. The key has the names and types of the inbox's key, so that both lists share one
-    cursor."""
+    """A SELECT of invitations as rows of an inbox. `about`: column whose id becomes part of the row's id;
+    `other`: column with the account that caused the row. The sort key has the names and types of the inbox's
+    key, so that both lists share one cursor."""
     return (
         select(
             about.label("repo_id"),
@@ -73,13 +73,15 @@ _FILTERS: dict[str, ColumnElement[bool]] = {"open": member_invite.c.done == fals
 
 @cache
 def page(filters: frozenset[str]) -> Keyset:
-    """Invitations of an account, newest first."""
+    """The statements of a page of an account's open invitations, newest first. `filters`: names of the
+    filters."""
     return _filter_newest_first(_ROWS, filters)
 
 
 @cache
 def answers(filters: frozenset[str]) -> Keyset:
-    """Declined invitations by an inviter who is still a member of the organisation, newest first."""
+    """The statements of a page of declined invitations, newest first; for their inviter, while a member of
+    the organisation. `filters`: names of the filters."""
     return _filter_newest_first(_ANSWERS, filters)
 
 

@@ -74,8 +74,8 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
 
 @cache
 def page(filters: frozenset[str]) -> Keyset:
-    """Runs, newest first. `filters` are the names of the filters, which are also the names of their
-    parameters."""
+    """The statements of a page of runs, newest first. `filters`: names of the filters, which are also the
+    names of their parameters."""
     return Keyset(_RUNS.where(_OF_REPO, *(_FILTERS[name] for name in sorted(filters))), "-id")
 
 

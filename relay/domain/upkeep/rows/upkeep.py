@@ -56,7 +56,8 @@ _EXPIRING = (
 
 
 def _delete_some(table: Table, over: Any) -> Delete:
-    """A statement that deletes at most `limit` rows that match `over`, so that each transaction is short."""
+    """A statement that deletes at most `limit` rows that satisfy the condition `over`, so that each
+    transaction is short."""
     key = [*table.primary_key.columns]
     matching = select(*key).where(over).limit(bindparam("limit"))
     return delete(table).where((tuple_(*key) if len(key) > 1 else key[0]).in_(matching))

@@ -75,7 +75,8 @@ async def _wrong_directories(
 
 
 async def _wrong_files(tx: Tx, repo_id: str, living: list[LaneRow]) -> list[str]:
-    """The rows whose bytes (a file) or genesis (an edited text) the repository lacks."""
+    """Sentences about wrong rows, such as: the repository lacks the bytes of a file, or the genesis of an
+    edited text."""
     plain = {lane.digest for lane in living if lane.kind != "chunked" and not lane.edited}
     named = sorted(plain | {lane.genesis for lane in living if lane.kind == "text"})
     held = {bytes(d): s for d, s in await tx.all(rows.HELD, repo_id=repo_id, digests=named)} if named else {}

@@ -106,8 +106,8 @@ async def _lost_heads(tx: Tx) -> list[str]:
 
 
 async def _shared_places(tx: Tx) -> list[str]:
-    """The seals of one branch that have the same parent. Only a branch that was moved back, or deleted and
-    created again, may have them."""
+    """Sentences about seals of one branch that have the same parent, one for each parent. Branches that were
+    moved back, or deleted and created again, are left out, because they may have such seals."""
     wrong: list[str] = []
     for statement in (rows.SHARED_PARENTS, rows.SHARED_STARTS):
         for repo_id, branch, parent, count in await tx.all(statement):

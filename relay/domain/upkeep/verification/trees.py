@@ -140,7 +140,7 @@ def _verify_directory(place: _Wanted, raw: bytes | None) -> tuple[tuple[bytes, .
 
 
 async def _wrong_part(store: ObjectStore, root: bytes, repo_id: str, whole: bytes) -> str | None:
-    """The error if a partial tree is not a part of the signed tree; None if it is."""
+    """The error if the partial tree `root` is not a part of the signed tree `whole`; None if it is."""
     name = f"tree {root.hex()[:12]} of repository {repo_id}"
     try:
         if await drive(tree.signed(root, {}), store.read_many) != whole:

@@ -85,7 +85,7 @@ async def _read_counted(tx: Tx) -> dict[str, Sums]:
 
 
 def _sum_by_account(repos: Mapping[str, Repo]) -> dict[str, Sums]:
-    """The sums over each owner's repositories, by account id."""
+    """The usage of each owner's repositories added up, by account id, in the order of NAMES."""
     sums_of: dict[str, list[int]] = defaultdict(lambda: [0] * len(NAMES))
     for repo in repos.values():
         size, objects, deleted = repo.real
