@@ -1,1 +1,2 @@
-"""The local LLM server: a keeper of the port, a front that speaks the API, and a runner for each model."""
+"""The local LLM server. It has three kinds of processes: a keeper, which holds the port; a front, which
+answers the API of Ollama and OpenAI; and a runner for each loaded model."""

@@ -1,4 +1,4 @@
-"""`python -m llm PORT`: the keeper of the server on a port. See `llm.keeper`."""
+"""`python -m llm PORT`: starts the keeper of the server on a port (`llm.keeper`)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Generates text: a body of /api becomes a request to the engine, and the engine's events become the lines
-that clients of /api read."""
+"""Generates text for /api/chat and /api/generate: makes a request to the engine from the client's body, and
+the lines that the client reads from the engine's events."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ CHAT, COMPLETION, INFILL = "/v1/chat/completions", "/completion", "/infill"
 
 
 class Work(msgspec.Struct, kw_only=True):
-    """A request to the engine. `chat`: whether the lines of the answer have the form of a chat. `before`:
-    tokens of an earlier conversation that the prompt continues. `keeps_context`: the last line contains all
-    tokens so far."""
+    """A request to the engine, and how to answer the client.
+
+    `chat`: the lines of the answer have the form of /api/chat. `truncate`: shorten a prompt that is too long.
+    `before`: tokens of an earlier conversation that the prompt continues. `keeps_context`: the last line
+    contains all tokens so far."""
 
     path: str
     body: dict[str, Any]
@@ -39,7 +41,8 @@ class Work(msgspec.Struct, kw_only=True):
 
 
 def capabilities(installed: Installed) -> list[str]:
-    """The capabilities of the model, from its header and template."""
+    """What the model can do, in Ollama's words (`completion`, `tools`, `embedding` …), by its header and
+    template."""
     header = installed.about.header
     template = template_of(installed)
     abilities = ["embedding"] if embeds_only(header) else ["completion"]
@@ -66,7 +69,8 @@ def template_of(installed: Installed) -> str:
 
 
 def work_of_chat(request: Chat, installed: Installed, label: str) -> Work:
-    """The engine's work for a chat. Raises Refused."""
+    """The request to the engine for a body of /api/chat. Raises Refused for an invalid body. `label`: name of
+    the model in the answer."""
     earlier = [msgspec.convert(message, Message) for message in installed.record.messages]
     messages = [*earlier, *(request.messages or [])]
     if installed.record.system and not any(message.role == "system" for message in messages):
@@ -80,7 +84,8 @@ def work_of_chat(request: Chat, installed: Installed, label: str) -> Work:
 
 
 def work_of_generate(request: Generate, installed: Installed, label: str) -> Work:
-    """The engine's work for a prompt. Raises Refused."""
+    """The request to the engine for a body of /api/generate. Raises Refused for an invalid body. `label`:
+    name of the model in the answer."""
     if request.template:
         raise Refused(
             400, "template: the template of a request is not used; make a model with it: /api/create"
@@ -122,7 +127,7 @@ def _require(installed: Installed, capability: str, words: str) -> None:
 
 
 def _messages(messages: list[Message], installed: Installed) -> list[dict[str, Any]]:
-    """Messages in the form of the engine. Raises Refused."""
+    """The messages of a chat as the engine expects them. Raises Refused if one is invalid."""
     encoded: list[dict[str, Any]] = []
     open_calls: list[str] = []
     for message in messages:
@@ -158,7 +163,9 @@ def _call(call: wire.ToolCall) -> dict[str, Any]:
 
 
 async def lines(work: Work, runner: Runner, began: int, load_ns: int) -> AsyncGenerator[dict[str, Any], None]:
-    """The lines of an answer; the last one has `done`. Raises Refused."""
+    """Send the request to the runner, and yield the lines of the answer; the last one has `done`. `began`:
+    when the request came (`time.monotonic_ns`); `load_ns`: how long the model took to load. Raises Refused if
+    the engine refuses or fails."""
     answer: Answer | None = None
     cut: Cut | None = None
     prompt: list[int] = []
@@ -188,7 +195,7 @@ async def lines(work: Work, runner: Runner, began: int, load_ns: int) -> AsyncGe
 
 
 class _Told:
-    """Turns events of the engine into lines of an answer, and collects the values for the last line."""
+    """Turns the engine's events into lines of an answer, and collects the figures for the last line."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -271,7 +278,7 @@ class _Told:
 
 
 async def _follow(work: Work, runner: Runner) -> list[int]:
-    """Turn a chat into a completion that continues the tokens of an earlier one. Returns all tokens of the
+    """Turn a chat into a prompt of tokens that continues an earlier conversation. Returns all tokens of the
     prompt."""
     prompt = work.before + await _render_chat(work, runner)
     for name in ("messages", "chat_template_kwargs"):
@@ -284,7 +291,7 @@ async def _follow(work: Work, runner: Runner) -> list[int]:
 
 
 async def _render_chat(work: Work, runner: Runner) -> list[int]:
-    """The tokens of a chat, formatted by the model's template."""
+    """The tokens of a chat, after the model's template was applied to its messages."""
     template_input = {
         name: work.body[name] for name in ("messages", "tools", "chat_template_kwargs") if name in work.body
     }

@@ -1,4 +1,4 @@
-"""/v1: passes bodies to the engine, and its answers back, byte for byte."""
+"""The routes /v1 of OpenAI: passes bodies to the engine, and its answers back, byte for byte."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PASSED = {
 
 
 class Compatible:
-    """The routes of /v1."""
+    """The handlers of the routes /v1."""
 
     def __init__(self, front: Front) -> None:
         self._front = front

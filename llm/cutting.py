@@ -1,6 +1,5 @@
-"""Shortens a prompt that is longer than the context, if the client requests that: the oldest part is
-dropped.
-"""
+"""Shortens a prompt that is longer than the context, if the client wants that, by dropping its oldest
+part."""
 
 from __future__ import annotations
 
@@ -15,21 +14,22 @@ _ROUNDS = 8
 
 
 class Cut(NamedTuple):
-    """The number of tokens of the prompt before and after it was shortened."""
+    """How a prompt was shortened: its number of tokens before and after."""
 
     before: int
     after: int
 
 
 def _room(body: dict[str, Any], runner: Runner) -> int:
-    """The number of tokens that a prompt may have, so that there is room for an answer."""
+    """The number of tokens that a prompt may have, so that the context has room for an answer."""
     holds = runner.plan.context
     most = body.get("max_tokens") or 0
     return holds - min(max(int(most), holds // 8, 1), holds // 2)
 
 
 async def cut_chat(body: dict[str, Any], runner: Runner) -> Cut:
-    """Shorten a chat: drop the oldest messages, then the beginning of the last one. System messages stay."""
+    """Shorten a chat, in place, until it fits: drop the oldest messages, then the beginning of the last one.
+    System messages stay. Returns the numbers of tokens."""
     room = _room(body, runner)
     before = count = await _count(body, runner)
     messages = body["messages"]
@@ -59,7 +59,8 @@ async def cut_chat(body: dict[str, Any], runner: Runner) -> Cut:
 
 
 async def cut_tokens(body: dict[str, Any], runner: Runner) -> Cut:
-    """Shorten a prompt that is sent to the engine unchanged: drop its beginning."""
+    """Shorten the prompt of a request that has no chat, in place, by dropping its beginning. Returns the
+    numbers of tokens."""
     prompt = body.get("prompt")
     tokens = prompt if isinstance(prompt, list) else await tokens_of(runner, str(prompt or ""), special=True)
     room = _room(body, runner)

@@ -1,4 +1,5 @@
-"""Environment variables for the server's programs, without tokens or anything else that belongs to svc."""
+"""Chooses the environment variables for the server's programs, without tokens or anything else that belongs
+to svc."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ _OF_NETWORK = (
 def clean_environment(
     environment: Mapping[str, str] = os.environ, *, ollama: bool = False, network: bool = False
 ) -> dict[str, str]:
-    """The variables of `environment` that a program of the server may see. `ollama`: also variables of ollama
-    and of the network; `network`: also variables of the network, for programs that fetch models."""
+    """Those variables of `environment` that a program of the server may see. `ollama`: also variables for
+    ollama and the network; `network`: also variables for the network, such as proxies, for programs that
+    download models."""
     prefixes = (*_PREFIXES, *(_OF_OLLAMA if ollama else ()), *(_OF_NETWORK if ollama or network else ()))
     return {name: value for name, value in environment.items() if name in _NAMES or name.startswith(prefixes)}

@@ -1,5 +1,5 @@
-"""`python -m llm.front FD PORT`: serves the API of Ollama and the /v1 of OpenAI on a socket of the keeper. It
-ends when its input closes.
+"""`python -m llm.front FD PORT`: answers the API of Ollama and the /v1 of OpenAI. FD is the listening socket,
+which the keeper opened. The process ends when its input closes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ Handler = Callable[..., Coroutine[Any, Any, Any]]
 
 
 class Front:
-    """The routes. `home`: SVC_LLM_HOME; `port`: the port on which it answers."""
+    """The routes of the server. `home`: SVC_LLM_HOME, the folder of models; `port`: the port on which it
+    answers."""
 
     def __init__(self, home: Path, port: int) -> None:
         self.models = Models(home)
@@ -127,8 +128,8 @@ class Front:
         return answer
 
     async def _answer_failure(self, request: Request, error: Exception) -> HTTPResponse:
-        """The answer to a request that no handler answered: an unknown path or method, a broken request, or a
-        bug."""
+        """The answer to a request that raised an error outside of its handler: an unknown path or method, a
+        broken request, or a bug."""
         status = error.status_code if isinstance(error, SanicException) else 500
         request.ctx.headers = {}
         try:
@@ -163,7 +164,8 @@ class Front:
     # --- what handlers share
 
     async def body(self, request: Request, most: int = LLM_BODY) -> bytes:
-        """The whole body. Raises Refused if it is too large or does not arrive completely."""
+        """The whole body of the request, at most `most` bytes. Raises Refused if it is longer or does not
+        arrive completely."""
         return b"".join([piece async for piece in self.pieces(request, most)])
 
     async def pieces(self, request: Request, most: int) -> AsyncIterator[bytes]:
@@ -186,7 +188,7 @@ class Front:
             yield piece
 
     def find(self, text: str | None) -> Installed:
-        """The model with this name. Raises Refused."""
+        """The installed model with this name. Raises Refused if the name is missing or unknown."""
         named = wire.required(text, "model")
         try:
             return self.models.find(self.name(named))
@@ -207,8 +209,8 @@ class Front:
         return HTTPResponse(b"", status, request.ctx.headers)
 
     async def stream(self, request: Request, source: AsyncGenerator[dict[str, Any], None]) -> None:
-        """Send lines as they arrive. An error before the first line is sent with its status, a later error as
-        a line."""
+        """Send lines of JSON to the client as `source` yields them. An error before the first line is
+        answered with its status, a later error as a line."""
         async with aclosing(source):
             first = await anext(source)
             response = await request.respond(content_type=_NDJSON, headers=request.ctx.headers)
@@ -327,8 +329,8 @@ class Front:
         work: Work | None,
         empty: dict[str, Any],
     ) -> HTTPResponse | None:
-        """Answer a parsed request. `work`: the text to generate; None: load the model, or unload it. `empty`:
-        the empty answer, which such a request gets."""
+        """Answer a request that uses a model. `work`: the text to generate; None: only load the model, or
+        unload it if `keep_alive` is 0, and answer `empty`. Returns the response; None if it was streamed."""
         keep = wire.seconds(call.keep_alive)
         context = wire.context_of({**installed.record.parameters, **(call.options or {})})
         if work is None:
@@ -380,7 +382,7 @@ async def _each(steps: Any) -> AsyncGenerator[dict[str, Any], None]:
 
 
 async def _join_lines(source: AsyncGenerator[dict[str, Any], None]) -> dict[str, Any]:
-    """All lines of an answer joined into one."""
+    """All lines of an answer joined into one, for a client that does not want a stream."""
     text, thinking, calls, last = [], [], [], {}
     async with aclosing(source):
         async for last in source:
@@ -403,7 +405,8 @@ def say(line: str) -> None:
 
 
 async def serve(front: Front, bound: socket.socket, ended: asyncio.Event) -> int:
-    """Answer requests until `ended` is set, or nobody needs the server. Returns the exit code."""
+    """Answer requests on the socket `bound` until `ended` is set, or nobody needs the server. Returns the
+    exit code."""
     app = front.build()
     server: Any = await app.create_server(
         sock=bound, return_asyncio_server=True, access_log=False, backlog=1024, noisy_exceptions=False

@@ -1,7 +1,7 @@
-"""Decides who may send requests: programs of this machine, and pages that were loaded from it.
+"""Decides who may send requests: programs on this machine, and web pages that were loaded from it.
 
-A page of any site can send requests to 127.0.0.1, and any site's name can be made to resolve to it. So the
-Host must be this machine's, and a foreign Origin is refused.
+A page of any site can send requests to 127.0.0.1, and any site can make its name resolve to that address. So
+the header Host must name this machine, and a foreign Origin is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ _METHODS = "GET, POST, DELETE, HEAD, OPTIONS"
 
 
 def require_local(host: str, origin: str | None) -> dict[str, str]:
-    """The headers that let an allowed page read the answer. Raises Refused for a foreign Host or Origin."""
+    """The response headers that let an allowed page read the answer. Raises Refused for a foreign Host or
+    Origin. `origin`: None if the request has no such header."""
     if not _HOST.fullmatch(host):
         raise Refused(
             403, f"the Host {host[:100]!r} is not this machine; ask http://localhost or http://127.0.0.1"

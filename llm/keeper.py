@@ -1,7 +1,8 @@
-"""The keeper holds the port, the lock and the log of a server, and runs the front, or an installed ollama.
+"""The keeper of a server: it holds the port, the lock and the log, and runs the front or an installed ollama.
 
-The socket belongs to the keeper: while a front that died is restarted, clients wait in the socket's queue and
-are answered by the next front. A front that hangs is killed. If a child ends too often, the server ends.
+The listening socket belongs to the keeper: while a front that died is restarted, clients wait in the socket's
+queue and are answered by the next front. A front that hangs is killed. If fronts end too often, the server
+ends.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ _LOOK = 1.0
 
 
 def main(words: list[str]) -> int:
-    """Run a server until a signal ends it. Returns the exit code. `words`: PORT; then `shown`, if the log is
-    to be printed too; then `ollama=PATH`, to run that program."""
+    """Run a server until a signal ends it. Returns the exit code. `words`: PORT; then `shown` to print the
+    log too; then `ollama=PATH` to run that program instead of the front."""
     port, more = int(words[0]), words[1:]
     ollama = next((word.partition("=")[2] for word in more if word.startswith("ollama=")), "")
     folder = llm_home() / str(port)
@@ -105,7 +106,7 @@ class _Keeper:
         return 0
 
     def _run_child(self, bound: socket.socket | None) -> int:
-        """Start the front, or ollama, and wait for its end. Returns its exit code."""
+        """Start the front, or ollama if `bound` is None, and wait for its end. Returns its exit code."""
         source, sink = os.pipe()
         if bound is not None:
             words = [sys.executable, "-P", "-m", "llm.front", str(bound.fileno()), str(self._port)]
@@ -155,8 +156,8 @@ class _Keeper:
                 return ENDED_IDLE
 
     def _watch(self, child: subprocess.Popen[bytes], over: threading.Event) -> None:
-        """Kill the front if it hangs. What it was answering hangs as well, and clients in the queue wait for
-        nobody. A front that has not answered yet may still be starting, so it is left alone."""
+        """Kill the front if it hangs, until `over` is set. A front that has not answered yet may still be
+        starting, so it is left alone."""
         answered, missed = False, 0
         while not over.wait(ASK_SECONDS):
             if _answers(self._port):
@@ -183,7 +184,7 @@ class _Keeper:
 
 
 def _answers(port: int) -> bool:
-    """Whether the front answers anything in time."""
+    """Whether the front answers a request in time, with any status."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS)
     try:
         connection.request("GET", WATCHED)

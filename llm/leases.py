@@ -1,5 +1,5 @@
-"""Decides whether anybody still needs the server: apps hold leases, which are locks that the system releases
-when an app ends.
+"""Decides whether anybody still needs the server. An app that does holds a lease: a locked file, whose lock
+the system ends with the app.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ STAYING_SECONDS = 30.0  # between two looks at a server that stays
 
 
 class Idle:
-    """Watches the leases of a port. A server that was started to run without leases is never idle."""
+    """Watches the leases of the server on a port. A server that was started to run without leases is never
+    idle."""
 
     def __init__(self, home: Path, port: int) -> None:
         self._folder = home / str(port)
@@ -24,12 +25,12 @@ class Idle:
         self._since = time.monotonic()
 
     def used(self, open_requests: int) -> None:
-        """Record the number of open requests."""
+        """Record that the number of open requests changed to this."""
         self._open = open_requests
         self._since = time.monotonic()
 
     def over(self, now: float) -> bool:
-        """Whether nobody has needed the server for IDLE_SECONDS. `now`: time of the monotonic clock."""
+        """Whether nobody has needed the server for IDLE_SECONDS. `now`: `time.monotonic()`."""
         if self._open or stays(self._folder) or held(self._folder):
             self._since = now
         return now - self._since > IDLE_SECONDS

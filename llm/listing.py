@@ -1,4 +1,4 @@
-"""The front's answers about models: tags, show, ps and /v1/models."""
+"""The front's answers about models: /api/tags, /api/show, /api/ps and /v1/models."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def details(installed: Installed) -> dict[str, Any]:
 
 
 def digest(installed: Installed) -> str:
-    """The digest of the record. Two names of one file with different parameters have different digests."""
+    """The digest by which clients recognise a model: of its file, or of its record if that has more than the
+    file. Two names of one file with different parameters have different digests."""
     record = msgspec.structs.replace(installed.record, source=None)
     if record == type(record)(model=record.model, modified_at=record.modified_at):
         return record.model

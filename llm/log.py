@@ -1,4 +1,4 @@
-"""The server's log: the output of its processes."""
+"""The server's log, which has the output of its processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from localstore.models import log
 
 
 class Log(log.Log):
-    """A log whose lines are also written to the terminal `echo`, if given."""
+    """A log whose lines are also written to the file descriptor `echo`, if given."""
 
     def __init__(self, file: Path, echo: int | None = None) -> None:
         super().__init__(file)

@@ -1,4 +1,4 @@
-"""Creates models from blobs and from other models: /api/blobs and /api/create."""
+"""Stores uploaded blobs, and makes models from blobs and from other models: /api/blobs and /api/create."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OF_GO = re.compile(r"\{\{-?\s*(?:\.|if \.|range \.|with \.|\$)")
 
 
 def sha256_of(digest: str) -> str:
-    """The hexadecimal part of `sha256:…`. Raises Refused."""
+    """The hexadecimal part of `sha256:…`. Raises Refused if the text has another form."""
     match = _SHA256.fullmatch(digest)
     if match is None:
         raise Refused(400, "invalid digest format: it is sha256: and 64 hexadecimal digits")
@@ -34,7 +34,8 @@ def sha256_of(digest: str) -> str:
 
 
 async def take_blob(models: Models, sha256: str, pieces: AsyncIterator[bytes]) -> None:
-    """Store an uploaded blob under its digest. Raises Refused, or BadModel if the blob is not a model."""
+    """Receive an uploaded blob and store it under its SHA-256. Raises Refused if the bytes do not match it,
+    BadModel if the blob is not a model."""
     if models.about(sha256) is not None:
         async for _ in pieces:
             pass
@@ -64,7 +65,8 @@ async def take_blob(models: Models, sha256: str, pieces: AsyncIterator[bytes]) -
 
 
 def record_of(request: wire.Create, models: Models, find: Callable[[str | None], Installed]) -> Record:
-    """The record of a new model. Raises Refused."""
+    """The record of the model that a body of /api/create describes. `find`: returns the installed model with
+    a name. Raises Refused."""
     for name in ("quantize", "adapters"):
         if getattr(request, name):
             raise Refused(501, f"{name}: making models this way is not in this version of svc")
@@ -122,7 +124,7 @@ def _of_files(files: dict[str, str], models: Models) -> Record:
 
 
 def create(models: Models, target: ModelName, record: Record) -> Iterator[dict[str, str]]:
-    """Store the record under the name `target`. Yields the lines of the answer."""
+    """Store the record under the name `target`, and yield the lines of the answer."""
     for digest in record.digests:
         yield {"status": f"using existing layer sha256:{digest}"}
     models.put(target, record)

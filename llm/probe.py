@@ -1,6 +1,7 @@
 """`python -m llm.probe`: loads the engine and prints the devices that it can use, or ends with an error.
 
-It is a separate process, because an engine built for another processor is killed by a signal.
+It is a process of its own, because an engine that was built for another processor ends its process by a
+signal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Errors that the front answers: a status and a sentence."""
+"""Errors that the front answers to clients: a status and a sentence."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 
 class Refused(Exception):
-    """The front refuses a request. `kind`, `extra`: type and further members of the error for clients of
-    /v1."""
+    """Raised to answer a request with an error: an HTTP status and a sentence. `kind`, `extra`: type and
+    further members of the error, for clients of /v1."""
 
     def __init__(self, status: int, sentence: str, kind: str = "", **extra: Any) -> None:
         super().__init__(sentence)

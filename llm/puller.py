@@ -1,8 +1,8 @@
-"""`python -m llm.puller NAME`: fetches a model for POST /api/pull, with the SVC_HOME in which the server was
-started.
+"""`python -m llm.puller NAME`: downloads a model for POST /api/pull, with the SVC_HOME in which the server
+was started.
 
-It prints the lines of the answer, at most ten a second for each blob, and ends when its input closes, even if
-the front was killed. The next pull continues with the bytes fetched so far.
+It prints the lines of the answer, at most ten a second for each blob. It ends when its input closes, even if
+the front was killed. The next pull continues with the bytes received so far.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def main() -> NoReturn:
 
 
 class _Told:
-    """Prints each new step of a pull at once, and the progress of a blob at a readable pace."""
+    """Prints the steps of a pull: each new step at once, the progress of a blob at most ten times a
+    second."""
 
     def __init__(self) -> None:
         self._status, self._at = "", 0.0

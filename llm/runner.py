@@ -1,8 +1,8 @@
-"""`python -m llm.runner`: one loaded model in a separate process, behind the engine's HTTP server.
+"""`python -m llm.runner`: the process of one loaded model, with the engine's own HTTP server.
 
-Its argument is a `Task` in JSON, its key is in LLM_RUNNER_KEY. It prints one line of JSON, `{"url": …}` or
-`{"error": …}`, and ends when its input closes, even if the front was killed. The engine's server is never
-destroyed, because that can hang; the process just ends.
+Its argument is a `Task` in JSON; LLM_RUNNER_KEY is the key that requests must carry. It prints one line of
+JSON, `{"url": …}` or `{"error": …}`, and ends when its input closes, even if the front was killed. The
+engine's server is never shut down, because that can hang; the process just ends.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main() -> NoReturn:
 
 
 def _serve(task: Task) -> str:
-    """Load the model. Returns the address of the engine's server."""
+    """Load the model and start the engine's server. Returns the server's address."""
     import xllamacpp as engine
 
     params: Any = engine.CommonParams()

@@ -1,4 +1,4 @@
-"""Loads models into runners, lends them to requests, and ends unneeded runners.
+"""Loads models into runners (processes), lends runners to requests, and ends those that are not needed.
 
 A runner that is answering is never ended for another model, which waits instead. A runner that dies or hangs
 is dropped, and the next request loads the model again.
@@ -39,12 +39,13 @@ INSTALL = "install the engine: pip install 'svc[llm]'"
 
 
 def embeds_only(header: Header) -> bool:
-    """Whether a model only makes embeddings: its header then names a kind of pooling."""
+    """Whether the model only makes embeddings. Its header then names a way of pooling."""
     return f"{header.architecture}.pooling_type" in header.fields
 
 
 class Runner:
-    """One loaded model. `busy`: number of requests that use it now."""
+    """The process of one loaded model. `plan`: how it was loaded. `busy`: number of requests that use it now.
+    `keep`: seconds for which it stays loaded without requests."""
 
     def __init__(self, installed: Installed, plan: memory.Plan, context: int | None) -> None:
         self.installed, self.plan, self._asked = installed, plan, context
@@ -63,7 +64,8 @@ class Runner:
 
     @property
     def batch(self) -> int:
-        """The number of prompt tokens that are read at once, which is also the limit for a text to embed."""
+        """The number of tokens of a prompt that the engine reads at once; also the largest text that it can
+        embed."""
         return (
             self.plan.context if embeds_only(self.installed.about.header) else min(BATCH, self.plan.context)
         )
@@ -79,7 +81,7 @@ class Runner:
             return True
 
     def serves(self, installed: Installed, context: int | None) -> bool:
-        """Whether the runner can answer a request for this model with this context."""
+        """Whether this runner can answer a request for this model with this length of context (None: any)."""
         if self.ended or installed.record != self.installed.record:
             return False
         if context is None or context == self._asked:
@@ -88,13 +90,14 @@ class Runner:
 
     @property
     def expires_at(self) -> float:
-        """The time at which the model is unloaded: Unix time in seconds; infinite if it stays loaded."""
+        """When the model will be unloaded, in Unix seconds; infinite if it stays loaded."""
         return (
             math.inf if self.keep == math.inf else (time.time() if self.busy else self.idle_since) + self.keep
         )
 
     async def ask(self, method: str, path: str, body: bytes = b"") -> Answer:
-        """Send a request and read the head of the answer. Raises Refused if the runner dies or hangs."""
+        """Send a request to the engine, and return its answer with the body unread. Raises Refused if the
+        runner dies or hangs."""
         try:
             answer = await ask(self.port, self.key, method, path, body)
         except Broken:
@@ -103,7 +106,7 @@ class Runner:
         return answer
 
     async def pieces(self, answer: Answer) -> AsyncIterator[bytes]:
-        """The body of an answer as it arrives. Raises Refused if the runner dies or hangs."""
+        """Yields the body of an answer as it arrives. Raises Refused if the runner dies or hangs."""
         try:
             async for piece in answer.pieces():
                 self.heard = time.monotonic()
@@ -115,8 +118,8 @@ class Runner:
         return b"".join([piece async for piece in self.pieces(answer)])
 
     async def watch_silence(self) -> None:
-        """Called while requests wait: kills a runner that does not respond, which breaks their
-        connections."""
+        """Watch the runner while requests wait, and kill it if it does not respond. Their connections then
+        break."""
         while True:
             await asyncio.sleep(max(self.heard + SILENT_SECONDS - time.monotonic(), HEALTH_SECONDS / 10))
             if time.monotonic() - self.heard < SILENT_SECONDS:
@@ -133,7 +136,7 @@ class Runner:
                 return
 
     def died(self) -> Died:
-        """The error for a request whose connection broke. Marks the runner as unusable."""
+        """Mark the runner as unusable, and return the error for a request whose connection to it broke."""
         self._broken = True
         what = "did not answer and was ended" if self.hung else "ended unexpectedly"
         name = self.installed.name.short
@@ -141,7 +144,7 @@ class Runner:
 
 
 class Runners:
-    """All runners of a front. `say`: writes a line to the log."""
+    """All runners of a front. `say`: writes a line to the server's log."""
 
     def __init__(self, models: Models, say: Callable[[str], None]) -> None:
         self._models, self._say = models, say
@@ -161,8 +164,8 @@ class Runners:
         keep: float,
         use: Callable[[Runner], AsyncGenerator[T, None]],
     ) -> AsyncGenerator[T, None]:
-        """Yields the items of `use`, which is called with a runner of the model. `context`, `keep`: see
-        `lend`. If the runner dies before the first item, another one is tried once."""
+        """Call `use` with a runner of the model, and yield its items. If the runner dies before the first
+        item, another one is tried once. `context`, `keep`: as for `lend`."""
         for last in (False, True):
             begun = False
             try:
@@ -177,9 +180,9 @@ class Runners:
 
     @asynccontextmanager
     async def lend(self, installed: Installed, context: int | None, keep: float) -> AsyncIterator[Runner]:
-        """A context that holds a runner in which the model is loaded. `context`: the requested length in
-        tokens; None: any. `keep`: seconds for which the model then stays loaded without a request. Raises
-        Refused."""
+        """A context that yields a runner with the model loaded, and counts as a request to it. `context`: the
+        requested length in tokens; None: any. `keep`: seconds for which the model then stays loaded without
+        requests. Raises Refused."""
         runner = await self._acquire(installed, context)
         try:
             runner.keep = keep
@@ -188,7 +191,7 @@ class Runners:
             await asyncio.shield(self._release(runner))
 
     async def unload(self, name: str) -> bool:
-        """End the runner of a model as soon as nobody uses it. Returns whether there was one."""
+        """End the runner of the model `name` as soon as no request uses it. Returns whether there was one."""
         async with self._lock(name):
             runner = self._loaded.get(name)
             if runner is None:
@@ -268,8 +271,8 @@ class Runners:
             return runner
 
     async def _room(self, installed: Installed, context: int | None) -> memory.Plan:
-        """A plan for loading the model into free memory. Ends idle runners if it does not fit, and waits for
-        busy runners."""
+        """Make room in memory for the model, by ending idle runners and waiting for busy ones. Returns the
+        plan for loading it. Raises Refused if it can never fit."""
         while True:
             plan = memory.plan(installed, context, memory.available())
             if plan is not None:
@@ -335,7 +338,7 @@ class Runners:
         return Started(error=f"its process ended with {code}{illegal}; the log says more: svc llm logs")
 
     async def _watch(self, runner: Runner, process: asyncio.subprocess.Process) -> None:
-        """Wait for a runner's process to end, and record that."""
+        """Wait until the runner's process has ended, then drop the runner."""
         code = await process.wait()
         if self._loaded.get(runner.name) is runner:
             del self._loaded[runner.name]

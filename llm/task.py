@@ -1,4 +1,4 @@
-"""The task of a runner, and the runner's report once it has started."""
+"""What the front sends to a new runner (its task), and what the runner reports once it has started."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ KEY_VARIABLE = "LLM_RUNNER_KEY"
 
 class Task(msgspec.Struct, kw_only=True):
     """How to load a model. `context`: tokens of one conversation; `batch`: tokens of a prompt read at once;
-    `slots`: number of simultaneous conversations. `mean_pooling`: the model does not specify the pooling of
-    its embeddings. `template`: replaces the model's own; "" if there is none."""
+    `slots`: number of conversations at once. `mean_pooling`: average the embeddings of tokens, because the
+    model does not say how to join them. `template`: replaces the model's own; "": keep that."""
 
     path: str
     name: str
@@ -25,7 +25,8 @@ class Task(msgspec.Struct, kw_only=True):
 
 
 class Started(msgspec.Struct, kw_only=True):
-    """The report of a runner. `url`: its address; or `error`: why it did not start."""
+    """The report of a runner that has started: its address `url`, or the `error` because of which it did
+    not."""
 
     url: str = ""
     error: str = ""

@@ -1,7 +1,7 @@
-"""Requests of the front to a runner on this machine, each on its own connection; closing it stops the
-runner's work.
+"""Sends requests of the front to a runner on this machine. Each has a connection of its own, whose closing
+stops the runner's work on it.
 
-httpx would cost several times the CPU for each token that passes.
+It does not use httpx, which would cost several times the CPU for each token that passes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Broken(Exception):
 
 
 class Answer:
-    """The head of an answer, and access to its body, which is read piece by piece."""
+    """The answer of a runner: status and headers, and its body, which is read in pieces."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
@@ -37,7 +37,7 @@ class Answer:
             self.headers[name.decode("latin-1").lower()] = value.strip().decode("latin-1")
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body as it arrives. Raises Broken."""
+        """Yields the body as it arrives. Raises Broken if the connection ends early."""
         try:
             if self.headers.get("transfer-encoding", "").lower() == "chunked":
                 while size := int((await self._line()).split(b";")[0], 16):
@@ -57,7 +57,7 @@ class Answer:
         return b"".join([piece async for piece in self.pieces()])
 
     def close(self) -> None:
-        """Close the connection. The runner notices it, and stops working on an unfinished answer."""
+        """Close the connection. The runner then stops working on an answer that is not finished."""
         self._writer.close()
 
     async def _line(self) -> bytes:
@@ -71,7 +71,8 @@ class Answer:
 
 
 async def ask(port: int, key: str, method: str, path: str, body: bytes = b"", kind: str = "") -> Answer:
-    """Send a request and read the head of its answer. Raises Broken."""
+    """Send a request to the runner on `port`, and return its answer with the body unread. `key`: the runner's
+    key. `kind`: content type of the body. Raises Broken if the connection fails."""
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=_LINE)
     except OSError as error:

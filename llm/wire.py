@@ -1,4 +1,4 @@
-"""Bodies of /api requests, and the requests to the engine made from them."""
+"""The bodies of requests to /api, and how their members are written in requests to the engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DURATION = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
 
 
 class Named(msgspec.Struct, kw_only=True):
-    """A body that names a model. `name`: the older form of `model`."""
+    """A body that names a model. `name`: older spelling of `model`."""
 
     model: str | None = None
     name: str | None = None
@@ -31,7 +31,7 @@ class Named(msgspec.Struct, kw_only=True):
 
 
 class Call(msgspec.Struct, kw_only=True):
-    """The members that requests to generate and to embed share."""
+    """The members that bodies of requests to generate and to embed have in common."""
 
     model: str | None = None
     stream: bool | None = None
@@ -115,7 +115,7 @@ class Create(Named, kw_only=True):
 
 
 class OfEngine(msgspec.Struct, kw_only=True):
-    """The members of a /v1 body that the front reads. The others are passed on unchanged."""
+    """The members of a body of /v1 that the front reads. The whole body is passed on unchanged."""
 
     model: str | None = None
     messages: Any = None
@@ -127,7 +127,7 @@ class OfEngine(msgspec.Struct, kw_only=True):
 
 
 def decode(data: bytes, kind: type[T]) -> T:
-    """The body, decoded as `kind`. Raises Refused if it does not fit `kind`."""
+    """The body, decoded from JSON as `kind`. Raises Refused if it is not such a body."""
     if not data.strip():
         raise Refused(400, "missing request body")
     try:
@@ -143,8 +143,8 @@ def required(value: str | None, member: str) -> str:
 
 
 def seconds(value: float | str | None) -> float:
-    """The time for which a model stays loaded, in seconds. `value`: seconds, or a duration such as `5m` or
-    `1h30m`; negative: for ever. Raises Refused."""
+    """The seconds for which a model stays loaded without requests. `value`: seconds, or a duration such as
+    `5m` or `1h30m`; negative: for ever; None: the default. Raises Refused if it is none of these."""
     if value is None:
         return KEEP_SECONDS
     if isinstance(value, str):
@@ -184,7 +184,8 @@ _LARGEST = 1 << 31
 
 
 def options_of(options: dict[str, Any]) -> dict[str, Any]:
-    """The options in the form of the engine; options that the engine lacks are left out. Raises Refused."""
+    """The options of a request, named as the engine names them. Options that the engine lacks are left out.
+    Raises Refused for a wrong value."""
     engine_options: dict[str, Any] = {}
     for name, (theirs, kinds) in _OPTIONS.items():
         value = options.get(name)
@@ -207,7 +208,8 @@ def options_of(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def context_of(options: dict[str, Any]) -> int | None:
-    """The option `num_ctx` in tokens; None if it is not given. Raises Refused."""
+    """The length of the context in tokens, from the option `num_ctx`; None if it is not given. Raises Refused
+    for a wrong value."""
     value = options.get("num_ctx")
     if value is None:
         return None
@@ -219,7 +221,8 @@ def context_of(options: dict[str, Any]) -> int | None:
 
 
 def format_of(shape: Any) -> dict[str, Any]:
-    """The engine's `response_format` for the member `format`. Raises Refused."""
+    """The member `response_format` for the engine, from the member `format` of a body; {} without a format.
+    Raises Refused for a wrong value."""
     if shape is None or shape == "":
         return {}
     if shape == "json":
@@ -235,7 +238,8 @@ _IMAGES = ((b"\x89PNG", "png"), (b"\xff\xd8", "jpeg"), (b"GIF8", "gif"), (b"BM",
 
 
 def picture(data: str) -> dict[str, Any]:
-    """A picture in a message, in the engine's form. Raises Refused."""
+    """A picture in a message, as the engine expects it. `data`: base64, also as a `data:` URL. Raises Refused
+    if it is no picture."""
     text = data.partition(",")[2] if data.startswith("data:") else data
     try:
         head = base64.b64decode(text[:64] + "=" * (-len(text[:64]) % 4), validate=True)

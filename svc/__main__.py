@@ -66,8 +66,8 @@ def _prepare_streams() -> None:
 
 
 def _spoken_encoding() -> str | None:
-    """The locale's encoding if Python ignores it in favour of UTF-8; None if Python uses it, or if the user
-    has chosen an encoding."""
+    """The name of the locale's encoding, if Python ignores it in favour of UTF-8. None if Python uses it
+    anyway, or if the user chose another one with PYTHONIOENCODING."""
     if "utf8" not in sys._xoptions or os.environ.get("PYTHONIOENCODING"):
         return None
     import locale
@@ -85,8 +85,8 @@ def _decode_word(word: str, spoken: str) -> str:
 
 
 def _open_outputs() -> None:
-    """Open /dev/null for each standard stream that the caller closed (`svc status >&-`); otherwise the next
-    opened file would take its place."""
+    """Open /dev/null as stdout or stderr if the caller closed that stream (`svc status >&-`). Otherwise the
+    next file that svc opens would get the stream's number, and output would be written into it."""
     for fd, name in ((1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), fd)
@@ -106,8 +106,8 @@ def _print_text(text: str) -> int:
 
 
 def leave(code: int) -> NoReturn:
-    """Exit at once, without Python's own shutdown, which takes a sixth of a short command's time. Each
-    command has closed its files."""
+    """Flush the output and exit at once with this exit code, without Python's own shutdown, which would take
+    a sixth of a short command's time. Each command has closed its files before."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

@@ -1,7 +1,9 @@
-"""The keys that sign the builds of svc. `scripts/release.py` writes them into the builds that it makes.
+"""The public keys that verify new builds of svc before an upgrade. `scripts/release.py` writes them into the
+builds that it makes.
 
-A program trusts at most two keys: the one that signed it, and the next one, so that older programs accept a
-build signed with the next key. Checkouts and packages trust none; they are not replaced.
+A build trusts at most two keys: the one that signed it, and the next one, so that older programs accept a
+build signed with the next key. In a checkout or an installed package the list is empty, because those are not
+upgraded this way.
 """
 
 from __future__ import annotations

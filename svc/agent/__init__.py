@@ -1,7 +1,7 @@
 """The agent: one process for each SVC_HOME that keeps watched folders and their branches in sync.
 
 process  start, lock, socket for clients, end when idle
-folder   one watched folder: a thread that owns it round after round
+folder   one watched folder: a thread that locks it for short rounds of work
 editing  texts of a folder that are open in the app
 rounds   the steps of a round and its reports
 saves    detects saves: inotify, else watchfiles

@@ -37,18 +37,19 @@ class OpenTexts:
         state.work.buffers.editors = self
 
     def add(self, editor: Editor) -> None:
-        """Open the text of a client in the next round."""
+        """Add a client. The next round sends it the text of its file."""
         self._editors[editor.follower] = editor
 
     def drop_follower(self, follower: Follower) -> None:
-        """Forget a client that has hung up, after storing its typed changes."""
+        """Store the typed changes of a client that has hung up, then forget the client."""
         editor = self._editors.get(follower)
         if editor is not None:
             editor.disconnected = True
             self._drop_disconnected(editor)
 
     def take_lines(self, editor: Editor) -> None:
-        """Queue the lines that the client sent."""
+        """Read the messages that the client has sent: queue its changes for the next round, and note where
+        its cursor is. After a malformed message the client is dropped."""
         while self._editors.get(editor.follower) is editor and not editor.lines.empty():
             try:
                 at, col = editor.hear(editor.lines.get_nowait())
@@ -59,7 +60,7 @@ class OpenTexts:
                 self._cursor, self._cursor_reported = (editor.path, at, max(0, col)), False
 
     def note_written(self, path: str) -> None:
-        """Note that a program, or svc itself, has written the file."""
+        """Note that the file on the disk was written, by a program or by svc itself."""
         for plugin in self._plugins(path):
             plugin.touched = True
 
@@ -69,12 +70,12 @@ class OpenTexts:
         ]
 
     def edits(self, path: str) -> bool:
-        """See `localstore.live.stale.Editors`."""
+        """Whether an editor plugin has the text of this file open."""
         return bool(self._plugins(path))
 
     def shows(self, path: str, name: bytes) -> bool:
-        """Whether a plugin shows this text; see `localstore.live.stale.Editors`. Waits a moment for changes
-        that the plugin sent before it saved the file."""
+        """Whether an editor plugin shows the text of this file whose BLAKE3 is `name`. Waits a moment for
+        changes that the plugin sent before it saved the file."""
         until = time.monotonic() + ARRIVING
         while plugins := self._plugins(path):
             for plugin in plugins:
@@ -87,7 +88,8 @@ class OpenTexts:
         return False
 
     def plugin_texts(self, path: str) -> list[bytes]:
-        """See `localstore.live.stale.Editors`."""
+        """The text of this file in each editor plugin that has it open, as it was after the last change that
+        became an edit."""
         return [plugin.popped_text for plugin in self._plugins(path) if plugin.sheet is not None]
 
     @property
@@ -103,7 +105,8 @@ class OpenTexts:
         return TYPED_EACH + max(open_, default=0) / LARGER
 
     def moments(self) -> list[float]:
-        """The times (monotonic seconds) at which an edited text has work due."""
+        """The times (monotonic seconds) at which the typed edits are to be stored and the cursor is to be
+        reported."""
         moments = []
         if self._waits:
             moments.append(self._typed_at + self._typed_each)
@@ -112,11 +115,11 @@ class OpenTexts:
         return moments
 
     def is_due(self) -> bool:
-        """Whether a text has work due."""
+        """Whether typed edits are to be stored now."""
         return self._waits and time.monotonic() >= self._typed_at + self._typed_each
 
     def tell_cursor(self) -> None:
-        """Tell others where the cursor is, at most four times a second."""
+        """Tell others where the cursor of the client is, at most four times a second."""
         state = self._state
         now = time.monotonic()
         if self._cursor is None or now < self._here_at + (HERE_AGAIN if self._cursor_reported else HERE_EACH):
@@ -127,8 +130,8 @@ class OpenTexts:
             state.line.here(state.channel, path, line, state.turn, "edit", col)
 
     def run(self) -> None:
-        """Lock the folder and store the typed edits. Called while the folder's other work waits for its next
-        attempt after a failure."""
+        """Lock the folder and store the typed edits. Called while a failed round waits for its next
+        attempt."""
         state = self._state
         if not self.is_due():
             return
@@ -142,7 +145,8 @@ class OpenTexts:
             state.flying = len(copy.db.flight_numbers())
 
     def step(self, copy: WorkingCopy) -> bool:
-        """Open a text, or make one edit from the typed changes. Returns whether there was anything to do."""
+        """Open the text of one client, or store one edit from the changes that a client typed. Returns
+        whether there was anything to do."""
         now = time.monotonic()
         for editor in list(self._editors.values()):
             if editor.sheet is None:
@@ -155,8 +159,8 @@ class OpenTexts:
         return False
 
     def _has_saved(self, copy: WorkingCopy, editor: Editor) -> bool:
-        """Whether the client is a plugin that may have saved the file since the last call. Its typed changes
-        are stored before the save is examined."""
+        """Whether the client is an editor plugin that may have saved its file since the last call. The caller
+        stores the plugin's typed changes before it examines the save."""
         if not isinstance(editor, Plugin) or not editor.touched:
             return False
         editor.touched = False
@@ -196,7 +200,8 @@ class OpenTexts:
         self._drop_disconnected(editor)
 
     def end_round(self, copy: WorkingCopy) -> None:
-        """Send each client the new content of its text."""
+        """Send each client what others have changed in its text, and whether its own changes are stored and
+        sent."""
         state = self._state
         state.relit = False
         flying = copy.db.flight_kinds() if self._editors else {}

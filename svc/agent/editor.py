@@ -1,4 +1,5 @@
-"""The clients that edit a text: the app, by updates of its sheet, and editor plugins, by splices."""
+"""The clients that edit a text: the app, by updates of a CRDT text, and editor plugins, by splices (offset,
+deleted length, inserted text)."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ _spliced = msgspec.json.Decoder(Spliced)
 
 
 def require_edit(request: Request) -> None:
-    """Raise UsageError unless the request names a folder and a path, and a session or a unit."""
+    """Raise UsageError unless the request names a folder and a path in it, and either a session (from the
+    app) or the unit of its offsets (from an editor plugin)."""
     if not (request.folder and request.path):
         raise UsageError("an edit names a folder, and a path in it")
     word = request.session
@@ -34,16 +36,18 @@ def require_edit(request: Request) -> None:
 
 
 def editor_of(request: Request, follower: Follower) -> Editor:
-    """The client that sent an `edit`."""
+    """A new `Editor` or `Plugin` for the client that sent this `edit` request."""
     if request.unit == "":
         return Editor(request.path, request.session, follower)
     return Plugin(request.path, request.unit, follower)
 
 
 class Editor:
-    """A client that edits a text by updates of its sheet. `sheet`: None until the text is open. `lines`:
-    received but not yet handled. `typed`: updates that are not in an edit yet, with their numbers.
-    `disconnected`: the client has hung up, but has typed updates that are not stored yet."""
+    """A client that edits one text of a folder by updates of its sheet, a CRDT text shared with the agent.
+
+    `sheet`: None until the text is open. `lines`: messages received but not read yet. `typed`: (number,
+    update) of each change that is not stored as an edit yet. `disconnected`: the client has hung up, but has
+    changes that are not stored yet."""
 
     def __init__(self, path: str, session: str, follower: Follower) -> None:
         self.path, self.session, self.follower = path, session, follower
@@ -58,13 +62,13 @@ class Editor:
             self.follower.say(event)
 
     def open(self, sheet: OpenSheet) -> None:
-        """Start with the text of a sheet."""
+        """Set the sheet, and send the client its text."""
         self.sheet = sheet
         self.say(Sheet("text", sheet.last, sheet.text.decode()))
 
     def hear(self, line: bytes) -> tuple[int, int]:
-        """Queue a message of the client. Returns (line, column) of its cursor, 0 where unknown. Raises
-        Invalid."""
+        """Read a message of the client, and queue the change in it. Returns (line, column) of the client's
+        cursor, 0 where unknown. Raises Invalid for a malformed message."""
         typed = _decoded(_typed, line)
         if typed.n > 0 and typed.update:
             try:
@@ -74,11 +78,12 @@ class Editor:
         return typed.line, typed.col
 
     def tell(self, update: bytes) -> None:
-        """Send an update of the sheet to the client."""
+        """Send the client an update of its sheet."""
         self.say(Sheet("update", update=b64encode(update).decode()))
 
     def pop(self) -> tuple[list[bytes], int]:
-        """(next updates, number of the last one)."""
+        """Remove the next updates from `typed`, at most AT_ONCE. Returns (updates, number of the last one; 0
+        without updates)."""
         updates: list[bytes] = []
         last = 0
         while self.typed and len(updates) < AT_ONCE:
@@ -88,9 +93,11 @@ class Editor:
 
 
 class Plugin(Editor):
-    """An editor plugin: it edits a text by splices, whose offsets count in `unit`, and may save the file.
-    `touched`: the file was written since it was last examined. `popped_text`: the plugin's text after the
-    last change that was popped."""
+    """An editor plugin: a client that edits by splices, whose offsets count in `unit`, and may save the file
+    itself.
+
+    `touched`: the file was written since the agent last examined it. `popped_text`: the plugin's text after
+    the last change that `pop` returned."""
 
     def __init__(self, path: str, unit: Unit, follower: Follower) -> None:
         super().__init__(path, "", follower)
@@ -101,13 +108,16 @@ class Plugin(Editor):
         self._after: deque[bytes] = deque()  # what it showed after each AT_ONCE-th change of `typed`
 
     def open(self, sheet: OpenSheet) -> None:
-        """See `Editor`."""
+        """Set the sheet, and send the client its text. From then on the agent follows the plugin's own
+        text."""
         self._text = EditorText(sheet.text, self._unit)
         self.popped_text = sheet.text
         super().open(sheet)
 
     def hear(self, line: bytes) -> tuple[int, int]:
-        """See `Editor`."""
+        """Read a message of the plugin, and queue its splices as an update. Returns (line, column) of the
+        plugin's cursor, 0 where unknown. Raises Invalid for a malformed message, or one before the text was
+        sent."""
         spliced = _decoded(_spliced, line)
         if self._text is None:
             raise Invalid("the text was not sent yet; wait for it before you change it")
@@ -120,7 +130,8 @@ class Plugin(Editor):
         return spliced.line, spliced.col
 
     def pop(self) -> tuple[list[bytes], int]:
-        """See `Editor`."""
+        """Remove the next updates from `typed`, at most AT_ONCE, and set `popped_text` to the plugin's text
+        after them. Returns (updates, number of the last one; 0 without updates)."""
         batch = super().pop()
         if self._after:
             self.popped_text = self._after.popleft()
@@ -129,7 +140,7 @@ class Plugin(Editor):
         return batch
 
     def tell(self, update: bytes) -> None:
-        """See `Editor`."""
+        """Send the plugin an update of its sheet, as splices of the text that the plugin shows."""
         if self._text is not None:
             self._text.hear(update)
             self._say_next()

@@ -1,4 +1,4 @@
-"""One watched folder: a thread that owns it round after round."""
+"""One folder that the agent watches, as a thread that locks it for short rounds of work."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ HEADS = ("seal.create", "ref.update", "ref.delete")
 
 
 class Watched:
-    """A folder that the agent watches: a thread that owns it round after round.
+    """A folder that the agent watches: a thread that locks it for short rounds of work.
 
     `say`: called with events; `gone`: called with the reason when the folder is no longer watched. The
     agent's process sets `followers` (number of clients that want it watched) and `detached` (it stays watched
@@ -84,25 +84,28 @@ class Watched:
 
     @property
     def place(self) -> Place | None:
-        """See `svc.agent.line.Member`."""
+        """The parameters for opening the folder's channel to the server; None: open none, because the user
+        may only read."""
         return self._state.place
 
     def heard(self, message: Heard) -> None:
-        """See `svc.agent.line.Member`."""
+        """Queue a message from the server for the thread."""
         self._inbox.put(message)
 
     def lit(self, light: Light, why: str) -> None:
-        """See `svc.agent.line.Member`."""
+        """Queue the connection's new light (live, polling or offline) for the thread. If offline, requests in
+        progress are cancelled."""
         self._inbox.put(Lit(light, why))
         if light == "offline":
             self._requests.cancel()  # they wait for a line that is dead, and hold the folder
 
     def turn(self, turn: str | None) -> None:
-        """Set the name of the agent's turn for later edits of this folder."""
+        """Set the turn (the name of an AI agent's piece of work) with which later edits of this folder are
+        recorded."""
         self._inbox.put(SetTurn(turn))
 
     def end_turn(self, turn: str) -> None:
-        """End this turn, unless another one has begun since."""
+        """End this turn, unless another turn has begun since."""
         self._inbox.put(EndTurn(turn))
 
     def pause(self, paused: bool) -> None:
@@ -112,7 +115,7 @@ class Watched:
             self._inbox.put(Pause(paused))
 
     def edit(self, editor: Editor) -> None:
-        """Open a text for a client; later lines from the client are typed changes."""
+        """Open a text for a client. Later lines from the client are its typed changes."""
         self._inbox.put(EditorJoined(editor))
 
         def hears(line: bytes) -> None:
@@ -122,7 +125,7 @@ class Watched:
         editor.follower.hears = hears
 
     def edit_left(self, follower: Follower) -> None:
-        """Note that the client has hung up."""
+        """Note that a client that edits a text has hung up."""
         self._inbox.put(EditorLeft(follower))
 
     def stop(self) -> None:
@@ -203,7 +206,7 @@ class Watched:
                 self._handle_failure(error)
 
     def _seconds_until_due(self) -> float:
-        """Seconds until the next work is due if no message arrives before."""
+        """Seconds until the next work is due, if no message arrives before."""
         now, state = time.monotonic(), self._state
         moments = [self._walk_at, *self._texts.moments()]
         if state.waiting:
@@ -220,8 +223,8 @@ class Watched:
         return max(0.0, min(moments) - now)
 
     def _take_messages(self, seconds: float) -> Stop | None:
-        """Handle queued messages, waiting at most `seconds` for the first, and work that is due without a
-        message. Returns a message that ends the thread, if there is one, else None."""
+        """Handle queued messages, waiting at most `seconds` for the first; then note the work whose time has
+        come. Returns the message that ends the thread, or None."""
         for message in received(self._inbox, seconds):
             if isinstance(message, Stop):
                 return message
@@ -342,7 +345,8 @@ class Watched:
                 state.whole = True
 
     def _is_about_folder(self, event: Event) -> bool:
-        """Whether the event changes the head of the branch or the rights of this folder."""
+        """Whether the event moves the head of this folder's branch, or changes the repository, the access to
+        it or the protection of a branch."""
         if event.kind in HEADS:
             branch = event.data.get("branch", event.data.get("name"))
             return branch == self._state.link.branch and event.data.get("head") != self._state.last_seal
@@ -384,7 +388,7 @@ class Watched:
         self._texts.people_moved()
 
     def _handle_failure(self, error: SvcError) -> None:
-        """Handle a failed round, which is tried again."""
+        """Note the error of a failed round, tell the followers, and set when the next round may begin."""
         wait = AGAIN
         if isinstance(error, ServerUnreachable):
             if self._state.line is not None:
@@ -402,7 +406,7 @@ class Watched:
         self._say_trouble(error.detail or error.title)
 
     def _new_place(self) -> None:
-        """Read the session and the folder's link again, because the line or the link may have changed."""
+        """Read the session and the link of the folder (`.svc/`) again, because either may have changed."""
         self._state.owning.close()
         self._where.close()
         self._where = self._new_where(self.root)

@@ -1,4 +1,5 @@
-"""The connection to one server, for all its watched folders, and its light, which says how it is connected:
+"""The connection to one server, shared by all folders that the agent watches there. Its light says how the
+server is reached:
 
 live: the socket is open
 
@@ -53,8 +54,9 @@ Heard = Opened | Refused | Live | Gap | Answers | People | Event | Hidden | Resy
 
 
 class Place(msgspec.Struct):
-    """The parameters for opening a channel. `since`: the number of the branch whose changes the folder's
-    record includes."""
+    """The parameters for opening a channel, which carries the updates of one branch. `replica`: the id under
+    which the folder numbers its updates. `since`: sequence number of the last update of the branch that the
+    folder has."""
 
     repo_id: str
     branch: str
@@ -64,8 +66,8 @@ class Place(msgspec.Struct):
 
 
 class Member(Protocol):
-    """A folder on this server, or a look at a branch. Its methods are called by the line's thread and must
-    return at once."""
+    """A user of the connection: a watched folder, or a look at a branch. The line's thread calls these
+    methods, so they must return at once."""
 
     channel: int
     repo_id: str
@@ -80,7 +82,7 @@ class Member(Protocol):
 
 
 class Line:
-    """The connection to one server. Members `join` and `leave` it; `close` ends it. `answers` is called when
+    """The connection to one server. Members `join` and `leave` it; `close` ends it. `answers`: called when
     the server is reachable again."""
 
     def __init__(
@@ -103,7 +105,8 @@ class Line:
         self._thread.start()
 
     def join(self, member: Member) -> None:
-        """Serve this member; called again when the member's place has changed."""
+        """Add this member, and open its channel if the socket is open. Called again when the member's `place`
+        has changed."""
         with self._lock:
             self._members[member.channel] = member
             self._seen.pop(member.channel, None)
@@ -134,12 +137,12 @@ class Line:
             socket.close()
 
     def retry(self) -> None:
-        """Connect now, if not connected."""
+        """Try to connect now, instead of at the next scheduled time."""
         self._wake.set()
 
     def send(self, channel: int, batch: UpdateBatch) -> int | None:
-        """Send updates over the socket. Returns the id of their answer; None if they must be sent by
-        request."""
+        """Send updates over the socket. Returns the number by which their answer will refer to them; None if
+        the channel is not open, so that they must be sent by a request."""
         with self._lock:
             socket = self._socket if channel in self._opened else None
             self._next_id += 1
@@ -155,7 +158,8 @@ class Line:
     def here(
         self, channel: int, path: str, line: int, turn: str | None, state: Doing = "edit", col: int = 0
     ) -> bool:
-        """Report where the user is. Returns whether there is a socket to send it on."""
+        """Send the file, line and column where the user is to the others on the branch. Returns False,
+        without sending, if the channel is not open."""
         with self._lock:
             socket = self._socket if channel in self._opened else None
         if socket is not None:
@@ -203,7 +207,7 @@ class Line:
                 self._wake.clear()
 
     def _talk(self, api: Api) -> bool:
-        """Open a socket and pass on its messages until it breaks. Returns whether it was live."""
+        """Open a socket and pass on its messages until it breaks. Returns whether any message came."""
         with within(self._end, Deadline(FIRST_FRAME)):
             socket = api.sync.socket()
         live = False
@@ -291,7 +295,8 @@ class Line:
         return worked
 
     def _poll(self, api: Api, wait: int) -> bool:
-        """Poll once. Returns whether the answer was empty."""
+        """Poll once, and pass on the answer. Waits up to `wait` seconds for messages. Returns whether there
+        were none."""
         with self._lock:
             members = list(self._members.values())
         channels = []
@@ -327,8 +332,8 @@ class Line:
         return not (answer.frames or answer.events)
 
     def _lose(self, error: SvcError) -> None:
-        """Report the connection as lost. An outage keeps its first reason: failures of later attempts do not
-        replace it."""
+        """Set the light to offline, with the error as its reason. While the server stays unreachable, later
+        attempts do not replace the first reason."""
         unreachable = isinstance(error, ServerUnreachable)
         if not (unreachable and self._unreachable and self.light == "offline"):
             self._light("offline", error.detail)

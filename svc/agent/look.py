@@ -1,5 +1,5 @@
-"""Follows a branch for a client, without a folder: unsealed changes, people, and each change as it happens.
-Nothing is stored or written. The client gets the changed paths and reads texts itself.
+"""Follows a branch for a client that has no folder of it: unsealed changes, people on the branch, and each
+change as it happens. Nothing is written. The client receives the changed paths and fetches texts itself.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ HEADS = ("seal.create", "ref.update", "ref.delete")
 
 
 class Look:
-    """One look at a branch. `say`: called with each report. `ended`: called after the last report.
-    `replicas`: the replica ids with which this process reads branches, by (repository, branch)."""
+    """One client's view of a branch, kept up to date by a thread.
+
+    `say`: called with each report. `ended`: called after the last report. `replicas`: ids under which this
+    process reads branches, by (repository, branch)."""
 
     def __init__(
         self,
@@ -76,7 +78,7 @@ class Look:
         self._inbox.put(Lit(light, why))
 
     def here(self, path: str, line: int) -> None:
-        """Tell others where the user looks."""
+        """Tell the others on the branch which line of which file the user looks at."""
         self.line.here(self.channel, path, line, None, "view")
 
     def close(self) -> None:
@@ -184,8 +186,8 @@ class Look:
     # --- reading
 
     def _read(self) -> str:
-        """Read the branch. Returns the reason if that is impossible; "" if it was read, or will be read
-        later."""
+        """Read the whole state of the branch. Returns the reason if the user may not; "" if it was read, or
+        if a failed attempt will be repeated."""
         try:
             with within(self._end, Deadline(REQUEST_SECONDS)):
                 self._bootstrap(self._reader())
@@ -260,7 +262,8 @@ class Look:
             self._put(row, [signed.who for signed in frame.updates if signed.update.path == row.path])
 
     def _put(self, row: Row, by: list[str]) -> None:
-        """Store a row of the frontier. `by`: its editors, added to the known ones."""
+        """Take in the new state of one path of the branch. `by`: handles of the people who edited it, added
+        to the known ones."""
         sealed = self._sealed.get(row.path)
         before = self._unsealed.pop(row.path, None)
         differs = sealed is not None if row.kind == "gone" else row.digest != sealed
@@ -280,7 +283,7 @@ class Look:
             self._news.add(row.path)
 
     def _tell(self) -> None:
-        """Report the changes since the last report."""
+        """Report the changes since the last report to the client."""
         if self._news is None:
             paths = sorted(self._unsealed.values(), key=lambda row: row.path)
             self._say(Seen("frontier", head=self._head, branch_id=self._branch_id, paths=paths[:AT_ONCE]))

@@ -14,20 +14,20 @@ from svc.agent.saves import SaveKind
 
 
 class Stop(NamedTuple):
-    """End the thread."""
+    """Tells the thread to end. `why`: the reason."""
 
     why: str
 
 
 class Lit(NamedTuple):
-    """Reports the light of the server (live, polling or offline); it may be the same as before."""
+    """Tells how the server is reached now (live, polling or offline); it may be the same as before."""
 
     light: Light
     why: str
 
 
 class Saved(NamedTuple):
-    """A change below the folder."""
+    """Tells that a file below the folder was saved or removed."""
 
     kind: SaveKind
     path: str
@@ -35,37 +35,38 @@ class Saved(NamedTuple):
 
 
 class SetTurn(NamedTuple):
-    """Sets the agent's turn for later edits of the folder."""
+    """Sets the turn (the name of an AI agent's piece of work) for later edits of the folder; None: no
+    turn."""
 
     turn: str | None
 
 
 class EndTurn(NamedTuple):
-    """End this turn, unless another one has begun meanwhile."""
+    """Ends this turn, unless another turn has begun meanwhile."""
 
     turn: str
 
 
 class Pause(NamedTuple):
-    """Stop exchanging edits with others (`paused`), or resume it."""
+    """Stops exchanging edits with others (`paused`), or resumes it."""
 
     paused: bool
 
 
 class EditorJoined(NamedTuple):
-    """A client wants to edit a text."""
+    """Tells that a client wants to edit a text."""
 
     editor: Editor
 
 
 class EditorTyped(NamedTuple):
-    """A client has sent lines, which wait in its queue."""
+    """Tells that a client has sent lines, which wait in `editor.lines`."""
 
     editor: Editor
 
 
 class EditorLeft(NamedTuple):
-    """A client has hung up."""
+    """Tells that a client has hung up."""
 
     follower: Follower
 
@@ -78,8 +79,8 @@ T = TypeVar("T")
 
 
 def received(inbox: queue.SimpleQueue[T], seconds: float | None) -> Iterator[T]:
-    """The messages of the inbox, until it is empty. Waits `seconds` for the first one; None: without
-    limit."""
+    """Yields the messages of the inbox until it is empty. Waits at most `seconds` for the first one; None:
+    without limit."""
     try:
         yield inbox.get_nowait() if seconds == 0 else inbox.get(timeout=seconds)
         while True:

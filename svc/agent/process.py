@@ -40,7 +40,7 @@ COMMAND = "svc agent"
 
 def serve(home: Home) -> int:
     """Run the agent of this SVC_HOME until it is no longer needed. Returns the exit code; 3: another agent is
-    running."""
+    running there."""
     home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         with hold_lock(home.root / place.LOCK, COMMAND):
@@ -51,7 +51,8 @@ def serve(home: Home) -> int:
 
 
 class _Agent:
-    """Answers requests of clients (`localstore.agent.server.Desk`) and owns folders and lines."""
+    """The agent: answers the requests of clients (as a `localstore.agent.server.Desk`), and keeps the watched
+    folders and the connections to servers."""
 
     def __init__(self, home: Home) -> None:
         self._root, self.home = home.root, home
@@ -119,7 +120,8 @@ class _Agent:
     # --- requests
 
     def answer(self, request: Request) -> Reply:
-        """See `localstore.agent.server.Desk`."""
+        """Carry out a request, and return its reply. For `follow` and `look`, later events come through the
+        follower."""
         try:
             match request.do:
                 case "watch":
@@ -153,13 +155,14 @@ class _Agent:
         return bus.invoke(self, request, hung_up)
 
     def states(self) -> list[Folder]:
-        """See `svc.agent.invoke.table.Host`."""
+        """The current states of the watched folders, sorted by folder."""
         with self._lock:
             watched = list(self._folders.values())
         return sorted((folder.state() for folder in watched), key=lambda state: state.folder)
 
     def pause(self, folder: str | None, paused: bool) -> list[Folder]:
-        """See `svc.agent.invoke.table.Host`."""
+        """Stop exchanging edits of a folder (None: of all), or resume if `paused` is False. Returns the
+        states of these folders."""
         with self._lock:
             watched = [self._watched_folder(folder)] if folder is not None else list(self._folders.values())
             for watched_folder in watched:
@@ -168,14 +171,16 @@ class _Agent:
         return self.states() if folder is None else [watched_folder.state() for watched_folder in watched]
 
     def reader(self, origin: str | None) -> Api:
-        """See `svc.agent.invoke.table.Host`."""
+        """The API of a server; without an origin, of the server of the last sign-in. Raises UsageError if
+        none is known."""
         server = origin or self._sessions.default_server()
         if server is None:
             raise UsageError("no server is known yet; sign in to one: svc login --server https://NODE")
         return connect(parse_origin(server), self._sessions)
 
     def follows(self, request: Request, follower: Follower) -> None:
-        """See `localstore.agent.server.Desk`."""
+        """Called when a client has connected that wants events: start its look, edit its text, or count it as
+        a follower of its folder."""
         if request.do == "look":
             self._look(request, follower)
             return
@@ -192,8 +197,8 @@ class _Agent:
             follower.hang_up_later()  # its thread ended since the request was answered; the client asks again
 
     def disconnected(self, request: Request, follower: Follower) -> None:
-        """See `localstore.agent.server.Desk`. A folder that has no followers and is not detached is no longer
-        watched."""
+        """Called when a client that gets events has hung up: end its look or edit. A folder is no longer
+        watched without followers, unless it is detached."""
         with self._lock:
             look = self._looks.pop(follower, None)
         if look is not None:
@@ -214,7 +219,8 @@ class _Agent:
             watched.stop()
 
     def conversing(self, count: int) -> None:
-        """See `localstore.agent.server.Desk`."""
+        """Called with the number of open conversations whenever it changes; without any, an idle agent
+        ends."""
         with self._changed:
             self._conversations = count
             self._changed.notify_all()
@@ -222,7 +228,8 @@ class _Agent:
     # --- looks
 
     def _require_server(self, request: Request) -> None:
-        """Raise UsageError unless the request names a server that this machine is signed in to."""
+        """Raise UsageError unless the request names a repository, a branch, and a server that this machine is
+        signed in to."""
         origin = parse_origin(request.server or "")
         if not (request.repo and request.branch) or self._sessions.find(origin) is None:
             raise UsageError("a look names a repository, a branch, and a server that you are signed in to")
@@ -252,7 +259,7 @@ class _Agent:
             ]
 
     def _close_lines(self) -> None:
-        """Close the lines that nobody uses."""
+        """Close the connections to servers that no folder and no look uses."""
         with self._lock:
             used = {look.line for _, look in self._looks.values()}
             for origin, line in list(self._lines.items()):
@@ -313,8 +320,8 @@ class _Agent:
         place.put_folders(self._root, place.PAUSED, paused)
 
     def _forget_folder(self, watched: Watched, why: str) -> None:
-        """Drop a folder whose thread has ended. Clients that edit its texts are disconnected, and connect
-        again."""
+        """Drop a folder whose thread has ended. Clients that edit its texts are hung up on, so that they
+        connect anew."""
         with self._changed:
             if self._folders.get(str(watched.root)) is watched:
                 del self._folders[str(watched.root)]

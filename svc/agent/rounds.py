@@ -1,4 +1,4 @@
-"""The rounds of a watched folder, and the steps of a round while it holds the folder."""
+"""The rounds of a watched folder: short periods in which the agent has the folder locked and works on it."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ ANSWER_SECONDS = 15.0  # for the answer to updates; then they are sent by reques
 
 
 class FolderRounds:
-    """Rounds of a watched folder: each owns it for a moment. `svc.agent.folder.Watched` runs them."""
+    """Rounds of a watched folder: in each, the agent locks the folder for at most ROUND seconds and works on
+    it. `svc.agent.folder.Watched` runs them."""
 
     def __init__(self, state: FolderState, texts: OpenTexts, join: Callable[[Line], None]) -> None:
-        """`join`: makes a line serve the folder with its current place."""
+        """`join`: tells the connection to the server that the folder's `Place` has changed."""
         self._state, self._texts, self._join = state, texts, join
         self._cap_from: tuple[object, ...] = ()  # what the size cap of a file was computed from
 
@@ -123,8 +124,8 @@ class FolderRounds:
 
     @contextmanager
     def _heard_again(self, paths: Iterable[str], below: Iterable[str]) -> Iterator[None]:
-        """A context for work on these saves, which may need the relay. If it fails, the saves count as just
-        made, because no event reports them a second time."""
+        """A context for the handling of saves of these paths and below these folders, which may need the
+        relay. If it fails, the saves are queued again, because no event reports them a second time."""
         try:
             yield
         except BaseException:
@@ -137,8 +138,7 @@ class FolderRounds:
 
     @contextmanager
     def _sent_again(self, paths: Iterable[str]) -> Iterator[None]:
-        """Run the block, which sends the state of these paths. If it fails, the next round sends the
-        state."""
+        """A context for sending the state of these paths. If it fails, the next round sends their state."""
         held_paths = list(paths)
         try:
             yield
@@ -189,8 +189,8 @@ class FolderRounds:
             state.whole = True
 
     def _take_back(self, copy: WorkingCopy) -> None:
-        """Withdraw the updates that were not sent while the relay was unreachable and whose change is no
-        longer in the folder; newer changes are sent instead."""
+        """Withdraw updates that were not sent while the relay was unreachable, if their change is no longer
+        in the folder. Newer changes are sent instead."""
         state = self._state
         state.returned = False
         try:
@@ -216,7 +216,7 @@ class FolderRounds:
             self._state.work.buffers.authors[change.path] = change.who
 
     def _bring(self, copy: WorkingCopy) -> bool:
-        """Write received changes to the folder. Returns whether anything was done."""
+        """Write received changes to the folder. Returns whether any path is finished."""
         state = self._state
         before = len(state.work.frames.paths)
         with marking(copy, needed=False):
@@ -249,8 +249,8 @@ class FolderRounds:
         state.tell(copy, again)
 
     def _place_now(self, copy: WorkingCopy) -> None:
-        """Read the parameters for opening the channel (`place`) from the record, and join the line if they
-        changed."""
+        """Set `place`, the parameters for opening the folder's channel, from the record. Join the line again
+        if they changed."""
         state = self._state
         if copy.key is None or not copy.replica or copy.repo.shown_seal:
             state.place = None
@@ -270,7 +270,8 @@ class FolderRounds:
             self._join(state.line)
 
     def post(self) -> None:
-        """Send the updates in flight by request, without owning the folder."""
+        """Send the queued updates to the relay, over the socket or else by a request. The folder is not
+        locked while a request runs."""
         state = self._state
         if state.light == "offline" or not state.unsent or state.line is None:
             return
@@ -300,8 +301,8 @@ def _is_emptied(copy: WorkingCopy, path: str) -> bool:
 
 
 def _last_file(copy: WorkingCopy, paths: Sequence[str]) -> str | None:
-    """The last of the paths that has a recorded file; None without one. So no user is shown at a file that is
-    left out, or at a program's temporary file."""
+    """The last of these paths that has a recorded file; None if none has. Other paths, such as a program's
+    temporary files, are not shown to others as the place where the user is."""
     for path in reversed(paths):
         if is_utf8(path) and path in copy.entries and copy.files.is_file(path):
             return path
@@ -309,7 +310,7 @@ def _last_file(copy: WorkingCopy, paths: Sequence[str]) -> str | None:
 
 
 def _text_of(copy: WorkingCopy, path: str) -> bytes | None:
-    """The text that the record has for the path; None for a large text, and for anything else."""
+    """The recorded text of the path; None if it is no text, or a text of more than LINED_BYTES bytes."""
     entry = copy.entries.get(path) if is_utf8(path) else None
     if entry is None or entry.kind != "text" or entry.shadow is None or entry.size > LINED_BYTES:
         return None

@@ -1,4 +1,5 @@
-"""Sends the outbox: when a server is reachable again, and when a command has queued an action."""
+"""Sends the outbox (actions that wait for a server): when a server is reachable again, and when a command has
+queued an action."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ AGAIN_SECONDS = 60.0  # after which an action without an answer is sent again
 
 
 class Sender:
-    """Sends the outbox on a thread, which sleeps while the outbox is empty. `wake` makes it send now; `close`
+    """A thread that sends the outbox, and sleeps while the outbox is empty. `wake` makes it send now; `close`
     ends it."""
 
     def __init__(self, home: Home, sessions: Sessions, log: Callable[[str], None]) -> None:

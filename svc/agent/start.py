@@ -18,7 +18,7 @@ LOOK_SECONDS = 0.02
 
 
 def reach(home: Home) -> Conversation | None:
-    """A conversation with the running agent; None if none runs."""
+    """Connect to the running agent. Returns the conversation; None if no agent runs."""
     try:
         return Conversation(home.root)
     except AgentSilent:
@@ -26,8 +26,8 @@ def reach(home: Home) -> Conversation | None:
 
 
 def start(home: Home) -> Conversation:
-    """A conversation with the agent, started if none runs. The agent outlives this process and its terminal.
-    Raises AgentMissing with the agent's last message."""
+    """Connect to the agent, and start it if none runs; it outlives this process and its terminal. Returns the
+    conversation. Raises AgentMissing, with the agent's last message, if it cannot be started."""
     conversation = reach(home)
     if conversation is not None:
         return conversation

@@ -39,7 +39,8 @@ class SentBatch(NamedTuple):
 
 
 class FolderState:
-    """The state of one folder, used by its thread. `say_to` is called with each event."""
+    """The state of one watched folder, used only by its thread. `say_to`: called with each event for the
+    followers."""
 
     def __init__(
         self,
@@ -90,16 +91,16 @@ class FolderState:
 
     @property
     def unsent(self) -> bool:
-        """Whether there are updates in flight that were not sent over the socket yet."""
+        """Whether there are queued updates that may be sent now and were not sent over the socket yet."""
         return self.flying > 0 and self.out is None and time.monotonic() >= self.barred
 
     @property
     def hears_all(self) -> bool:
-        """Whether the reports of changes below the folder are complete."""
+        """Whether every change below the folder is reported, so that scans are rarely needed."""
         return self.ears is not None and not self.ears.walks
 
     def described(self, detached: bool, followers: int, paused: bool) -> Folder:
-        """The state of the folder for clients of the agent."""
+        """The state of the folder as the agent's clients see it."""
         return Folder(
             folder=str(self.root),
             repo=self.link.repo,
@@ -117,13 +118,13 @@ class FolderState:
         )
 
     def try_line(self, now: float) -> None:
-        """Connect at once after a save, instead of at the next scheduled try."""
+        """After a save while offline, try to connect at once, instead of at the next scheduled time."""
         if self.light == "offline" and self.line is not None and now >= self.try_at:
             self.try_at = now + TRY_SECONDS
             self.line.retry()
 
     def tell_here(self) -> None:
-        """Send others the place of the last save, once the channel is open."""
+        """Tell others the file and line of the last save, once the channel is open."""
         if self.last_save is not None and self.line is not None:
             path, line = self.last_save
             if self.line.here(self.channel, path, line, self.turn):
@@ -137,7 +138,7 @@ class FolderState:
         self._say_to(msgspec.convert({"event": event, "folder": str(self.root), "at": at, **members}, Said))
 
     def say_person(self, person: Person, gone: bool) -> None:
-        """Tell the followers where somebody is, or that somebody left."""
+        """Tell the followers where somebody on the branch is, or that they left (`gone`)."""
         self.say(
             "person",
             by=person.who,
@@ -150,7 +151,7 @@ class FolderState:
         )
 
     def tell(self, copy: WorkingCopy, done: Done) -> None:
-        """Send the followers the result of a step."""
+        """Tell the followers the result of a step: merged, renamed, skipped and conflicting files."""
         self.say_merged({path: self.work.buffers.authors.get(path) for path in done.merged}, done.conflicts)
         for old, new in done.moved:
             self.say("renamed", path=terminal_safe(old), to=terminal_safe(new))
@@ -179,7 +180,7 @@ class FolderState:
             self.say("conflict", path=path, kept_as=kept_as, by=author, gone=clash.deleted)
 
     def say_skipped(self, skipped: Iterable[Skipped]) -> None:
-        """Send the followers, once, the list of the files that are left out."""
+        """Tell the followers which files are left out, each file and reason only once."""
         for skipped_file in skipped:
             if (skipped_file.path, skipped_file.reason) not in self.skipped:
                 self.skipped.add((skipped_file.path, skipped_file.reason))

@@ -5,9 +5,9 @@
     made = api.send(refs.CREATE, RefCreate(type="tag", name="v1"), id=repo.id)
     for ref in api.items(refs.LIST, RefQuery(type="branch"), id=repo.id): ...
 
-`send` and `items` call any endpoint that the kernel declares. A noun has a module here only where a call does
-more than its endpoint says. Nothing here prints or asks. httpx is imported by the first request, a noun's
-module by its first use.
+`send` and `items` call any endpoint that `localstore.core` declares. A resource has a module here only where
+a call does more than its endpoint says. Nothing here prints or asks. httpx is imported by the first request,
+a module of this package by its first use.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class Api:
-    """The calls of one server. `signed_in`: whether requests carry a session."""
+    """The calls to one server. `signed_in`: whether requests carry a session."""
 
     def __init__(self, http: Http) -> None:
         self.http = http
@@ -45,17 +45,19 @@ class Api:
         return self.http.credential is not None
 
     def send(self, endpoint: Endpoint[T], body: Any = None, query: Any = None, **path: str) -> T:
-        """Call an endpoint with these path parameters, and the structs that it declares; a body of bytes is
-        sent unchanged.
+        """Send a request to an endpoint, with these path parameters. `body` and `query` are structs of the
+        types that the endpoint declares; a body of bytes is sent unchanged. Returns the decoded answer.
 
-        Raises the error of the server's problem document, ServerUnreachable or ServerMisbehaved.
+        Raises the error that the server answers, ServerUnreachable, or ServerMisbehaved for an invalid
+        answer.
         """
         return self.http.send(endpoint, body, query, **path)
 
     def items(
         self, endpoint: Endpoint[Page[T]], query: Any = None, *, limit: int | None = None, **path: str
     ) -> Iterator[T]:
-        """The items of a paged endpoint, at most `limit`, fetched page by page when they are needed."""
+        """The items of a paged endpoint, at most `limit`. Each page is requested when the iteration reaches
+        it."""
         return self.http.items(endpoint, query, limit=limit, **path)
 
     @cached_property
@@ -93,7 +95,8 @@ class Api:
 
 
 def connect(origin: str, sessions: Sessions, *, anonymous: bool = False) -> Api:
-    """The API of `origin` with this machine's session for it; with `anonymous`, without a session.
+    """The API of the server `origin`, with this machine's session for it; with `anonymous`, without a
+    session.
 
     Raises Unauthorized if the session has expired.
     """

@@ -22,8 +22,8 @@ class HistoryCalls:
         self._http = http
 
     def seal(self, repo_id: str, seal_id: str) -> Seal:
-        """One seal with its signed bytes. Without a session it is read from the start of a history pack,
-        which any caller may read for public repositories."""
+        """One seal with its signed bytes. Without a session it is read from the first bytes of a history
+        pack, which anybody may fetch of a public repository."""
         if self._http.credential is None:
             query = PackQuery(from_=seal_id, limit=1)
             with self._http.stream(history.HISTORY_PACK, ARCHIVE_MAX, query=query, id=repo_id) as pieces:
@@ -31,11 +31,13 @@ class HistoryCalls:
         return self._http.send(history.SEAL, id=repo_id, seal_id=seal_id)
 
     def proof(self, repo_id: str, seal_id: str) -> bytes:
-        """The directories of a seal that the caller sees, not verified."""
+        """The encoded directories of a seal that the caller may see; the caller must verify them against the
+        signed root."""
         return self._http.read(history.PROOF, LARGE_ANSWER, id=repo_id, sha=seal_id)
 
     def compare(self, repo_id: str, query: CompareQuery) -> Compare:
-        """Two seals, with the changed files of all pages. Raises ServerMisbehaved for pages without end."""
+        """The comparison of two seals, with the changed files of all its pages. Raises ServerMisbehaved if
+        the pages do not end."""
         first, *rest = self._compare_pages(repo_id, query)
         files = [*first.files, *(file for page in rest for file in page.files)]
         return replace(first, files=files, next_cursor=None)

@@ -32,11 +32,13 @@ class PayloadCalls:
         return absent
 
     def put(self, repo_id: str, digest: bytes, parts: Callable[[], Iterable[bytes]], length: int) -> None:
-        """Store `length` bytes with the BLAKE3 `digest`; `parts` yields them again for every attempt."""
+        """Upload `length` bytes with the BLAKE3 `digest`. `parts`: called for each attempt; returns the bytes
+        in pieces."""
         self._http.upload(payload.PUT, parts, length, digest, id=repo_id, blake3=digest.hex())
 
     def put_pack(self, repo_id: str, pack: Pack) -> None:
-        """Store all objects of a pack; the request signs the digest of its table."""
+        """Upload a pack, which stores all its objects. The request's signature covers the digest of the
+        pack's table."""
         self._http.upload(payload.PUT_PACK, pack.parts, pack.size, pack.toc_digest, id=repo_id)
 
     def put_manifest(self, repo_id: str, digest: bytes, raw: bytes) -> None:
@@ -52,17 +54,18 @@ class PayloadCalls:
 
     def manifest(self, repo_id: str, digest: bytes, at: str | None = None) -> bytes:
         """The chunk manifest of the large file `digest`, not verified. `at`: a seal that contains the file;
-        needed by callers with hidden paths."""
+        needed if some paths are hidden from the caller."""
         where = {"id": repo_id, "blake3": digest.hex()}
         return self._http.read(payload.GET_MANIFEST, CHUNK_MANIFEST, query=AtQuery(at=at), **where)
 
     def get(self, repo_id: str, digest: bytes, cap: int = TEXT_FILE) -> bytes:
-        """The bytes with the BLAKE3 `digest`, at most `cap`, not verified."""
+        """The bytes with the BLAKE3 `digest`, not verified. Raises an error for more than `cap` bytes."""
         return self._http.read(payload.GET, cap, id=repo_id, blake3=digest.hex())
 
     def get_pack(
         self, repo_id: str, digests: Sequence[bytes], at: str | None = None
     ) -> AbstractContextManager[Iterator[bytes]]:
-        """The bytes of a pack with these objects, in pieces, as a context. `at`: as for `manifest`."""
+        """A context that yields a pack with these objects, as pieces of bytes. `at`: a seal that contains
+        them; needed if some paths are hidden from the caller."""
         body, query = b"".join(digests), AtQuery(at=at)
         return self._http.stream(payload.GET_PACK, PACK_MAX, body, query=query, id=repo_id)

@@ -27,8 +27,9 @@ class ReleaseCalls:
         digest: bytes,
         replaces: str = "",
     ) -> Asset:
-        """Send a file of `length` bytes with this BLAKE3; `parts` yields its bytes again for each attempt.
-        `replaces`: BLAKE3 of the asset that it replaces."""
+        """Upload a file of `length` bytes and this BLAKE3 as an asset, and return the asset. `parts`: called
+        for each attempt; returns the bytes in pieces. `replaces`: BLAKE3 of the asset to replace; "":
+        none."""
         query = AssetUpload(name=name, replaces=replaces)
         return self._http.upload(
             releases.UPLOAD, parts, length, digest, query=query, media=media, id=repo_id, v=version
@@ -37,8 +38,9 @@ class ReleaseCalls:
     def upload_chunked(
         self, repo_id: str, version: str, name: str, media: str, manifest: bytes, replaces: str = ""
     ) -> Asset:
-        """Create an asset from the chunks that this manifest lists. Raises PayloadMissing if the repository
-        lacks any of them."""
+        """Create an asset from stored chunks, which `manifest` lists, and return the asset. Raises
+        PayloadMissing if the repository lacks one of the chunks. `replaces`: BLAKE3 of the asset to replace;
+        "": none."""
         query = AssetUpload(name=name, manifest=True, replaces=replaces)
         return self._http.upload(
             releases.UPLOAD,
@@ -54,8 +56,8 @@ class ReleaseCalls:
     def download(
         self, repo_id: str, version: str, name: str, start: int
     ) -> AbstractContextManager[tuple[int, Iterator[bytes]]]:
-        """A context with (offset at which the bytes begin, bytes): `start`, or 0 if the server sends the
-        whole file. Not verified."""
+        """Download an asset from byte `start` on. A context that yields (offset of the first byte, pieces of
+        bytes); the offset is 0 if the server sends the whole file instead. The bytes are not verified."""
         return self._http.stream_from(
             releases.DOWNLOAD, start, ASSET_FILE, None, None, id=repo_id, v=version, name=name
         )

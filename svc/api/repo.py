@@ -1,4 +1,4 @@
-"""Repositories."""
+"""Calls that find a repository."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class RepoCalls:
 
 
 def _as_anyone(public: Coordinates) -> Repo:
-    """A public repository made from its coordinates, as a reader without a session sees it; times are
-    empty."""
+    """A public repository as a reader without a session sees it, made from its coordinates (id, owner, name,
+    …); its times are empty."""
     return Repo(
         id=public.id,
         owner=public.owner,

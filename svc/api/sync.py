@@ -77,15 +77,16 @@ class SyncCalls:
         channels: Sequence[PollChannel] = (),
         wait: int = 0,
     ) -> PollAnswer:
-        """Events of these repositories after `since`; None: no events, only the current position. `channels`:
-        branches whose frames are requested. The server waits up to `wait` seconds for messages."""
+        """Ask for new events and frames. Waits up to `wait` seconds for the first. `since`: position after
+        which the events of these repositories are wanted; None: no events, only the current position.
+        `channels`: branches whose frames are wanted."""
         body = PollRequest(repos=list(repo_ids), since=since, channels=list(channels), wait=wait)
         return self._http.send(sync.POLL, body)
 
 
 class SyncSocket:
-    """Events of subscribed repositories and frames of opened branches. One thread iterates or receives; any
-    thread may send and close."""
+    """A socket that delivers the events of subscribed repositories and the frames of opened branches. One
+    thread iterates or receives; any thread may send and close."""
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
@@ -124,9 +125,9 @@ class SyncSocket:
         self._say(Close(channel=channel))
 
     def send_updates(self, channel: int, id: int, batch: UpdateBatch) -> None:
-        """Send updates; Answers or Refused with this id follow. Raises TooLarge, without sending, for a batch
-        that must be sent by POST live/updates. After a lost connection send the batch again: each update is
-        answered once."""
+        """Send updates under the number `id`; the message Answers or Refused with this id follows. Raises
+        TooLarge, without sending, for a batch that must be sent as a request. After a lost connection send
+        the batch again; the relay applies each update once."""
         text = _encode(Updates(channel=channel, id=id, batch=batch))
         if len(text) > SOCKET_MESSAGE:
             raise TooLarge(f"a message has at most {SOCKET_MESSAGE} bytes; send this batch as a request")
@@ -141,7 +142,8 @@ class SyncSocket:
         state: Doing = "view",
         turn: str | None = None,
     ) -> None:
-        """Report the user's position; at most 5 times a second, and at least every 30 seconds."""
+        """Report the user's position, which others see; at most 5 times a second, and at least every 30
+        seconds."""
         self._say(Here(channel=channel, path=path, line=line, col=col, state=state, turn=turn))
 
     def receive(self, seconds: float | None = None) -> Heard | None:
@@ -182,7 +184,7 @@ class SyncSocket:
         self._socket.send(_encode(message).decode())
 
     def _read(self, text: str) -> Told | None:
-        """The message; None if its kind is unknown."""
+        """The decoded message; None if its kind is unknown."""
         try:
             if msgspec.json.decode(text, type=_Tagged).type not in _TAGS:
                 return None

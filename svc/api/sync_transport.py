@@ -1,4 +1,4 @@
-"""The transport of `localstore.sync` over HTTP: one repository, one branch."""
+"""The requests that `localstore.sync` makes, over HTTP, for one branch of one repository."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BRANCHES_LISTED = 100  # among which the default branch is looked for, once a br
 
 
 class BranchTransport:
-    """Implements `localstore.sync.transfer.transport.Transport` over HTTP."""
+    """The requests of sync for one branch, over HTTP (a `localstore.sync.transfer.transport.Transport`)."""
 
     def __init__(self, api: Api, repo_id: str, branch: str) -> None:
         self._api, self._repo, self._branch = api, repo_id, branch
@@ -97,7 +97,7 @@ class BranchTransport:
 
 
 class SealTransport(BranchTransport):
-    """The transport of a folder that shows a seal read-only."""
+    """The requests of sync for a folder that shows one seal, read-only, instead of a branch."""
 
     def __init__(self, api: Api, repo_id: str, branch: str, seal: str) -> None:
         super().__init__(api, repo_id, branch)

@@ -90,8 +90,9 @@ def diff(
 
 
 def _copies(ctx: Ctx, files: Sequence[ChangedFile], typed: Sequence[str]) -> dict[str, str]:
-    """Path of a conflict copy → a line to show instead of its text, which is mostly equal to another file.
-    Copies that the user named are left out."""
+    """For each new conflict copy (a file that keeps one side of a conflict): its path → a line to show
+    instead of its text, which is mostly that of another file. Without copies that the user named in
+    `typed`."""
     added = [file.path for file in files if file.status == "added"]
     if not added:
         return {}

@@ -22,7 +22,8 @@ from svc.flows.place.known_seals import remembering
 
 
 def author(record: dict[str, object]) -> object:
-    """The author of an imported commit; for other seals the handle of the account that sealed."""
+    """The author that an imported commit names; for other seals the handle of the account that made the
+    seal."""
     provenance = record.get("provenance")
     if not isinstance(provenance, dict):
         return None
@@ -30,7 +31,7 @@ def author(record: dict[str, object]) -> object:
 
 
 def merged(record: dict[str, object]) -> list[str]:
-    """The seals that a merge added to the line of its branch; [] for any other seal."""
+    """The ids of the seals whose changes a merge brought in; [] if the seal is not a merge."""
     parents, provenance = record.get("parents"), record.get("provenance")
     sources = provenance.get("merged", []) if isinstance(provenance, dict) else []
     return [*(parents[1:] if isinstance(parents, list) else []), *sources]

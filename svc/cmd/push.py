@@ -144,7 +144,8 @@ class _LeftOut(ClientError):
 
 
 def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False, confirmed: bool = False) -> Pushed:
-    """Push. `confirmed`: the user agreed to send files that git ignores only for them."""
+    """Push the folder; asks first if there are new files that git ignores for this user alone, unless
+    `confirmed`. Returns the result."""
     ctx.out.goes_on = not dry_run
     with copy_for_sending(ctx.obj) as copy:
         merge = open_merge(copy)
@@ -175,7 +176,7 @@ def _ask_removal(ctx: Ctx) -> Agreed:
 
 
 def _require_unprotected(ctx: Ctx, copy: WorkingCopy) -> None:
-    """Raise BranchProtected if this folder has edits that a rule of the branch refuses, pulled or not."""
+    """Raise BranchProtected if the folder has edits and a protection rule forbids writing to its branch."""
     branch = copy.repo.branch
     rules = matching(ctx.reader.items(protections.LIST, id=copy.repo.repo_id), branch)
     refused = refusal(branch, rules, "write")
@@ -184,8 +185,8 @@ def _require_unprotected(ctx: Ctx, copy: WorkingCopy) -> None:
 
 
 def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
-    """The result of a dry run, made before the message is asked for. Raises UsageError if the user cannot be
-    asked."""
+    """Do a dry run of the push, whose result the editor shows while the user writes the message. Returns that
+    result. Raises UsageError if there is no terminal for an editor."""
     if not ctx.out.interactive:
         raise UsageError('a seal needs a message; add -m "What changed"')
     progress, ctx.obj.progress = ctx.obj.progress, silent  # nothing is sent before the message is there
@@ -197,7 +198,8 @@ def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
 
 @contextmanager
 def _message_from_editor(ctx: Ctx, planned: Pushed) -> Iterator[str]:
-    """A context with the message from the editor. The folder is not locked while the user writes."""
+    """A context that yields the message that the user wrote in an editor. The folder is not locked meanwhile.
+    If the block raises, the message stays in its file, whose name is printed."""
     from svc.cmd.frame.editor import written
 
     with written(_editor_remarks(planned), ctx.obj.environment) as (text, file):
@@ -209,7 +211,8 @@ def _message_from_editor(ctx: Ctx, planned: Pushed) -> Iterator[str]:
 
 
 def _editor_remarks(planned: Pushed) -> list[str]:
-    """The lines that the editor shows below the message."""
+    """The lines that the editor shows below the message: where it goes, and which files would be sent,
+    removed or skipped."""
     lines = ["What the seal says. Lines with # are left out; an empty message sends nothing."]
     lines += ["", planned.where]
     skipped = [f"{item.path} ({reason_with_sizes(item)})" for item in planned.skipped]

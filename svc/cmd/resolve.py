@@ -112,8 +112,8 @@ def resolve(
 
 
 def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str) -> None:
-    """Let the user merge the texts. The folder is unlocked meanwhile, and the text is kept until it is
-    stored."""
+    """Let the user merge the texts of a conflict in an editor or a `tool`, and store the result. The folder
+    is not locked while they work. If storing fails, their text stays in its file."""
     record = conflict.record
     by = f"@{record.by}'s version" if record.by else "the branch's version"
     text = marked(texts.base, texts.theirs, texts.mine, by, f"yours, kept as {record.kept_as}")
@@ -140,8 +140,8 @@ def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str
 
 
 def _merge_file(ctx: Ctx, conflict: flow.OpenConflict, text: bytes) -> AbstractContextManager[Path]:
-    """A context with the text in a temporary file. If an error ends it after the user changed the file, the
-    path is printed."""
+    """A context that yields a temporary file with the text. If an error ends it after the user changed the
+    file, the file stays, and its path is printed."""
 
     def say_where(file: Path, _: BaseException) -> None:
         root = ctx.obj.linked_folder()[0]
@@ -158,7 +158,8 @@ def _merge_file(ctx: Ctx, conflict: flow.OpenConflict, text: bytes) -> AbstractC
 
 
 def _run_tool(tool: str, merged: Path, versions: dict[str, bytes]) -> None:
-    """Run the program on files beside `merged`. Raises ClientError if it fails."""
+    """Run a merge program on `merged` and on `versions` (BASE, LOCAL, REMOTE → bytes), written beside it.
+    Raises ClientError if the program fails."""
     names = {"MERGED": merged}
     for name, data in versions.items():
         names[name] = merged.with_name(f"{merged.stem}.{name}{merged.suffix}")
@@ -174,7 +175,8 @@ def _run_tool(tool: str, merged: Path, versions: dict[str, bytes]) -> None:
 
 @contextmanager
 def _folder(ctx: Ctx) -> Iterator[WorkingCopy]:
-    """The working copy without a server: conflicts are local."""
+    """A context that yields the working copy of this folder, without a connection to the server, because
+    conflicts are only local."""
     root, _ = ctx.obj.linked_folder()
     with opened(root, ctx.obj.home, progress=ctx.out.meter, turn=turn(ctx.obj)) as copy:
         yield copy

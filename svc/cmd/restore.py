@@ -80,8 +80,9 @@ def restore(
 
 
 def _take_back(ctx: Ctx, on_the_way: list[str]) -> None:
-    """Withdraw the edits that an earlier command began to send. Raises an error with the reason if that is
-    not possible."""
+    """Withdraw edits of the paths `on_the_way`, which an earlier command had begun to send, unless the server
+    has them already. Prints which edits were withdrawn and which had arrived; without the server, that this
+    is unknown."""
     paths = path_list(on_the_way)
     try:
         with copy_for_pulling(ctx.obj) as copy:

@@ -87,6 +87,7 @@ def _text(
 
 
 def _split_argument(typed: str) -> tuple[str, str]:
-    """(REF, PATH) from REF:PATH, as git writes it; pr:12 is a ref."""
+    """(REF, PATH) of an argument REF:PATH, as git writes it; the ref may be pr:12. PATH is "" if there is
+    none."""
     whole = re.fullmatch(r"(pr:[0-9]+|[^:]*)(?::(.*))?", typed, re.DOTALL)
     return (whole[1], whole[2] or "") if whole else (typed, "")

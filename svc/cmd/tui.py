@@ -71,7 +71,7 @@ def tui(
 
 
 def _in_page(environment: Mapping[str, str]) -> bool:
-    """Whether the server of `--web` started this app; that server draws the app's output in a page."""
+    """Whether the server of `--web` started this app, so that its output is drawn in a browser page."""
     from tui.web import DRIVER, DRIVER_VARIABLE
 
     return environment.get(DRIVER_VARIABLE) == DRIVER

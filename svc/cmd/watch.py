@@ -105,7 +105,7 @@ def list_watches(ctx: Ctx) -> None:
 
 
 class Socket(msgspec.Struct):
-    """The path of the agent's socket, and the linked folder that the user means."""
+    """The answer of `svc watch socket`: path of the agent's socket, and the linked folder."""
 
     socket: str
     folder: str
@@ -157,7 +157,8 @@ def stop(
 
 
 def _root(ctx: Ctx, typed: str) -> Path:
-    """The linked folder that the user means."""
+    """The linked folder that contains the typed path; without a path, the current one. Raises NotLinked if
+    there is none."""
     if typed:
         root = link.find((ctx.obj.folder / typed).resolve())
         link.read_repo(root)
@@ -227,7 +228,7 @@ def _light_sentence(light: str, why: str) -> str:
 
 
 def sentence_of(event: Said) -> str:
-    """One line about an event."""
+    """A line that tells an event to the user."""
     path, who = event.path, f"@{event.by}" if event.by else "somebody"
     if event.agent:
         who += " (agent)"
@@ -256,7 +257,8 @@ def sentence_of(event: Said) -> str:
 
 
 def _moved_sentence(event: Said, who: str) -> str:
-    """The sentence of an event after which an edit is in another file than before."""
+    """A line that tells an event after which an edit is in another file than before: a rename, or a conflict
+    copy."""
     if event.event == "renamed" and event.back:
         return f"  {event.path} is back: it is {event.to} here, and an edit by others does not fit into that"
     if event.event == "renamed":

@@ -80,7 +80,8 @@ def _watch_here(ctx: Ctx, folder: Path, record: Path) -> None:
 
 
 def _linked_record(ctx: Ctx) -> tuple[Path, Path]:
-    """(linked folder, its record)."""
+    """(the linked folder, the path of its record in SVC_HOME). Raises NotLinked if the current folder is in
+    none."""
     folder, link = ctx.obj.linked_folder()
     return folder, ctx.obj.home.record_of(folder, link.repo_id)
 

@@ -1,4 +1,4 @@
-"""Output of commands; the only writer of stdout.
+"""The output of commands. Only this package writes to stdout.
 
 A command writes one answer to stdout: a list, a record, one value, or bytes. On a terminal it is formatted
 for people (aligned, coloured, paged, times as ages); in a pipe for programs (tabs, full values, ISO times),

@@ -24,9 +24,10 @@ _NAME = "__svc_answers__"
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """The fields of a command's answer: its columns and the members of `model`. `table`: columns of the
-    table, if they differ from those of the data. `data` False: it prints only text. `own` False: it prints
-    the server's answer, whose fields svc does not know."""
+    """The fields of a command's answer: its `columns`, and the members of `model`, which `--json` has too.
+
+    `table`: columns on a terminal, if they differ from `columns`. `data` False: the command prints only text.
+    `own` False: it prints the server's answer, whose fields svc does not know."""
 
     columns: tuple[Column, ...] = ()
     model: type | None = None
@@ -39,7 +40,7 @@ class Answers(msgspec.Struct, frozen=True):
         return list(dict.fromkeys([column.name for column in self.columns] + members(self.model)))
 
     def check(self, answer_format: Format) -> None:
-        """Raises UsageError if the command cannot answer in this format."""
+        """Raise UsageError if the command cannot answer in this format, or lacks one of its fields."""
         if not answer_format.as_data:
             return
         if not self.data:
@@ -59,23 +60,23 @@ class Answers(msgspec.Struct, frozen=True):
 def answers(
     columns: Sequence[Column], model: type | None = None, table: Sequence[Column] = ()
 ) -> Callable[[F], F]:
-    """Declare the columns of a command's answer and the `model` with further fields of `--json`. `table`: see
+    """A decorator that declares the fields of a command's answer. The parameters are the members of
     `Answers`."""
     return _declare(Answers(tuple(columns), model, tuple(table)))
 
 
 def answers_text(function: F) -> F:
-    """Declare a command that prints text only."""
+    """A decorator that declares that a command prints only text."""
     return _declare(Answers(data=False))(function)
 
 
 def answers_any(function: F) -> F:
-    """Declare a command that prints the server's answer."""
+    """A decorator that declares that a command prints the server's answer as it is."""
     return _declare(Answers(own=False))(function)
 
 
 def answers_of(function: Callable[..., Any]) -> Answers:
-    """The declaration of a command. Raises TypeError if it has none."""
+    """The declared answer of a command. Raises TypeError if the command declares none."""
     declaration = getattr(function, _NAME, None)
     if not isinstance(declaration, Answers):
         raise TypeError(f"{function.__module__}.{function.__name__} does not declare what it answers")

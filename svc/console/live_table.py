@@ -1,5 +1,5 @@
-"""A table that changes while it is shown: redrawn in place on a terminal, a line for each change
-elsewhere."""
+"""A table that changes while it is shown. On a terminal it is redrawn in place; elsewhere each changed row is
+printed as a new line."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 
 class LiveTable:
-    """Rows of `columns`, identified by the member `key`. With a data format nothing is shown before the end;
-    in a pipe each changed row is a new line."""
+    """A changing table with these `columns`. The member `key` of an item says which row it is. On a terminal
+    the rows are redrawn, in a pipe each changed row is printed anew, and with `--json` and the like nothing
+    is printed."""
 
     def __init__(self, out: Out, columns: Sequence[Column], key: str = "name") -> None:
         self._out, self._columns, self._key = out, columns, key
@@ -56,14 +57,14 @@ class LiveTable:
 
 
 class Region:
-    """Lines at the bottom of a terminal, above the cursor. `paint` writes only lines that changed."""
+    """Lines at the bottom of a terminal, above the cursor, that can be replaced."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
         self._lines: list[str] = []
 
     def paint(self, lines: Sequence[str]) -> None:
-        """Replace the earlier lines on the terminal by these; only changes are written."""
+        """Replace the lines on the terminal by these. Only changed lines are written."""
         old, high = self._lines, len(self._lines)
         pieces, row = [], high  # row: of the cursor, counted from the first line
         for at, line in enumerate(lines[:high]):
@@ -82,5 +83,5 @@ class Region:
 
 
 def _vertical(rows: int) -> str:
-    """The escape sequence that moves the cursor down, up if negative."""
+    """The escape sequence that moves the cursor down by `rows`; up, if negative."""
     return "" if rows == 0 else f"\x1b[{abs(rows)}{'B' if rows > 0 else 'A'}"

@@ -1,5 +1,5 @@
-"""Markdown for a terminal while it arrives, piece by piece: headings, emphasis, code. Nothing is rearranged;
-marks of emphasis and of code in a line become colours."""
+"""Colours Markdown for a terminal while it arrives in pieces: headings, emphasis and code. The text is not
+laid out anew; marks of emphasis and inline code are replaced by colours."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _FENCE = "```"
 
 
 class MarkdownStream:
-    """Turns pieces of Markdown into text with escape sequences. A mark is held back until its meaning is
-    known."""
+    """Turns pieces of Markdown into text with escape sequences for colours. A mark such as `**` is held back
+    until the next character tells its meaning."""
 
     def __init__(self) -> None:
         self._waiting = ""
@@ -19,7 +19,7 @@ class MarkdownStream:
         self._fenced = self._bold = self._code = self._heading = False
 
     def feed(self, text: str) -> str:
-        """The text, with escapes, that is complete now."""
+        """Add a piece of Markdown. Returns the coloured text that is complete now."""
         pieces = []
         for char in terminal_safe(text, keep=PROSE):
             if char in "*`#" and not (self._waiting and self._waiting[0] != char):
@@ -34,7 +34,7 @@ class MarkdownStream:
         return "".join(pieces)
 
     def end(self) -> str:
-        """The rest of the text, followed by the escape for plain text."""
+        """The rest of the coloured text, and the escape sequence that ends colours."""
         rest = self._marks("\n")
         styled = self._bold or self._code or self._heading or self._fenced
         self._fenced = self._bold = self._code = self._heading = False
@@ -42,7 +42,8 @@ class MarkdownStream:
         return rest + (_PLAIN if styled else "")
 
     def _marks(self, following: str) -> str:
-        """The escapes for the marks that were held back, now that the character `following` them is known."""
+        """The escape sequences, or the text, for marks that were held back, now that the character after them
+        (`following`) is known."""
         marks, self._waiting = self._waiting, ""
         if not marks:
             return ""
@@ -69,8 +70,8 @@ class MarkdownStream:
         return _PLAIN + (_BOLD if self._bold or self._heading else "")
 
     def _line_end(self) -> str:
-        """The escape sequences at the end of a line: headings and inline code end with their line, and so
-        does the line that closes a fence."""
+        """The newline, preceded by the escape sequence that ends a heading, inline code or the closing line
+        of a fence."""
         closed = self._heading or self._code or (not self._fenced and self._line.lstrip().startswith(_FENCE))
         self._heading = self._code = False
         self._line = ""

@@ -1,4 +1,4 @@
-"""Output of one command."""
+"""The output of one command: its answer, notes, questions and errors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Out:
 
     @property
     def noted(self) -> bool:
-        """Whether a person reads the notes, because stderr is a terminal."""
+        """Whether a person reads stderr, because it is a terminal."""
         return self._stderr.isatty()
 
     @property
@@ -66,8 +66,8 @@ class Out:
     def rows(
         self, items: Iterable[Any], columns: Sequence[Column], model: type | None = None, empty: str = ""
     ) -> None:
-        """Print a list of Structs or dicts. `model`: further fields for `--json`. `empty`: printed on a
-        terminal if the list is empty."""
+        """Print a list of structs or dicts as a table of these columns. `model`: struct whose members are
+        further fields for `--json`. `empty`: printed on a terminal if the list is empty."""
         valid = self._fields(columns, model)
         records = (_record(item) for item in items)
         if self.format.as_data:
@@ -86,12 +86,14 @@ class Out:
             )
 
     def table(self, records: Sequence[Record], columns: Sequence[Column]) -> list[str]:
-        """The lines of a table that is redrawn in place: header, then one for each record."""
+        """The lines of a table that the caller redraws in place: the header, then one line for each
+        record."""
         lines = list(aligned(records, columns, self.width - 1, _now(), self.tint))
         return [self.tint(lines[0], "bold"), *lines[1:]]
 
     def lines(self, records: Sequence[Record], columns: Sequence[Column], *, header: bool) -> None:
-        """Print more rows at once; on a terminal with a header."""
+        """Print rows at once, without waiting for the rest of the list. `header`: print the header first, if
+        this is a terminal."""
         if self.terminal:
             with_header = list(aligned(records, columns, self.width, _now(), self.tint)) if records else []
             rows: Iterable[str] = with_header if header else with_header[1:]
@@ -100,7 +102,7 @@ class Out:
         self.draw("".join(f"{row}\n" for row in rows))
 
     def draw(self, text: str) -> None:
-        """Write text as it is, and flush. The caller has made sure that it is safe for the terminal."""
+        """Write text as it is, and flush. The caller must have escaped control characters in it."""
         self._write(text)
         self.flush()
 
@@ -114,9 +116,9 @@ class Out:
         *,
         drawn: bool = False,
     ) -> None:
-        """Print one thing with its fields. `body`: text below the fields, on a terminal only; `drawn`: the
-        body is already safe and coloured. `text`: the member with that text, which becomes a column in other
-        formats."""
+        """Print one thing, a struct or dict, with its fields. `model`: struct whose members are further
+        fields for `--json`. `body`: text below the fields, on a terminal only; `drawn`: it is already escaped
+        and coloured. `text`: the member that has this text, which becomes a column in a pipe and in data."""
         if text and (self.format.as_data or not self.terminal):
             columns = (*columns, Column(text))
         self._fields(columns, model)
@@ -165,12 +167,12 @@ class Out:
             self._write(plain(value) + "\n" if value else "")
 
     def line(self, text: str, colour: str = "") -> None:
-        """Print one line of a streamed answer at once."""
+        """Print one line at once, for a command that prints as things happen."""
         self._write(self.tint(terminal_safe(text), colour) + "\n")
         self.flush()
 
     def event(self, item: Any, columns: Sequence[Column], model: type | None = None) -> None:
-        """Print one object of a streamed answer at once, as a line of JSON."""
+        """Print one struct or dict at once as a line of JSON, for a command that prints as things happen."""
         chosen = select.chosen_fields(self.format, _names(columns), self._fields(columns, model))
         value = _fields(_record(item), columns, chosen)
         if self.format.template is not None or self.format.jq is not None:
@@ -180,7 +182,7 @@ class Out:
         self.flush()
 
     def text(self, text: str, *, diff: bool = False) -> None:
-        """Print text or a patch, paged on a terminal."""
+        """Print text, on a terminal in a pager. `diff`: it is a patch, whose lines are coloured."""
         if not self.terminal:
             self._write(text)
             return
@@ -188,7 +190,7 @@ class Out:
         self._show([self._tint_diff(line) for line in lines] if diff else lines)
 
     def data(self, value: Any, *, filtered: bool = True) -> None:
-        """Print any JSON value, through `--jq` if given and `filtered` is True."""
+        """Print any JSON value. `filtered`: apply the program of `--jq` first, if there is one."""
         if self.format.jq is not None and filtered:
             results = select.run_jq(self.format.jq, value, pretty=self.terminal)
             self._results(results)
@@ -196,7 +198,8 @@ class Out:
             self._write(select.to_json(value, pretty=self.terminal) + "\n")
 
     def foreign(self, data: bytes) -> None:
-        """Print bytes from elsewhere: unchanged in a pipe, escaped on a terminal."""
+        """Print bytes that others wrote: unchanged in a pipe; on a terminal with control characters
+        escaped."""
         if self.terminal:
             self.text(data.decode("utf-8", "backslashreplace"))
         else:
@@ -221,8 +224,8 @@ class Out:
         self.fail(self.worded(error))
 
     def worded(self, error: SvcError) -> str:
-        """The sentence of an error. A time in it that is also a member `…_at` of the error is formatted like
-        other times: `2 h ago` on a terminal."""
+        """The sentence of an error, for the user. A time in it that is also a member `…_at` of the error is
+        shown like other times: `2 h ago` on a terminal."""
         sentence = error.detail or error.title
         for name, moment in error.extra.items():
             if name.endswith("_at") and isinstance(moment, str) and moment:
@@ -260,8 +263,8 @@ class Out:
         return age(moment, _now()) if self.terminal else f"at {moment}"
 
     def moment(self, moment: str) -> str:
-        """A time for a page about one thing: on a terminal its age before the full time, as in `2 h ago`;
-        elsewhere the full time."""
+        """A time for a page about one thing: on a terminal its age and the full time, as in `2 h ago
+        (2026-…)`; elsewhere the full time."""
         return f"{age(moment, _now())} ({moment})" if self.terminal else moment
 
     @property
@@ -274,7 +277,8 @@ class Out:
         return f"\x1b[{codes[colour]}m{text}\x1b[0m" if self._colour and colour else text
 
     def styled(self, text: str, codes: str) -> str:
-        """The text with codes of SGR, such as `1;36`, if colours are enabled."""
+        """The text with escape sequences of these SGR codes, such as `1;36` for bold cyan, if colours are
+        enabled."""
         return f"\x1b[{codes}m{text}\x1b[0m" if self._colour and codes else text
 
     def _narrow(self, headers: list[str]) -> None:
@@ -302,8 +306,8 @@ class Out:
         return page(text, self._environment)
 
     def _fields(self, columns: Sequence[Column], model: type | None) -> list[str]:
-        """The names that `--json` accepts. Raises TypeError for a column that the command does not
-        declare."""
+        """The names of fields that `--json` accepts. Raises TypeError if a column is missing in the command's
+        declaration (`answers`)."""
         given = _names(columns) + members(model)
         if self.answers is None:
             return given
@@ -338,19 +342,19 @@ class Out:
             self._stdout.flush()
 
     def _escape_unencodable(self, text: str) -> str:
-        """The JSON with JSON escapes for characters that the stream's encoding lacks."""
+        """The JSON text, with JSON escapes in place of the characters that the encoding of stdout lacks."""
         encoding = getattr(self._stdout, "encoding", None) or "utf-8"
         return text.encode(encoding, JSON_ESCAPES).decode(encoding)
 
 
 class ReaderLeft(Exception):
-    """The reader of stdout has closed it, as in `svc log | head`. This is no OSError, because the argument
-    parser gives these a different exit code."""
+    """Raised when the reader of stdout has closed it, as in `svc log | head`. It is not an OSError, because
+    the argument parser would end the command with another exit code."""
 
 
 @contextmanager
 def _while_read() -> Iterator[None]:
-    """Raises ReaderLeft if the block finds that nobody reads the output."""
+    """A context for writing to stdout. Raises ReaderLeft if nobody reads it any more."""
     try:
         yield
     except BrokenPipeError:
@@ -358,8 +362,8 @@ def _while_read() -> Iterator[None]:
 
 
 def discard(stream: TextIO) -> None:
-    """Discard everything that is written to a stream from now on, and its buffer: nobody can read it, and
-    Python would print an error."""
+    """Send what is written to the stream from now on, and what is in its buffer, to /dev/null. Used when
+    nobody reads the stream, because Python would print an error at its end."""
     with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())

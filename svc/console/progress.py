@@ -15,7 +15,7 @@ FIRST_ESTIMATE = 1.0  # seconds after which the time left is worth telling
 
 
 class Meter:
-    """Shows the progress of one command (`localstore.progress.Progress`). Prints nothing unless `live`."""
+    """The progress line of one command, as a `localstore.progress.Progress`. Prints nothing unless `live`."""
 
     def __init__(self, stream: TextIO, *, live: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._live, self._clock = stream, live, clock
@@ -37,7 +37,8 @@ class Meter:
             self._is_shown = True
 
     def line(self, done: int, total: int | None, bytes: int) -> str:
-        """The text of the line: `sending  [#####...]  3 of 6  1.5 MiB  1.2 MiB/s  3 s left`."""
+        """The text of the line: `sending  [#####...]  3 of 6  1.5 MiB  1.2 MiB/s  3 s left`. `done` and
+        `total`: number of steps; `bytes`: bytes moved so far."""
         spent = max(self._clock() - self._started, 1e-9)
         parts = [terminal_safe(self._phase)]
         if total:
@@ -52,7 +53,7 @@ class Meter:
         return "  ".join(parts)
 
     def clear(self) -> None:
-        """Erase the line, so that other text can be printed."""
+        """Erase the progress line, so that other text can be printed."""
         if self._is_shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

@@ -1,4 +1,5 @@
-"""`--json [FIELDS]`, `--jq EXPR`, `--template TEXT`: answers as data."""
+"""The options `--json [FIELDS]`, `--jq EXPR` and `--template TEXT`, with which a command prints its answer as
+data."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ Record = dict[str, Any]
 
 
 class Format(msgspec.Struct, frozen=True):
-    """The requested output format. `fields`: None without JSON; empty for the table's columns."""
+    """The output format that the options request. `fields`: the fields of `--json`; empty: the table's
+    columns; None: no `--json`."""
 
     fields: tuple[str, ...] | None = None
     jq: str | None = None
@@ -38,8 +40,8 @@ class Format(msgspec.Struct, frozen=True):
 
 
 def chosen_fields(fmt: Format, columns: Sequence[str], more: Iterable[str]) -> list[str]:
-    """The fields to print; all of them for `--jq` and `--template` without `--json`. `more`: fields besides
-    the columns. Raises UsageError for an unknown field."""
+    """The names of the fields to print: those of `--json`, or all if only `--jq` or `--template` is given.
+    `columns` and `more`: the fields that exist. Raises UsageError for an unknown field."""
     valid = list(dict.fromkeys([*columns, *more]))
     if fmt.fields is None:
         return valid
@@ -61,7 +63,7 @@ def snake_case(name: str) -> str:
 
 
 def to_json(value: Any, *, pretty: bool) -> str:
-    """JSON with control characters escaped."""
+    """The value as JSON, with control characters escaped. `pretty`: indented over several lines."""
     import json
 
     text = json.dumps(
@@ -73,7 +75,8 @@ def to_json(value: Any, *, pretty: bool) -> str:
 
 
 def run_jq(expression: str, value: Any, *, pretty: bool) -> list[str]:
-    """The results of a jq program: strings unchanged, everything else as JSON."""
+    """The results of a jq program on the value: a string as it is, everything else as JSON. Raises UsageError
+    if the program is invalid or fails."""
     program = compiled_jq(expression)
     try:
         results = program.input_value(value).all()
@@ -105,7 +108,7 @@ def run_template(text: str, records: Iterable[Record]) -> list[str]:
 
 
 def check_template(text: str, fields: Sequence[str]) -> None:
-    """Raises UsageError for an invalid template, or one that uses other names than `fields`."""
+    """Raise UsageError for an invalid template, or one that uses names other than `fields`."""
     from jinja2 import TemplateError, meta
 
     environment = _environment()
@@ -127,8 +130,8 @@ def _environment() -> Any:
 
 
 def _in_json_words(value: Any) -> Any:
-    """The output for `{{field}}`: text and numbers unchanged, everything else as JSON (true, null, a
-    list)."""
+    """The output for `{{field}}` in a template: text and numbers unchanged, everything else as JSON (true,
+    null, a list)."""
     return to_json(value, pretty=False) if value is None or isinstance(value, (bool, list, dict)) else value
 
 
@@ -142,5 +145,6 @@ def _template_error(error: Exception) -> UsageError:
 
 
 def safe_for(text: str, *, terminal: bool) -> str:
-    """Foreign text for stdout: escaped on a terminal, unchanged in a pipe."""
+    """Text that others wrote, for stdout: on a terminal with control characters escaped, in a pipe
+    unchanged."""
     return terminal_safe(text, keep=PROSE) if terminal else text

@@ -1,4 +1,4 @@
-"""Columns and tables, with the same fields in the same order on a terminal and in a pipe."""
+"""Columns and tables. A list has the same fields in the same order on a terminal and in a pipe."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ STATES = {  # colours that repeat what the word says
 
 
 class Column(msgspec.Struct, frozen=True):
-    """One field of a list or record. `get`: computes it from the record; default: the member `name`. `kind`:
-    how it is shown to people; the kind name is for text that people type again, and is never cut. `spare`:
-    the order in which columns are dropped on a narrow terminal, highest first; 0: never."""
+    """One field of a list or record. `get`: computes its value from the record; None: the value is the member
+    `name`.
+
+    `kind`: how people see it; `name` is for words that they type again, which are never cut. `spare`: on a
+    narrow terminal, columns with the highest number are dropped first; 0: never dropped."""
 
     name: str
     get: Callable[[Record], Any] | None = None
@@ -44,7 +46,7 @@ class Column(msgspec.Struct, frozen=True):
 
 
 def plain(value: Any) -> str:
-    """The value as text for programs, without tab or line break. Things with fields are JSON."""
+    """The value as text for programs, without tabs and line breaks. A struct or dict becomes JSON."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -59,8 +61,8 @@ def plain(value: Any) -> str:
 
 
 def human(value: Any, kind: str, now: datetime) -> str:
-    """A value as text for a person. `kind`: the kind of its column: times as ages, sizes with units, ids
-    shortened, lines up to the first line break, code with its indentation."""
+    """The value as text for a person, by the `kind` of its column: a time as an age, a size with its unit, an
+    id shortened, a line up to the first line break, code with its indentation."""
     if isinstance(value, bool):
         return "yes" if value else ""
     text = plain(value)
@@ -78,7 +80,7 @@ def human(value: Any, kind: str, now: datetime) -> str:
 
 
 def tsv(records: Iterable[Record], columns: Sequence[Column]) -> Iterator[str]:
-    """One line for each record."""
+    """Yields one line for each record: its columns with tabs between."""
     for record in records:
         yield "\t".join(plain(column.value(record)) for column in columns)
 
@@ -91,10 +93,10 @@ def aligned(
     tint: Callable[[str, str], str] = lambda text, _colour: text,
     left_out: Callable[[list[str]], None] = lambda _headers: None,
 ) -> Iterator[str]:
-    """A header and one line for each record, fitted into `width` characters: ids and times are shortened,
-    spare columns left out, texts cut. `left_out`: called with the headers of columns left out. Code and names
-    are never cut, but continued on the next line. A column that is empty in every record is left out.
-    `tint(text, colour)`: colours states."""
+    """Yields a header and the lines of each record, fitted into `width` characters. To fit, ids and times are
+    shortened, columns with a `spare` number are dropped (`left_out` is called with their headers), and texts
+    are cut; code and names continue on the next line instead. A column that is empty in every record is
+    dropped. `tint(text, colour)`: colours a state."""
     all_records = list(records)
     rows = [[human(column.value(record), column.kind, now) for column in columns] for record in all_records]
     filled = [at for at in range(len(columns)) if not rows or any(row[at] for row in rows)]
@@ -109,7 +111,7 @@ def aligned(
 
 
 class _Table:
-    """Rows of text that are fitted into a width."""
+    """A table of texts that can be fitted into a width."""
 
     def __init__(self, columns: list[Column], rows: list[list[str]], width: int) -> None:
         self.columns, self.rows, self._width = columns, rows, width
@@ -145,7 +147,7 @@ class _Table:
         return gone
 
     def lines(self, row: list[str], tint: Callable[[str, str], str]) -> Iterator[str]:
-        """The line of a record, and further lines if its code or a name is longer than the column."""
+        """Yields the line of a record, and further lines if its code or a name is longer than the column."""
         parts = zip(row, self.widths, self.columns, strict=True)
         pieces = [_pieces(text, wide) if each.kind in WHOLE else [text] for text, wide, each in parts]
         for number in range(max(map(len, pieces))):
@@ -165,12 +167,13 @@ class _Table:
         return max(sum(self.widths) + 2 * (len(self.widths) - 1) - self._width, 0)
 
     def _is_crowded(self) -> bool:
-        """Whether a spare column must be dropped: the table does not fit, or code has less than CODE_ROOM."""
+        """Whether a column must be dropped: the table is too wide, or a column of code would get less than
+        CODE_ROOM characters."""
         over, code = self._excess_width(), self._code()
         return over > 0 and (not code or any(self.widths[at] - over < CODE_ROOM for at in code))
 
     def _leave_out(self, spare: int) -> str:
-        """Drop the first column with this `spare`. Returns its header."""
+        """Drop the first column with this `spare` number. Returns its header."""
         at = next(at for at, column in enumerate(self.columns) if column.spare == spare)
         header = self.columns.pop(at).header
         for row in self.rows:
@@ -180,7 +183,7 @@ class _Table:
         return header
 
     def _cut(self, kind: str, least: int) -> None:
-        """Narrow the columns of a kind until the table fits, but none below `least`."""
+        """Narrow the columns of this kind until the table fits, but none below `least` characters."""
         for at, column in enumerate(self.columns):
             if column.kind == kind:
                 self.widths[at] = max(self.widths[at] - self._excess_width(), min(self.widths[at], least))
@@ -197,16 +200,16 @@ class _Table:
         self._cut("line", LINE_MIN)
 
     def _code(self) -> list[int]:
-        """The places of the columns with code."""
+        """The indexes of the columns with code."""
         return [at for at, column in enumerate(self.columns) if column.kind == "code"]
 
     def _columns_of_kinds(self, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-        """(width, index) of the columns of these kinds."""
+        """(width, index) of each column of these kinds."""
         return ((self.widths[at], at) for at, column in enumerate(self.columns) if column.kind in kinds)
 
 
 def listed(record: Record, columns: Sequence[Column], now: datetime) -> Iterator[str]:
-    """The lines of one record: one for each field that has a value."""
+    """Yields the lines that show one record: one for each field that has a value."""
     names = [column.name.replace("_", " ") for column in columns]
     wide = max(map(len, names))
     for name, column in zip(names, columns, strict=True):
@@ -226,7 +229,8 @@ def cells(text: str) -> int:
 
 
 def age(text: str, now: datetime) -> str:
-    """An RFC 3339 time as an age, such as `2 h ago`; distant times as a date."""
+    """An RFC 3339 time as an age, such as `2 h ago`; a time far from `now` as a date. Other texts are
+    unchanged."""
     try:
         moment = datetime.fromisoformat(text)
         seconds = (now - moment).total_seconds()

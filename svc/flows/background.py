@@ -14,8 +14,8 @@ T = TypeVar("T")
 
 
 class BackgroundCall(Generic[T]):
-    """Runs `ask` in a thread, which must not use the objects of the command. Python does not wait for the
-    thread when it ends."""
+    """Runs `ask` in a thread, so that the command can work meanwhile. `ask` must not use objects of the
+    command. At its end Python does not wait for the thread."""
 
     def __init__(self, ask: Callable[[], T]) -> None:
         self._answer: Future[T] = Future()
@@ -29,7 +29,8 @@ class BackgroundCall(Generic[T]):
             self._answer.set_exception(error)
 
     def answer(self, seconds: float) -> T:
-        """The result of `ask`, or its exception. Raises ServerUnreachable after `seconds`."""
+        """The result of `ask`, waiting at most `seconds`; raises what `ask` raised. Raises ServerUnreachable
+        if it is not done in time."""
         try:
             return self._answer.result(seconds)
         except TimeoutError:

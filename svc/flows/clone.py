@@ -1,4 +1,4 @@
-"""`svc repo clone`: make a new folder with the sealed head of a branch."""
+"""`svc repo clone`: makes a new folder with the files of a branch's newest seal."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ DIRECTORIES = 256  # kept open while the files are written
 
 
 class Cloned(msgspec.Struct):
-    """The result of a clone. `seal`: None if the branch has no seal. `bytes`: the size of all files.
-    `reused`: bytes copied from files on this machine instead of fetched. `conflicts`: conflict copies made
-    while an interrupted clone continued."""
+    """The result of a clone. `seal`: id of the cloned seal; None if the branch has none. `bytes`: size of all
+    files. `reused`: bytes copied from files on this machine instead of fetched. `conflicts`: conflict copies
+    made while an interrupted clone continued."""
 
     folder: Path
     seal: str | None
@@ -62,7 +62,7 @@ class Cloned(msgspec.Struct):
 
 
 class _Made(NamedTuple):
-    """A written file; `info` None: an earlier attempt wrote it."""
+    """A file that was written. `info`: its stat after writing; None if an earlier attempt wrote it."""
 
     path: str
     file: SealedFile
@@ -78,10 +78,12 @@ def clone(
     progress: Progress = silent,
     known_files: Callable[[int], Iterable[KnownFile]] = lambda size: (),
 ) -> Cloned:
-    """Verify the head and write its files. With the key of a writer, the folder is also ready to push.
-    `known_files`: returns files of this machine that may contain chunks of a large file of that size.
+    """Make a folder with the files of the branch's newest seal, after verifying the seals and files. With the
+    device key of somebody who may write, the folder can push at once. `known_files`: called with the size of
+    a large file; returns files on this machine that may contain parts of it.
 
-    Raises FolderNotEmpty, unless the folder has an interrupted clone of the same branch, which is continued.
+    Raises FolderNotEmpty, unless the folder has an interrupted clone of the same branch, which is then
+    continued.
     """
     _claim(folder, repo, home)
     with opened(folder, home, transport, key, progress=progress, turn=Turn("svc repo clone")) as copy:
@@ -119,9 +121,9 @@ def clone(
 
 
 def _require_written(copy: WorkingCopy, files: dict[str, SealedFile], stats: list[Stat]) -> None:
-    """Raise CloneIncomplete unless the folder has every file of the seal that its file system can store: a
-    push would remove a missing file for everybody. Files unchanged since they were written are not read
-    again."""
+    """Raise CloneIncomplete unless the folder has every file of the seal, except those that its file system
+    cannot store; a later push would remove a missing file for everybody. `stats`: stats of files right after
+    writing; a file with an unchanged stat is not read again."""
     written = {stat.path: stat for stat in stats}
     left_out = copy.db.unwritable()
     wrong = []
@@ -167,8 +169,8 @@ def _claim(folder: Path, repo: RepoLink, home: Home) -> None:
 
 
 def _is_interrupted(folder: Path, repo: RepoLink, home: Home) -> bool:
-    """Whether the folder has an interrupted clone of the same branch: an unfinished link, or a link whose
-    record names a clone in progress."""
+    """Whether the folder has an interrupted clone of this branch: its `.svc/` is unfinished, or its record
+    says that a clone is in progress."""
     if link.is_unfinished(folder):
         return True
     try:
@@ -186,8 +188,9 @@ def _is_interrupted(folder: Path, repo: RepoLink, home: Home) -> bool:
 def _write(
     copy: WorkingCopy, files: dict[str, SealedFile], rows: dict[str, Row], present: Mapping[str, Stat]
 ) -> tuple[list[Skipped], list[Stat]]:
-    """Write the files as they arrive. Returns (skipped files, stats of the written ones). `present`: the
-    files that an earlier attempt wrote."""
+    """Write the files in the order in which they arrive. Returns (skipped files, stats of the written ones).
+    `rows`: the branch's current state of each path. `present`: stats of the files that an earlier attempt
+    wrote."""
     skipped = _clashes(copy, files)
     left_out = copy.db.unwritable()
     paths_by_digest: dict[bytes, list[str]] = {}
@@ -234,8 +237,8 @@ def _write(
 def _contents(
     copy: WorkingCopy, files: dict[str, SealedFile], paths_by_digest: dict[bytes, list[str]]
 ) -> Iterator[tuple[bytes, Content]]:
-    """Yields (digest, content): texts first, which are also stored in the record, large files last, one at a
-    time."""
+    """Yields (digest, content) of each file: first texts, which are also stored in the record, then blobs,
+    then large files one at a time."""
     sizes: dict[str, dict[bytes, int]] = {"text": {}, "blob": {}, "chunked": {}}
     for digest, paths in paths_by_digest.items():
         sizes[files[paths[0]].kind][digest] = files[paths[0]].size
@@ -248,7 +251,8 @@ def _contents(
 def _create(
     copy: WorkingCopy, path: str, digest: bytes, content: Content, last: bool
 ) -> os.stat_result | None:
-    """Write a file. Returns its stat; None if it already existed with the same bytes."""
+    """Write a file. Returns its stat; None if a file with the same bytes existed there. `last`: no other path
+    needs this content."""
     try:
         return copy.files.place(content, path, None, sync=False, last=last)
     except FileExistsError:
@@ -261,7 +265,8 @@ def _create(
 
 
 def _record(copy: WorkingCopy, batch: list[_Made], rows: dict[str, Row]) -> Iterator[Stat]:
-    """Store entries of the written files; yields their stats, taken right after writing."""
+    """Store the record's entries of the written files. Yields the stats that were taken right after
+    writing."""
     now = time.time_ns()
     with copy.db.step():
         copy.save_all(_entry(item, rows.get(item.path)) for item in batch)
@@ -271,8 +276,8 @@ def _record(copy: WorkingCopy, batch: list[_Made], rows: dict[str, Row]) -> Iter
 
 
 def _entry(item: _Made, row: Row | None) -> PathRecord:
-    """The entry of a written file. It has the file's lane if the frontier still equals the seal at this
-    path."""
+    """The record's entry of a written file. If the branch has no newer edit of it (`row`), the entry also
+    names the file's lane, its CRDT text on the branch."""
     path, (kind, digest, size) = item.path, item.file
     if row is None or row.live or (row.kind, row.digest) != (kind, digest):
         return known_by_bytes(path, kind, digest, size)
@@ -280,7 +285,8 @@ def _entry(item: _Made, row: Row | None) -> PathRecord:
 
 
 def _clashes(copy: WorkingCopy, files: dict[str, SealedFile]) -> list[Skipped]:
-    """Files that a case-insensitive file system cannot store beside others; they are skipped and recorded."""
+    """Files whose names differ only by case from another one, if this file system ignores case. They are not
+    written; the record notes them, and they are returned as skipped."""
     if copy.files.stat(link.FOLDER.upper()) is None:
         return []
     return [

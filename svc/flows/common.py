@@ -1,4 +1,4 @@
-"""Steps that several flows share: connecting, verifying the head, finding edits in the way."""
+"""Steps that several flows share: connecting, verifying the newest seal, finding edits in the way."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from svc.flows.executable import mark_interrupted
 
 
 def begin(copy: WorkingCopy) -> str | None:
-    """Finish interrupted work and bring the stored frontier up to date. Returns the id of the branch's newest
-    seal; None without one. Raises BranchGone or BranchReplaced, with nothing changed, if the branch was
-    deleted."""
+    """Finish work that was interrupted, and fetch the branch's current state, its frontier (files with all
+    edits, sealed or not), into the record. Returns the id of the branch's newest seal; None without one.
+    Raises BranchGone or BranchReplaced, with nothing changed, if the branch was deleted."""
     if not copy.live:
         Buffers(lambda path: True).attach_saves(copy)
     recover(copy)
@@ -60,8 +60,9 @@ def begin(copy: WorkingCopy) -> str | None:
 
 
 def finish_sending(copy: WorkingCopy) -> bool:
-    """Send the updates in flight again if the folder still has their change; withdraw the others. Captured
-    edits that were undone meanwhile are dropped. Returns whether anything was in flight."""
+    """Send the updates that were sent before but not answered once more, if the folder still has their
+    change; withdraw the others. Edits waiting to be sent that were undone in the folder are dropped. Returns
+    whether there were unanswered updates."""
     drop_undone(copy)
     if not copy.db.flight_kinds():
         return False
@@ -72,7 +73,7 @@ def finish_sending(copy: WorkingCopy) -> bool:
 
 
 def moved_back_words(copy: WorkingCopy) -> str:
-    """The sentence for a branch that has moved back."""
+    """The sentence that tells that the branch on the server is older than what it had confirmed here."""
     seal = f" since seal {copy.moved_back[:12]}" if copy.moved_back else ""
     return (
         f"{copy.repo.branch} on the server is older than what it had confirmed here, as after the server was "
@@ -81,7 +82,7 @@ def moved_back_words(copy: WorkingCopy) -> str:
 
 
 def take_back(copy: WorkingCopy) -> list[str]:
-    """Withdraw the updates in flight whose change is no longer in the folder. Returns the paths whose update
+    """Withdraw the unanswered updates whose change is no longer in the folder. Returns the paths whose update
     the relay already had. Call `begin` afterwards."""
     try:
         return sorted(withdraw(copy).arrived)
@@ -91,8 +92,8 @@ def take_back(copy: WorkingCopy) -> list[str]:
 
 
 def missing_branch_error(copy: WorkingCopy, missing: NoBranch) -> SvcError:
-    """The error for a branch that does not exist: BranchGone, or `missing` itself if the folder never was on
-    the branch."""
+    """The error to raise for a branch that does not exist: BranchGone, or `missing` itself if the folder has
+    never been on the branch."""
     if copy.last_seal is None and not copy.branch_id:
         return missing
     return BranchGone(copy.repo.branch, copy.last_seal, missing.extra["default"])
@@ -105,8 +106,8 @@ def _require_same(copy: WorkingCopy, now: Ref) -> None:
 
 
 def _begin_reading(copy: WorkingCopy) -> str | None:
-    """Make the tree of the branch's sealed head the stored frontier, for a reader, who does not see live
-    edits. Returns the id of the head; None without one."""
+    """For a user who may only read, and so sees no unsealed edits: record the files of the branch's newest
+    seal as the branch's current state. Returns the id of that seal; None without one."""
     try:
         now = copy.transport.ref()
     except NoBranch as missing:
@@ -133,8 +134,10 @@ def _rows(files: dict[str, SealedFile]) -> list[Row]:
 
 
 class NewHead(msgspec.Struct, frozen=True):
-    """The differences of a verified seal to the folder's last one: path → file, None for a removed file.
-    `whole`: `changes` contains all files. `tree`: the seal's directory objects, None if unknown."""
+    """How the files of a newer, verified seal differ from the folder's last seal.
+
+    `changes`: path → file; None for a removed file. `whole`: `changes` has all files of the seal instead.
+    `tree`: the seal's directory objects; None if unknown."""
 
     changes: Mapping[str, SealedFile | None]
     whole: bool
@@ -142,8 +145,8 @@ class NewHead(msgspec.Struct, frozen=True):
 
 
 def verified_head(copy: WorkingCopy, head: str | None) -> NewHead | None:
-    """Verify every seal since the folder's last one. Returns the head's changes, None if the folder has the
-    head."""
+    """Verify every seal after the folder's last one, up to `head`. Returns how its files differ; None if the
+    folder is at `head` already."""
     if head is None:
         return NewHead({}, True, None) if copy.db.sealed() or copy.last_seal else None
     seals = verify.chain(copy.transport, head, copy.last_seal, copy.repo.repo_id)
@@ -157,8 +160,8 @@ def verified_head(copy: WorkingCopy, head: str | None) -> NewHead | None:
 
 
 def _as_frontier(copy: WorkingCopy, payload: SealPayload) -> NewHead | None:
-    """The changes of a seal, computed from the stored frontier: without unsealed edits, the seal's tree
-    equals the frontier. None if the signed digest shows that they differ."""
+    """The changes of a seal, taken from the recorded state of the branch, which equals the seal's files if
+    there are no unsealed edits. None if they differ from the seal's signed digest, or cannot be compared."""
     if copy.last_seal is None or unsealed_authors(copy) or payload.tree_key_id != copy.db.text("tree_key_id"):
         return None
     changes = copy.db.frontier_since_seal()
@@ -169,14 +172,15 @@ def _as_frontier(copy: WorkingCopy, payload: SealPayload) -> NewHead | None:
 
 
 def changed_since_last_seal(copy: WorkingCopy, scan: Scan) -> list[str]:
-    """Files of the last seal that are changed or removed here, sent or not."""
+    """Paths of files that differ from the folder's last seal or were removed, whether sent or not."""
     _, changed, _, removed = changes_since_last_seal(copy, scan)
     recorded = copy.db.unwritable()
     return [*changed, *(path for path in removed if path not in recorded and not scan.unknown(path))]
 
 
 def edits_in_the_way(copy: WorkingCopy, scan: Scan) -> list[str]:
-    """Sorted paths of unconfirmed edits, and of new files where the branch has another file."""
+    """Sorted paths that a pull would overwrite: files with edits that the relay has not confirmed, and new
+    files where the branch has another file."""
     flying = copy.db.flight_kinds()
     paths, new = [], []
     for path in {*copy.db.may_need_update(), *flying}:
@@ -196,7 +200,7 @@ def edits_in_the_way(copy: WorkingCopy, scan: Scan) -> list[str]:
 
 
 def tree_of(copy: WorkingCopy, seal: str | None) -> dict[str, SealedFile]:
-    """The verified files of a seal; of the folder's last seal if `seal` is None."""
+    """The verified files of a seal by path; of the folder's last seal if `seal` is None."""
     if seal is None or seal == copy.last_seal:
         return copy.db.sealed()
     payload = verify.seal(copy.transport.seal(seal), seal, copy.repo.repo_id)
@@ -204,8 +208,8 @@ def tree_of(copy: WorkingCopy, seal: str | None) -> dict[str, SealedFile]:
 
 
 def update_file_cap(copy: WorkingCopy) -> str | None:
-    """Set the size cap of a file from the repository's kind and `.svc.yaml`. Returns the kind in `.svc.yaml`,
-    None if it has none."""
+    """Set the size cap of a file, which depends on the repository's kind and on `.svc.yaml`. Returns the kind
+    that `.svc.yaml` states; None if it states none."""
     if copy.files.stat(MANIFEST) is None:
         copy.file_cap = file_cap(copy.repo_kind)
         return None
@@ -221,9 +225,11 @@ Folder = Literal["", "theirs", "mine"]
 
 
 class ConflictCopy(msgspec.Struct, frozen=True):
-    """A conflict copy: the local version of `path` is now `kept_as`. `lines` and `kept_lines`: the
-    conflicting lines of the two texts. `by`: handle of the other version's author, if known. `deleted`: the
-    branch has no file at the path. `folder`: the side that is a directory, "" if none."""
+    """A conflict copy: the local version of `path` is now in the file `kept_as`.
+
+    `lines` and `kept_lines`: numbers of the conflicting lines in the two texts. `by`: handle of the other
+    version's author, if known. `deleted`: the branch has no file at the path. `folder`: which side has a
+    folder there, `mine` or `theirs`; "": none."""
 
     path: str
     kept_as: str
@@ -254,11 +260,12 @@ def _conflict_copy(copy: WorkingCopy, path: str, name: str) -> ConflictCopy:
 
 
 def merged_with(copy: WorkingCopy) -> dict[str, str | None]:
-    """Path merged in this run without conflict → handle of the other author, None if unknown."""
+    """The paths that were merged in this run without conflict → handle of the other author, None if
+    unknown."""
     in_conflict = {path for path, _ in copy.conflicts}
     return {path: author_of(copy, path) for path in sorted(copy.merged - in_conflict)}
 
 
 def unwritable(copy: WorkingCopy) -> list[Skipped]:
-    """Files of the branch that this file system cannot hold."""
+    """The files of the branch that this file system cannot hold, with the reasons."""
     return [Skipped(terminal_safe(path), reason) for path, reason in copy.db.unwritable().items()]

@@ -1,4 +1,4 @@
-"""`svc diff`: compare the working copy with its last seal, or another one, file by file."""
+"""`svc diff`: compares the files of the folder with its last seal, or with another one."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Status = Literal["added", "removed", "modified", "renamed"]
 
 
 class _Change(NamedTuple):
-    """A changed file. `was`: its sealed version, None for an added file. `now`: its stat on the disk, None
-    for a removed file. `source`: the rename, if it was renamed."""
+    """A changed file. `was`: its version in the seal; None: it is new. `now`: its stat on the disk; None: it
+    was removed. `source`: the file it was renamed from, if any."""
 
     path: str
     was: SealedFile | None
@@ -36,11 +36,12 @@ class _Change(NamedTuple):
 def diff(
     copy: WorkingCopy, paths: Sequence[str] = (), seal: str | None = None, space: bool = True
 ) -> Iterator[ChangedFile]:
-    """Each file that differs from `seal` (default: the last one), with its patch if it is text. Differences
-    that no push sends are left out. `space=False`: ignore differences in white space.
+    """Yields each file that differs from `seal` (None: the last one), with its patch if it is text. Files
+    that a push would not send are left out. `paths`: compare only these. `space` False: ignore differences in
+    white space.
 
-    `paths` limits the comparison. Works offline for texts in the record. Raises NotFound for a path that is
-    neither in the folder nor in the seal.
+    Works offline for texts in the record. Raises NotFound for a path that is neither in the folder nor in the
+    seal.
     """
     adopt_state_file(copy)
     scan = copy.scan()
@@ -64,7 +65,7 @@ def diff(
 
 
 def _unsent_paths(copy: WorkingCopy, scan: Scan, changed: Mapping[str, _Change]) -> set[str]:
-    """The paths of the changes that no push sends, which status lists as skipped."""
+    """The changed paths that a push would not send; `svc status` lists them as skipped."""
     new = [path for path, change in changed.items() if change.was is None]
     removed = [path for path, change in changed.items() if change.now is None]
     excluded = unsendable(copy, scan, changed.keys() - {*new, *removed}, new, removed)
@@ -72,7 +73,7 @@ def _unsent_paths(copy: WorkingCopy, scan: Scan, changed: Mapping[str, _Change])
 
 
 def _with_moves(copy: WorkingCopy, changed: Mapping[str, _Change]) -> Iterator[_Change]:
-    """The changes, with a moved file as one rename."""
+    """Yields the changes, with the removal and addition of a moved file joined into one rename."""
     removed = {path: _file(change.was) for path, change in changed.items() if change.was and not change.now}
     added = {path: _file(change.now) for path, change in changed.items() if change.now and not change.was}
     moves = renames.exact(removed, added)

@@ -1,4 +1,4 @@
-"""The user's editor."""
+"""Finds the user's text editor and runs it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ FALLBACKS = ("vi", "nano")
 
 
 def editor(environment: Mapping[str, str], instead: str) -> list[str]:
-    """The editor command: VISUAL, EDITOR, or an installed editor. Raises UsageError, which ends in `instead`,
-    if there is none."""
+    """The command line of the editor: VISUAL, EDITOR, or an installed editor. Raises UsageError if there is
+    none; `instead`: end of the error's sentence."""
     for named in (*_named(environment), *FALLBACKS):
         words = _words(named, instead)
         program = shutil.which(words[0]) if words else None
@@ -27,12 +27,12 @@ def editor(environment: Mapping[str, str], instead: str) -> list[str]:
 
 
 def is_named(environment: Mapping[str, str]) -> bool:
-    """Whether the user named an editor, which then may be a program that needs no terminal, as for git."""
+    """Whether the user named an editor by a variable. Such an editor may need no terminal, as for git."""
     return any(_named(environment))
 
 
 def _named(environment: Mapping[str, str]) -> tuple[str, str]:
-    """The editors that the user named, "" for none; VISUAL counts only where a terminal can draw."""
+    """(VISUAL, EDITOR), "" if not set. VISUAL counts only if TERM names a terminal that can draw."""
     visual = environment.get("VISUAL", "") if environment.get("TERM", "dumb") != "dumb" else ""
     return visual, environment.get("EDITOR", "")
 
@@ -45,7 +45,8 @@ def _words(named: str, instead: str) -> list[str]:
 
 
 def run(command: list[str], file: Path, failed: str) -> None:
-    """Run the editor on the file. Raises ClientError, which ends in `failed`, if it fails."""
+    """Run the editor on the file, and wait for its end. Raises ClientError if it fails; `failed`: end of the
+    error's sentence."""
     try:
         code = subprocess.run([*command, str(file)]).returncode
     except OSError as error:

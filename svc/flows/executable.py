@@ -1,10 +1,10 @@
-"""Executable bits. The service does not store them; `.svc.yaml` may list executable files.
+"""Executable bits of files. The service does not store them; `.svc.yaml` may list executable files:
 
     executable: [scripts/run, "*.sh"]
 
 A pattern without a slash matches a name at any depth, a pattern with a slash a path from the root; `*`, `?`,
 `[…]` and `**` work as in ignore files. Clone, pull and restore set the bit on matching files that they write;
-they never remove it, and touch no other file.
+they never remove it, and change no other file.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Executable(msgspec.Struct):
 
 @contextmanager
 def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
-    """A context for writing files and then calling `mark`. A note in the record makes the next command mark
-    the rest if this one is killed. `needed`: `.svc.yaml` may be among the written files; otherwise there is a
-    note only if the present manifest lists files."""
+    """A context for writing files and then setting their executable bits (`mark`). If the command is killed
+    inside, a note in the record makes the next command set the rest. `needed`: whether `.svc.yaml` may be
+    among the written files; if not, and it lists no files now, no note is made."""
     noted = needed or _listed_by_manifest(copy) is not None
     if noted:
         copy.db.put(UNMARKED, 1)
@@ -52,7 +52,8 @@ def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
 
 
 def mark(copy: WorkingCopy, paths: Iterable[str]) -> None:
-    """Make the files among `paths` that the manifest lists executable, for everybody who may read them."""
+    """Set the executable bit, for everybody who may read the file, on those of the `paths` that `.svc.yaml`
+    lists."""
     listed = _listed_by_manifest(copy)
     if listed is not None:
         for path in paths:
@@ -62,14 +63,15 @@ def mark(copy: WorkingCopy, paths: Iterable[str]) -> None:
 
 
 def mark_interrupted(copy: WorkingCopy) -> None:
-    """Mark all files of the branch here, if a command was killed between writing and marking some."""
+    """If a command was killed between writing files and setting their executable bits, set the bits of all
+    files."""
     if copy.db.number(UNMARKED):
         mark(copy, copy.entries)
         copy.db.put(UNMARKED, None)
 
 
 def unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
-    """The files among `paths` that are executable here and not listed in the manifest."""
+    """Those of the `paths` whose files are executable here but not listed in `.svc.yaml`, sorted."""
     listed = _listed_by_manifest(copy)
     unlisted_paths = [path for path in paths if not (listed and listed(path)) and _is_executable(copy, path)]
     copy.files.forget()
@@ -77,7 +79,7 @@ def unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
 
 
 def executable(copy: WorkingCopy, write: bool) -> Executable:
-    """The executable files of the folder. `write`: add the ones that are not listed to `.svc.yaml`."""
+    """The executable files of the folder. `write`: also add those that are not listed to `.svc.yaml`."""
     paths = sorted(copy.scan().files)
     result = Executable(unlisted=unlisted(copy, paths))
     listed = _listed_by_manifest(copy)
@@ -95,8 +97,8 @@ def _is_executable(copy: WorkingCopy, path: str) -> bool:
 
 
 def _listed_by_manifest(copy: WorkingCopy) -> Callable[[str], bool] | None:
-    """A function that returns whether the manifest lists a path; None if the manifest lists nothing or cannot
-    be read."""
+    """A function that returns whether `.svc.yaml` lists a path as executable; None if it lists nothing or
+    cannot be read."""
     data = copy.files.read_up_to(MANIFEST, MANIFEST_BYTES)
     if data is None or KEY.encode() not in data:
         return None
@@ -123,7 +125,7 @@ def _listed_by_manifest(copy: WorkingCopy) -> Callable[[str], bool] | None:
 
 
 def _write(copy: WorkingCopy, result: Executable) -> None:
-    """Add files to the list in the manifest; other lines stay."""
+    """Add the unlisted files to the list in `.svc.yaml`; its other lines stay unchanged."""
     fit = [path for path in result.unlisted if path.isprintable() and len(path) < LINE_CHARS]
     result.unfit = sorted({*result.unlisted} - {*fit})
     old = copy.files.read_up_to(MANIFEST, MANIFEST_BYTES)
@@ -151,7 +153,7 @@ def _escape_pattern(path: str) -> str:
 
 
 def _with_list(text: str, patterns: list[str]) -> str:
-    """The manifest's text with its list replaced by these patterns."""
+    """The text of `.svc.yaml` with its list of executable files replaced by these patterns."""
     lines, inside = [], False
     for line in text.splitlines():
         if line.startswith(f"{KEY}:"):

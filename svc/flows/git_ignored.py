@@ -1,5 +1,5 @@
-"""Finds new files that git ignores only for this user, and can add lines to `.svcignore` that exclude
-them.
+"""Finds new files that git ignores for this user alone, by rules that are not in the repository. Can add
+lines that exclude them to `.svcignore`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ RULES = ".svcignore"
 
 
 class GitIgnored(msgspec.Struct):
-    """The result of `git_ignored`. `files`: files that git ignores and a push would send. `lines`: lines for
-    `.svcignore` that exclude them; `written`: whether they were added there."""
+    """The result of `git_ignored`. `files`: files that git ignores and a push would send. `lines`: the lines
+    of `.svcignore` that exclude them; `written`: whether these were added."""
 
     files: list[HeldBack]
     lines: list[str]
@@ -26,8 +26,8 @@ class GitIgnored(msgspec.Struct):
 
 
 def git_ignored(copy: WorkingCopy, write: bool) -> GitIgnored:
-    """Find the files that git ignores and svc does not; `write` adds their lines to `.svcignore`. Raises
-    TooLarge, or Invalid if nothing can be added to that file."""
+    """Find the new files that git ignores and svc does not. `write`: add lines that exclude them to
+    `.svcignore`. Raises TooLarge if that file would get too long, Invalid if nothing can be added to it."""
     files = new_git_ignored(copy)
     result = GitIgnored(files, sorted({file.line for file in files}))
     if write and result.lines:

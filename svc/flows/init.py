@@ -1,4 +1,5 @@
-"""`svc repo init`: link a folder to a repository and recognise the version of its files."""
+"""`svc repo init`: links a folder to a repository, and finds out which version of the repository its files
+are."""
 
 from __future__ import annotations
 
@@ -18,8 +19,9 @@ from localstore.sync.transfer.transport import Transport
 
 
 class Linked(msgspec.Struct):
-    """The result of `init`. `base`: the seal that most files match, None if none. `recognised`: number of
-    files that equal a version of the branch. `unknown`: other files; a pull keeps them as conflict copies."""
+    """The result of `init`. `base`: the seal that most files match; None if none does. `head`: the branch's
+    newest seal. `recognised`: number of files that equal a version on the branch. `unknown`: the other files;
+    a pull keeps them as conflict copies."""
 
     folder: Path
     base: str | None
@@ -36,9 +38,9 @@ def init(
     key: DeviceKey | None = None,
     kind: str = "",
 ) -> Linked:
-    """Link `folder` to a branch of `repo`; no file in it changes. `key`: None without the right to write.
-    `kind`: the repository's kind, which decides which files fit; the server itself reports it only from the
-    first push on."""
+    """Link `folder` to a branch of `repo`; no file in it changes. `key`: the device key of somebody who may
+    write; None for readers. `kind`: the repository's kind, which decides how large files may be; "" if
+    unknown."""
     with translated_disk_errors(folder, home.root):
         prepare_link(folder)
         link.write_repo(folder, repo)

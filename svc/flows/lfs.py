@@ -19,8 +19,8 @@ _POINTER = re.compile(
 
 
 def pointers(copy: WorkingCopy, sizes: Mapping[str, int]) -> list[str]:
-    """A warning for each file (path → bytes) that is a pointer. Reads a file only if a `.gitattributes` in a
-    folder above mentions LFS."""
+    """A warning for each file (`sizes`: path → bytes) that is a Git LFS pointer instead of the real file.
+    Reads a file only if a `.gitattributes` in a folder above mentions LFS."""
     small = [path for path, length in sizes.items() if length <= _POINTER_BYTES]
     folders = {"", *(folder for path in small for folder in parents(path))} if small else set()
     marked = {folder for folder in folders if _names_lfs(copy, folder)}

@@ -1,4 +1,4 @@
-"""`svc pull`: bring the branch's live frontier into the folder."""
+"""`svc pull`: brings the branch's files, with edits of others that are not sealed yet, into the folder."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class Pulled(msgspec.Struct):
 
 
 def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: bool = False) -> Pulled:
-    """Pull the branch into the folder. `heard`: a watcher names the folders to visit.
+    """Pull the branch into the folder. Mode `plain` raises LocalEdits if edits would be overwritten, `merge`
+    merges them, `force` moves them to the trash. `dry_run`: the same result and errors, without effect.
 
-    Mode `plain` raises LocalEdits if edits would be overwritten, `merge` merges them, `force` moves them to
-    the trash. `dry_run`: the same result and errors, without effect.
+    `heard`: a watcher reports the changed folders, so only those are scanned.
     """
     if dry_run:
         with dry_run_copy(copy) as trial:
@@ -108,7 +108,8 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
 
 
 def _deleted_here(copy: WorkingCopy, scan: Scan) -> dict[str, str | None]:
-    """Path of a missing file → the new file with its bytes, or None."""
+    """Path of each recorded file that is missing in the folder → path of a new file with the same bytes; None
+    if there is none."""
     missing = {
         path: entry.shadow
         for path in copy.db.may_need_update()
@@ -127,8 +128,8 @@ def _deleted_here(copy: WorkingCopy, scan: Scan) -> dict[str, str | None]:
 
 
 def _begin(copy: WorkingCopy, mode: Mode) -> tuple[str | None, bool]:
-    """(head, whether the branch was deleted and created again). If it was, mode `plain` raises BranchReplaced
-    if the folder differs from its last seal."""
+    """(id of the branch's newest seal, whether the branch was deleted and created again). In the latter case
+    mode `plain` raises BranchReplaced if the folder differs from its last seal."""
     try:
         return begin(copy), False
     except BranchReplaced:
@@ -139,8 +140,8 @@ def _begin(copy: WorkingCopy, mode: Mode) -> tuple[str | None, bool]:
 
 
 def discard(copy: WorkingCopy, given_up: list[str]) -> Path | None:
-    """Drop the records of edited files, then move the files to the trash: in this order, a crash in between
-    does not look like a deletion. Returns the trash folder; None if nothing existed."""
+    """Drop the records of edited files, then move the files to the trash. In this order, a crash in between
+    does not look like a deletion. Returns the trash folder; None if no file existed."""
     with copy.db.step():
         for path in given_up:
             copy.forget(path)

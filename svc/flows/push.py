@@ -1,4 +1,4 @@
-"""`svc push`: send every change, then seal the live frontier."""
+"""`svc push`: sends every change of the folder to the branch, then seals the branch."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ def push(
     dry_run: bool = False,
     agreed: Agreed = lambda removed, tree: None,
 ) -> Pushed:
-    """Send every change and seal the branch with `message`.
+    """Send every change, and seal the branch with `message`. `agreed`: called before many files are removed.
+    `dry_run`: the same result and errors up to the seal, without effect and without calling `agreed`.
 
     Raises UnpulledSeal, before anything is sent, if the branch has a seal that this folder lacks; Conflict if
     others keep changing the same files; EditsConflict if an edit cannot be merged (both versions are then in
-    the folder); NotSealed if another seal came first. `agreed`: called before many files are removed.
-    `dry_run`: the same result and errors up to the seal, without effect and without calling `agreed`.
+    the folder); NotSealed if another seal came first.
     """
     if copy.repo.shown_seal:
         raise FolderShowsSeal(copy.repo.shown_seal, copy.repo.branch)
@@ -131,7 +131,8 @@ def push(
 
 
 def _send_changes(copy: WorkingCopy, no_delete: bool, agreed: Agreed = lambda removed, tree: None) -> Pushed:
-    """Do all steps before the seal. Raises UnpulledSeal if the folder lacks the branch's last seal."""
+    """Do all steps of a push before the seal. Raises UnpulledSeal if the branch has a seal that the folder
+    lacks."""
     head = begin(copy)
     if head != copy.last_seal:
         raise UnpulledSeal(copy.repo.branch, head)
@@ -158,7 +159,8 @@ def _send_changes(copy: WorkingCopy, no_delete: bool, agreed: Agreed = lambda re
 
 
 def _ask_about_removals(copy: WorkingCopy, agreed: Agreed) -> None:
-    """Ask before anything is sent if most of the branch would be removed."""
+    """If the push would remove most of the branch, call `agreed`, which may raise, before anything is
+    sent."""
     tree = copy.db.count_rows()
     if not removes_most(tree, tree):
         return
@@ -173,7 +175,8 @@ def _ask_about_removals(copy: WorkingCopy, agreed: Agreed) -> None:
 
 
 def _is_unsealed(copy: DryRunCopy) -> bool:
-    """Whether the frontier would differ from the last seal after this run."""
+    """Whether the branch would differ from the last seal after this push, so that there would be something to
+    seal."""
     sealed = {path: (file.kind, file.digest) for path, file in copy.db.sealed().items()}
     return copy.last_seal is None or copy.frontier() != sealed
 
@@ -204,7 +207,8 @@ def _send_all(copy: WorkingCopy, result: Pushed, delete: bool) -> None:
 
 
 def _require_merged(copy: WorkingCopy) -> None:
-    """Raises EditsConflict if a conflict copy was made: the user must compare the files first."""
+    """Raise EditsConflict if this run made a conflict copy: the user must compare the files before anything
+    is sent."""
     conflicts = conflict_copies(copy)
     if conflicts:
         foretold = isinstance(copy, DryRunCopy)
@@ -214,8 +218,10 @@ def _require_merged(copy: WorkingCopy) -> None:
 def _send_round(
     copy: WorkingCopy, result: Pushed, delete: bool, typed: Collection[str], moved: Counter[str]
 ) -> tuple[set[str], set[str]]:
-    """Send until nothing is left. Returns the paths that must be pulled first, and those of them that were
-    saved here while they were read. `moved`: counts, for each text, how often others changed it."""
+    """Send until nothing is left. Returns (paths that must be pulled first, those of them that were saved
+    here while they were read). `delete`: also send removals. `typed`: paths whose edits are sent as typed
+    edits, which the relay accepts whatever others have changed. `moved`: counts for each text how often
+    others changed it meanwhile."""
     lost: set[str] = set()
     unread: set[str] = set()
     costly: list[str] = []
@@ -238,7 +244,7 @@ def _send_round(
 
 
 def _pending(copy: WorkingCopy, sent: Sent) -> bool:
-    """Whether an accepted edit has further parts to send."""
+    """Whether an edit that the relay accepted has further parts to send."""
     return any(path in copy.entries and copy.entries[path].pending for path in sent.accepted)
 
 

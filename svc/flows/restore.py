@@ -1,4 +1,4 @@
-"""`svc restore`: writes files with their content in a seal. The replaced files move to the trash."""
+"""`svc restore`: writes files as they are in a seal. The replaced files move to the trash."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ from svc.flows.executable import mark
 
 
 class Restored(msgspec.Struct):
-    """The result of a restore. `paths`: written files. `removed`: tracked files that are not in the seal.
-    `kept`: new files that stay. `trash`: the folder with the replaced files, None if there are none.
-    `on_the_way`: paths whose edit an earlier command began to send and the folder no longer has
+    """The result of a restore.
+
+    `paths`: written files. `removed`: files of the branch that the seal lacks. `kept`: new files, which stay.
+    `trash`: the folder with the replaced files; None if there are none. `on_the_way`: paths with an edit that
+    an earlier command began to send and that the folder no longer has; the caller withdraws it
     (`take_back`)."""
 
     paths: list[str] = msgspec.field(default_factory=list)
@@ -40,10 +42,11 @@ def restore(
     seal: str | None = None,
     agreed: Callable[[Restored], None] = lambda _: None,
 ) -> Restored:
-    """Restore files, or everything below directories, from `seal` (default: the last one). The result is an
-    edit. From a named seal, files that the branch has and the seal lacks are removed. `agreed`: called with
-    the plan before anything changes; if it raises, nothing is done. Raises NotFound for a path that the seal
-    lacks, Conflict if a new file or directory is at the path of a file to write."""
+    """Write files, or everything below folders, as they are in `seal` (None: the last one); on the branch
+    this is an ordinary edit. With a named seal, files that the branch has and the seal lacks are removed.
+
+    `agreed`: called with the plan before anything changes; if it raises, nothing is done. Raises NotFound for
+    a path that the seal lacks, Conflict if a new file or directory is where a file must be written."""
     recover(copy)
     tree = tree_of(copy, seal)
     scan = copy.scan()
@@ -73,9 +76,8 @@ def restore(
 
 
 def require_room(copy: WorkingCopy, targets: Iterable[str], leaving: Iterable[str]) -> None:
-    """Raise Conflict, which names the obstacle, if something is at or above the path of a file to write: a
-    link, or another entry that is neither file nor directory, or a file that is not among the `leaving`
-    ones."""
+    """Raise Conflict, which names the obstacle, if a file cannot be written to one of the `targets`, because
+    at or above the path there is a link, a special file, or a file that is not among the `leaving` ones."""
     going = set(leaving)
     targets = list(targets)
     for candidate in sorted({place for path in targets for place in (*parents(path), path)}):
@@ -103,8 +105,8 @@ def replace_files(
     digests: Mapping[str, bytes],
     removed: Sequence[str],
 ) -> Path | None:
-    """Remove files, and write files (`digests` by path). Returns the trash folder with the replaced files;
-    None if there were none."""
+    """Remove the files `removed`, and write the `contents`. Returns the trash folder with the replaced files;
+    None if there were none. `digests`: path → BLAKE3 of its content."""
     trash = move_to_trash(copy, list(removed))
     for path in removed:
         copy.files.prune(path)
@@ -117,7 +119,7 @@ def replace_files(
 
 
 def contents_of(copy: WorkingCopy, files: Mapping[str, SealedFile]) -> Iterator[tuple[str, Content]]:
-    """Yields (path, bytes) of sealed files."""
+    """Yields (path, content) of these files of a seal."""
     for path, file in files.items():
         if file.kind == "chunked":
             yield path, download(copy, file.digest, file.size, near=path)

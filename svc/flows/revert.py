@@ -1,4 +1,4 @@
-"""`svc revert`: undo the change of one seal, as an edit of the folder."""
+"""`svc revert`: undoes the change of one seal, as an edit of the folder."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from svc.flows.restore import contents_of, replace_files, require_room
 
 
 class Reverted(msgspec.Struct):
-    """The result of a revert. `written` and `removed`: paths. `subject`: first line of the seal's message.
-    `trash`: the folder with the replaced files."""
+    """The result of a revert. `subject`: first line of the seal's message. `written` and `removed`: paths.
+    `trash`: the folder with the replaced files; None if there are none."""
 
     seal: str
     subject: str
@@ -33,8 +33,8 @@ class Reverted(msgspec.Struct):
 
 
 class _Plan(msgspec.Struct):
-    """The plan of a revert. `back`: files to write as in an earlier seal; `merged`: texts to write;
-    `removed`: files to remove; `conflicts`."""
+    """What a revert will do. `back`: path → file of an earlier seal to write. `merged`: path → text to write.
+    `removed`, `conflicts`: paths."""
 
     back: dict[str, SealedFile] = msgspec.field(default_factory=dict)
     merged: dict[str, bytes] = msgspec.field(default_factory=dict)
@@ -43,10 +43,8 @@ class _Plan(msgspec.Struct):
 
 
 def revert(copy: WorkingCopy, seal: str) -> Reverted:
-    """Undo the change of a seal and keep later changes.
-
-    Raises Conflict, which names the files, before it changes anything; UsageError for a seal with two
-    parents.
+    """Undo the change of a seal, and keep later changes. Raises Conflict, which names the files, before it
+    changes anything; UsageError for a seal with two parents.
     """
     recover(copy)
     payload = verify.seal(copy.transport.seal(seal), seal, copy.repo.repo_id)
@@ -97,7 +95,8 @@ def _plan(
     sealed: SealedFile | None,
     mine: Stat | None,
 ) -> None:
-    """Plan one file that the seal changed."""
+    """Add one file that the seal changed to the plan. `was`: the file before the seal; `sealed`: in the seal;
+    `mine`: in the folder; None for no file."""
     if _name(mine) == _name(sealed):
         if was is None:
             plan.removed.append(path)

@@ -1,4 +1,4 @@
-"""`svc repo status`: the differences between the folder, its last seal and the branch."""
+"""`svc status`: finds the differences between the folder, its last seal and the branch."""
 
 from __future__ import annotations
 
@@ -72,8 +72,9 @@ class Status(msgspec.Struct):
 
 
 def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False) -> Status:
-    """Compare folder, last seal and branch. Writes only the stat cache. The server is asked in the
-    background; if it does not answer within WAIT_SECONDS after the scan, the result is offline."""
+    """Compare the folder, its last seal and the branch. `show_ignored`: also list ignored files. Stores
+    nothing but the cache of file stats. The server is asked meanwhile; if it has not answered WAIT_SECONDS
+    after the scan, the result is offline."""
     now = None if offline or copy.repo.shown_seal else BackgroundCall(copy.transport.ref)
     scan = copy.scan(lean=True)
     last, changed, new, removed = changes_since_last_seal(copy, scan)
@@ -108,8 +109,8 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
 
 
 def _leave_out(copy: WorkingCopy, scan: Scan, result: Status, unseen: list[str]) -> None:
-    """Move binary files over a size cap from changed and new to skipped, and remove from `removed` the files
-    that stay on the branch because of skipped entries."""
+    """Move files over a size cap from `changed` and `new` to `skipped`; and remove from `removed` the files
+    that stay on the branch because svc cannot send what is in their place."""
     excluded = unsendable(copy, scan, result.changed, result.new, result.removed)
     result.skipped += excluded.over.values()
     result.changed = [path for path in result.changed if path not in excluded.over]
@@ -154,8 +155,8 @@ def _compare(copy: WorkingCopy, now: BackgroundCall[Ref] | None, result: Status)
 
 
 def _look_for_last_seal(copy: WorkingCopy, result: Status) -> None:
-    """Check whether the server has the folder's last seal. If not, the branch has moved back, and has nothing
-    newer."""
+    """Ask the server for the folder's last seal. If it does not have it, mark the branch in `result` as moved
+    back."""
     last = result.last_seal
     if last is None:
         return

@@ -1,4 +1,4 @@
-"""Finds lines of `.stignore` that Syncthing and svc read differently."""
+"""Finds lines of `.stignore` (Syncthing's ignore file) that Syncthing and svc read differently."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ INCLUDE = "#include"
 
 
 def read_otherwise(copy: WorkingCopy) -> list[str]:
-    """A warning for each `#include`, and for each line with `!` whose result depends on its order among the
-    others."""
+    """A warning for each `#include` in `.stignore`, and for each line with `!` whose effect depends on its
+    place among the other lines."""
     data = copy.files.read_up_to(FILE, IGNORE_FILE_BYTES)
     if data is None:
         return []
@@ -51,8 +51,8 @@ def _faults(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _may_meet(negated: Rule, other: Rule) -> bool:
-    """Whether both patterns may match the same file. Also True if the first is not a plain name, because this
-    cannot be computed then."""
+    """Whether a file may match both patterns. True also if `negated` is not a plain name, because that cannot
+    be computed."""
     if other.negated:
         return False
     body = negated.pattern.strip("/")

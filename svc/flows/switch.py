@@ -1,4 +1,4 @@
-"""`svc switch`: move the folder to another branch, or show a seal."""
+"""`svc switch`: moves the folder to another branch, or shows a seal in it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from svc.flows.pull import Mode, Pulled, discard, pull
 
 
 class Target(msgspec.Struct, frozen=True):
-    """The target of a switch. `transport`: bound to it. `key` None: read only. `seal`: show this seal;
-    `branch` is then the branch to return to."""
+    """What to switch to. `transport`: the requests about it. `key`: None: the user may only read. `seal`: the
+    seal to show; `branch` is then the branch to return to later."""
 
     branch: str
     transport: Transport
@@ -38,8 +38,8 @@ class Target(msgspec.Struct, frozen=True):
 
 class Switched(msgspec.Struct):
     """The result of a switch. `pulled`: the result of pulling the target. `trash`: folder to which `--force`
-    moved edited files. `carried`: edited files that were kept. `warning`: says that the old branch was
-    deleted, or ""."""
+    moved edited files. `carried`: edited files that were kept. `warning`: a sentence if the old branch was
+    deleted, else ""."""
 
     branch: str
     pulled: Pulled
@@ -49,17 +49,17 @@ class Switched(msgspec.Struct):
 
 
 class _Edit(msgspec.Struct, frozen=True):
-    """The digests of a file before the edit (`base`) and now (`mine`); None without a file."""
+    """An edit of a file: its BLAKE3 before (`base`) and now (`mine`); None for no file."""
 
     base: bytes | None
     mine: bytes | None
 
 
 def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
-    """Switch the folder to `target`. Mode `plain` keeps edits of files that are the same there and raises
+    """Switch the folder to `target`. Mode `plain` keeps edits of files that are the same there, and raises
     LocalEdits for others; `merge` merges all edits, `force` moves them to the trash. If the old branch was
-    deleted or is protected, differences from the last seal count as edits. Raises NotFound, before anything
-    changes, if the target does not exist; MergeOpen while a merge is not sealed."""
+    deleted or is protected, all differences from the last seal count as edits. Raises NotFound, before
+    anything changes, if the target does not exist; MergeOpen while a merge is not sealed."""
     if target.seal is None:
         ref_name(target.branch)
     target.transport.ref()
@@ -90,8 +90,8 @@ def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
 
 
 def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
-    """Capture every edit and refuse edits that cannot be kept. Returns (trash folder, edited files that are
-    kept)."""
+    """Prepare the folder for a switch: send or discard its edits by the mode, and raise LocalEdits if some
+    cannot be kept. Returns (trash folder or None, edited files that are kept)."""
     if mode != "plain":
         return pull(copy, "force" if mode == "force" else "merge").trash, []
     begin(copy)
@@ -107,9 +107,9 @@ def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, 
 
 
 def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
-    """Leave an old branch that no longer exists: return to the last seal. Later edits are kept (`plain`;
-    raises LocalEdits if they cannot be) or moved to the trash (`force`). Returns (trash folder, edited files
-    that are kept)."""
+    """Prepare the folder for a switch if its old branch no longer exists: its record returns to the last
+    seal. Later edits are kept (`plain`; raises LocalEdits if they cannot be) or moved to the trash (`force`).
+    Returns (trash folder or None, edited files that are kept)."""
     scan = copy.scan()
     carried = _carried_edits(copy, target, _beyond_last(copy, scan)) if mode == "plain" else []
     copy.fall_back_to_last_seal()
@@ -117,7 +117,8 @@ def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | 
 
 
 def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
-    """Path → edit of every file that differs from the last seal, except files that others removed."""
+    """Path → edit, for every file that differs from the folder's last seal, except files that others
+    removed."""
     _, changed, new, removed = changes_since_last_seal(copy, scan)
     sealed = copy.db.sealed()
     return {
@@ -131,8 +132,8 @@ def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
 
 
 def _carried_edits(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> list[str]:
-    """The edited files that are unchanged in the target. Raises LocalEdits if there are other edited
-    files."""
+    """The edited files that can be kept, because the target has the same file before the edit. Raises
+    LocalEdits if there are others."""
     if not edits:
         return []
     colliding = _colliding_edits(edits, _files_of(copy, target))
@@ -142,7 +143,7 @@ def _carried_edits(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]
 
 
 def _edits(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
-    """Path → edit of every file that is new, edited or removed here."""
+    """Path → edit, for every file that is new, edited or removed here and not confirmed by the relay."""
     edits: dict[str, _Edit] = {}
     for path in copy.db.may_need_update():
         entry, stat = copy.entries.get(path), scan.find(path)
@@ -158,7 +159,7 @@ def _edits(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
 
 
 def _files_of(copy: WorkingCopy, target: Target) -> dict[str, bytes]:
-    """Path → digest of the files of the target."""
+    """Path → BLAKE3 of each file that the target has."""
     if target.key is not None:
         request = BootstrapRequest(device_key_id=target.key.id, replica=None, since=0, n=0)
         rows = target.transport.bootstrap(request).rows
@@ -171,7 +172,8 @@ def _files_of(copy: WorkingCopy, target: Target) -> dict[str, bytes]:
 
 
 def _colliding_edits(edits: Mapping[str, _Edit], there: Mapping[str, bytes]) -> list[str]:
-    """Edited files that the target has with other content, and new files in its way."""
+    """Paths of edited files that the target has with other content, and of new files where the target has
+    something else. `there`: path → BLAKE3 in the target."""
     removed = {path for path, edit in edits.items() if edit.mine is None}
     folders = _folders(path for path in there if path not in removed)
     paths = []

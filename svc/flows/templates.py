@@ -30,8 +30,8 @@ MOST = 50
 
 
 class Template(msgspec.Struct, frozen=True):
-    """A template. `name`: from the front matter, else `file`, the file name without its ending. `fault`: why
-    the front matter cannot be read and the template not be used; "" if it can."""
+    """An issue template. `name`: from the front matter; else `file`, the file name without its ending.
+    `fault`: why the front matter cannot be read, so that the template cannot be used; "" if it can."""
 
     name: str
     file: str = ""
@@ -44,8 +44,8 @@ class Template(msgspec.Struct, frozen=True):
 
 
 def of_issues(where: Where, repo: Repo) -> list[Template]:
-    """The issue templates of a repository: those in the folder if it is linked to that repository, else those
-    of the default branch. [] if they cannot be read."""
+    """The issue templates of a repository, read from the folder if it is linked to that repository, else from
+    the default branch. [] if they cannot be read."""
     linked = where.linked
     if linked is not None and linked[1].repo_id == repo.id:
         return list(_read_templates(*_on_disk(linked[0])))
@@ -62,7 +62,7 @@ def in_seal(api: Api, repo_id: str, seal: str) -> list[Template]:
 
 
 def parse(name: str, data: bytes) -> Template | None:
-    """The template in `data`; None if it is too long or not text."""
+    """The template in the file `name` with the content `data`; None if it is too long or not text."""
     if len(data) > ISSUE_BODY_BYTES:
         return None
     try:
@@ -87,7 +87,7 @@ def parse(name: str, data: bytes) -> Template | None:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """(front matter, rest) of a template; the front matter is empty if there is none."""
+    """(front matter, the text after it) of a template. The front matter is "" if there is none."""
     if not text.startswith("---\n") or "\n---" not in text[3:]:
         return "", text
     front, _, body = text[4:].partition("\n---")
@@ -95,7 +95,8 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _head(front: str, stem: str) -> dict[str, object]:
-    """The members of the front matter. Raises Invalid."""
+    """The members of the front matter. Raises Invalid if it is malformed. `stem`: the template's name, for
+    errors."""
     head = plain_yaml.load(front.encode(), f"the front matter of the template {terminal_safe(stem)}") or {}
     if not isinstance(head, dict):
         raise Invalid(f"the front matter of the template {terminal_safe(stem)} is no mapping")
@@ -114,7 +115,8 @@ def _words(value: object) -> tuple[str, ...]:
 def _read_templates(
     names: Callable[[str], list[str]], read: Callable[[str], bytes | None]
 ) -> Iterator[Template]:
-    """The templates in the first folder that has any. `names`: lists the files and folders in a folder."""
+    """Yields the templates in the first of FOLDERS that has any. `names`: lists the names in a folder.
+    `read`: returns the content of a file."""
     for folder in FOLDERS:
         paths = []
         for name in names(folder):

@@ -1,5 +1,5 @@
-"""Differences between folder and seal that no push sends: files over a size cap, and files that stay on the
-branch because svc cannot send the entries that replaced them.
+"""Finds changes that a push does not send: files over a size cap, and missing files that stay on the branch
+because svc cannot send what is in their place, such as a link.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from svc.flows.common import update_file_cap
 
 
 class Unsendable(NamedTuple):
-    """Differences that are not sent. `over`: path of a file over a cap → reason. `kept`: path of an entry
-    that svc cannot send → missing files that stay on the branch because of it."""
+    """Changes that a push does not send. `over`: path of a file over a size cap → the reason. `kept`: path of
+    an entry that svc cannot send → missing files that stay on the branch because of it."""
 
     over: dict[str, Skipped]
     kept: dict[str, list[str]]
 
     @property
     def paths(self) -> set[str]:
-        """All paths of the differences."""
+        """The paths of all these changes."""
         return {*self.over, *(path for paths in self.kept.values() for path in paths)}
 
 
 def unsendable(
     copy: WorkingCopy, scan: Scan, changed: Collection[str], new: Collection[str], removed: Collection[str]
 ) -> Unsendable:
-    """The changed, new and removed paths, among the given ones, that a push does not send."""
+    """Those of the changed, new and removed paths that a push does not send."""
     update_file_cap(copy)
     caps = SizeCaps(copy, scan)
     uncarried = Uncarried(copy, scan, caps.over)

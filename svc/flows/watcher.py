@@ -1,4 +1,4 @@
-"""`svc watcher`: starts, finds and ends the watcher process of a working copy."""
+"""`svc watcher`: starts, finds and ends the process that records which folders of a working copy change."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ END_SECONDS = 10.0
 def watch_in_foreground(
     folder: Path, record: Path, ready: Callable[[WatcherInfo], None], say: Callable[[str], None]
 ) -> str:
-    """Watch the linked `folder` in this process until the watcher ends. Returns the reason. `ready` is called
-    when the watcher can answer questions. Raises NotWatchable."""
+    """Watch the linked `folder` in this process. Returns the reason why the watching ended. `record`: folder
+    of its record. `ready`: called when the watcher can answer questions; `say`: called with messages. Raises
+    NotWatchable."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end_by_signal)
     folder, record = folder.resolve(), record.resolve()
@@ -38,8 +39,8 @@ def watch_in_foreground(
 
 
 def start(folder: Path, record: Path) -> tuple[WatcherInfo, bool]:
-    """Start a watcher process in the background. Returns (watcher, whether it is new) once it answers. Raises
-    NotWatchable with the message of the process."""
+    """Start a watcher process in the background, unless one runs, and wait until it answers. Returns (its
+    description, whether it is new). Raises NotWatchable with the message of the process."""
     watcher = protocol.ask_info(record)
     if watcher is not None:
         return watcher, False
@@ -76,13 +77,13 @@ def start(folder: Path, record: Path) -> tuple[WatcherInfo, bool]:
 
 
 def _give_up(process: subprocess.Popen[bytes]) -> None:
-    """End a second watcher, which would otherwise take over when the first one stops."""
+    """End a watcher that was started although another one runs; it would take over when that one stops."""
     process.terminate()
     process.wait()
 
 
 def stop(record: Path) -> WatcherInfo | None:
-    """End the watcher of a record and wait for its end. Returns its description; None if none ran. Raises
+    """End the watcher of a record, and wait for its end. Returns its description; None if none ran. Raises
     NotWatchable if it does not answer."""
     watcher = protocol.ask_stop(record)
     if watcher is not None and watcher.live:
@@ -98,7 +99,7 @@ def stop(record: Path) -> WatcherInfo | None:
 
 
 def running_watchers(home: Home) -> list[WatcherInfo]:
-    """Every watcher of this home that answers, sorted by folder."""
+    """The description of every watcher of this SVC_HOME that answers, sorted by folder."""
     records = [record for record, _ in home.records() if (record / SOCKET_NAME).exists()]
     answers = (protocol.ask_info(record) for record in records)
     return sorted((info for info in answers if info is not None), key=_folder)
@@ -117,7 +118,7 @@ def _has_ended(record: Path) -> bool:
 
 
 def _last_words(log: Path) -> str:
-    """The last line of the log, without the program's name."""
+    """The last line of a watcher's log that is not empty, without `svc: `."""
     lines = log.read_text("utf-8", "replace").split("\n")
     words = next((line for line in reversed(lines) if line.strip()), "the watcher ended without a message")
     return words.removeprefix("svc: ")

@@ -1,4 +1,5 @@
-"""Reads answers of a server: limited in size while they arrive, typed, and made safe for a terminal."""
+"""Reads the answers of a server: limits their size while they arrive, decodes them, and makes texts in them
+safe for a terminal."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ REPEATABLE = "svc.repeatable"  # extension of a response: its request may be sen
 
 
 class Raw(msgspec.Struct, frozen=True):
-    """An answer without interpretation. `headers` has every value of a repeated name."""
+    """An answer as it was received. `headers`: (name, value) of each header, repeated ones too."""
 
     status: int
     headers: list[tuple[str, str]]
@@ -46,8 +47,8 @@ class Raw(msgspec.Struct, frozen=True):
 
 
 def json(response: httpx.Response, returns: type[T], cap: int) -> T:
-    """The typed body of a successful answer. Raises the error in a problem document, or else
-    ServerMisbehaved."""
+    """The body of a successful answer, decoded as `returns`; at most `cap` bytes. Raises the error that the
+    server answered, or ServerMisbehaved for an invalid answer."""
     opened(response)
     if not _media(response).endswith("json"):
         raise _misbehaved(response, f"answered with {_media(response) or 'no content type'} instead of JSON")
@@ -60,12 +61,12 @@ def json(response: httpx.Response, returns: type[T], cap: int) -> T:
 
 
 def nothing(response: httpx.Response) -> None:
-    """Check that the answer is a success; ignore its body."""
+    """Raise the error of an answer that is not a success. Its body is ignored."""
     opened(response)
 
 
 def body(response: httpx.Response, cap: int) -> bytes:
-    """The raw bytes of a successful answer."""
+    """The bytes of a successful answer, at most `cap`. Raises the error of any other answer."""
     return bytes(_receive_body(opened(response), cap))
 
 
@@ -75,14 +76,15 @@ def raw(response: httpx.Response, cap: int) -> Raw:
 
 
 def opened(response: httpx.Response) -> httpx.Response:
-    """The response, with its body unread, if it is a success; raises its error otherwise."""
+    """The response itself, with its body unread, if it is a success. Raises its error otherwise."""
     if response.is_success:
         return response
     raise problem(response)
 
 
 def switched(response: httpx.Response) -> httpx.Response:
-    """The response itself if the server has switched to the requested protocol; else raises its error."""
+    """The response itself, if the server has switched to the requested protocol. Raises its error
+    otherwise."""
     if response.status_code == SWITCHING_PROTOCOLS:
         return response
     if response.is_success:
@@ -91,10 +93,10 @@ def switched(response: httpx.Response) -> httpx.Response:
 
 
 def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
-    """The body in pieces.
+    """Yields the body in pieces.
 
-    Raises ServerMisbehaved if it is encoded or longer than `cap` bytes, ServerUnreachable if the connection
-    ends early or is too slow.
+    Raises ServerMisbehaved if the body is compressed or longer than `cap` bytes, ServerUnreachable if the
+    connection ends early or is too slow.
     """
     import httpx
 
@@ -118,8 +120,8 @@ def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
 
 
 def begins(response: httpx.Response, start: int) -> int:
-    """The offset of the first byte of an answer to a request from `start` on: `start`, or 0. Raises
-    ServerMisbehaved for another range."""
+    """The offset of the first byte of an answer to a request for the bytes from `start` on: `start`, or 0 if
+    the server sends everything. Raises ServerMisbehaved for any other range."""
     if response.status_code != PARTIAL_CONTENT:
         return 0
     if not response.headers.get("content-range", "").startswith(f"bytes {start}-"):
@@ -128,7 +130,8 @@ def begins(response: httpx.Response, start: int) -> int:
 
 
 def problem(response: httpx.Response) -> SvcError:
-    """The error of a failed answer: from its problem document (RFC 9457), else from its status."""
+    """The error to raise for a failed answer: the one in its problem document (RFC 9457), else one for its
+    status."""
     document = _document(response)
     if document is None:
         return _misbehaved(
@@ -146,7 +149,7 @@ def problem(response: httpx.Response) -> SvcError:
 
 
 def safe_problem(document: dict[str, Any]) -> dict[str, Any]:
-    """A problem document of a server, fit for a terminal."""
+    """The problem document of a server, with control characters in its texts escaped for a terminal."""
     safe: dict[str, Any] = _escape_texts(document)
     if not isinstance(safe.get("detail"), str):
         safe.pop("detail", None)
@@ -154,8 +157,8 @@ def safe_problem(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def server_time(response: httpx.Response) -> float | None:
-    """The server's time in Unix seconds, from a 401 about a stale or future signature; None for other
-    answers. The body stays readable."""
+    """The server's time in Unix seconds, which is in a 401 about a signature from a wrong time; None for
+    other answers. The body can be read again."""
     document = _document(response) or {}
     seconds = document.get("server_time")
     refused = document.get("code") == "request_not_bound"
@@ -163,7 +166,7 @@ def server_time(response: httpx.Response) -> float | None:
 
 
 def reason(response: httpx.Response) -> str | None:
-    """The reason in a refusal; None if it has none. The body can still be read."""
+    """The member `reason` of a refusal; None if it has none. The body can be read again."""
     text = (_document(response) or {}).get("reason")
     return text if isinstance(text, str) else None
 
@@ -179,7 +182,7 @@ def _document(response: httpx.Response) -> dict[str, Any] | None:
 
 
 def _escape_texts(value: Any) -> Any:
-    """The value with all texts escaped for a terminal and cut to DETAIL_CHARS."""
+    """A JSON value in which each text is escaped for a terminal and cut to DETAIL_CHARS characters."""
     if isinstance(value, str):
         return paths.terminal_safe(value[:DETAIL_CHARS])
     if isinstance(value, list):
@@ -195,7 +198,7 @@ def _media(response: httpx.Response) -> str:
 
 
 def _read(response: httpx.Response, cap: int) -> bytes:
-    """The whole body, cached so that it can be read again; an error is cached too."""
+    """The whole body, cached so that it can be read again. An error of reading it is cached too."""
     content: bytes | SvcError | None = response.extensions.get(BODY)
     if content is None:
         try:
@@ -209,7 +212,7 @@ def _read(response: httpx.Response, cap: int) -> bytes:
 
 
 def _receive_body(response: httpx.Response, cap: int) -> bytearray:
-    """The whole body, read once from the connection. Only the caller holds it."""
+    """Read the whole body from the connection, at most `cap` bytes. It is not cached."""
     declared = whole_number(response.headers.get("content-length", ""))
     if declared is not None and declared > cap:
         raise _misbehaved(response, f"sent more than {cap} bytes")
@@ -220,7 +223,8 @@ def _receive_body(response: httpx.Response, cap: int) -> bytearray:
 
 
 def _interruption_error(response: httpx.Response, why: str) -> ServerUnreachable:
-    """The error for an interrupted answer; its remedy depends on whether the request may be repeated."""
+    """The error for an answer that broke off, for the reason `why`. It says whether the request may be
+    repeated."""
     announced = whole_number(response.headers.get("content-length", ""))
     of = f" of {announced}" if announced is not None else ""
     remedy = remedy_of(response.extensions.get(REPEATABLE, False))
@@ -231,7 +235,8 @@ def _interruption_error(response: httpx.Response, why: str) -> ServerUnreachable
 
 
 def remedy_of(repeatable: bool) -> str:
-    """The remedy for a request that was not answered."""
+    """What to do about a request that was not answered, as the end of a sentence. `repeatable`: whether it
+    may be repeated without harm."""
     if repeatable:
         return "check your network, then run the command again"
     return "the request may have taken effect; check before you run the command again"

@@ -1,4 +1,4 @@
-"""Bounds of calls: a deadline, or a cancel from another thread.
+"""Bounds end calls to a server early: a deadline, or a cancel from another thread.
 
     cancel = Cancel()
     with within(Deadline(5.0), cancel):
@@ -6,8 +6,8 @@
 
     cancel.cancel()  # from any thread: Cancelled there, at once
 
-A bound applies to every call that this thread makes inside the block, in any flow, from resolving the host
-name to the last byte, including pauses between attempts; a stream opened in the block is bound until it is
+A bound applies to every call that this thread makes inside the block, from resolving the host name to the
+last byte, including pauses between attempts. A stream that was opened in the block is bound until it is
 closed. When a bound ends, its connections in use are shut down, which wakes the threads that wait for them.
 """
 
@@ -26,7 +26,7 @@ Cut = Callable[[], None]
 
 
 class Bound:
-    """Ends calls; the base of `Deadline` and `Cancel`. One bound may apply to any number of calls, in any
+    """Ends calls; base class of `Deadline` and `Cancel`. One bound may apply to any number of calls in any
     threads."""
 
     def __init__(self) -> None:
@@ -38,11 +38,12 @@ class Bound:
         raise NotImplementedError
 
     def error(self, origin: str, remedy: str) -> SvcError:
-        """The error of a call to `origin` that this bound ended. `remedy`: the rest of the sentence."""
+        """The error that a call to `origin` raises when this bound has ended it. `remedy`: end of the error's
+        sentence."""
         raise NotImplementedError
 
     def attach(self, cut: Cut) -> None:
-        """Call `cut` when the bound ends; at once if it has already ended."""
+        """Call the function `cut` when the bound ends; at once if it has already ended."""
         with self._lock:
             self._cuts.add(cut)
             self._attached()
@@ -56,21 +57,22 @@ class Bound:
                 self._idle()
 
     def _end(self) -> None:
-        """Call every attached cut, so that its wait ends."""
+        """Call every attached function, so that the waits that they belong to end."""
         with self._lock:
             cuts = list(self._cuts)
         for cut in cuts:
             cut()
 
     def _attached(self) -> None:
-        """Called with the lock held when the first wait begins."""
+        """Called, with the lock held, whenever a function is attached, because a wait begins."""
 
     def _idle(self) -> None:
-        """Called with the lock held when the last wait ends."""
+        """Called, with the lock held, when the last attached function is detached, because no wait is
+        left."""
 
 
 class Cancel(Bound):
-    """Ends calls when `cancel` is called, and later calls at once."""
+    """A bound that ends when `cancel` is called. Calls that begin later are ended at once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,7 +83,7 @@ class Cancel(Bound):
         return self._cancelled
 
     def cancel(self) -> None:
-        """End all calls under this bound, and later ones, with Cancelled."""
+        """End all calls under this bound, also later ones; they raise Cancelled."""
         self._cancelled = True
         self._end()
 
@@ -90,7 +92,7 @@ class Cancel(Bound):
 
 
 class Deadline(Bound):
-    """Ends calls a number of seconds after its creation."""
+    """A bound that ends a number of seconds after its creation."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
@@ -122,7 +124,7 @@ class Deadline(Bound):
 
 
 class Stopped(Exception):
-    """Raised inside a call that a bound has ended."""
+    """Raised inside a call that the bound `bound` has ended."""
 
     def __init__(self, bound: Bound) -> None:
         super().__init__()
@@ -135,7 +137,8 @@ _CURRENT: ContextVar[tuple[Bound, ...]] = ContextVar("bounds", default=())
 
 @contextmanager
 def within(*bounds: Bound) -> Iterator[None]:
-    """Bound the calls of this thread inside the block, in addition to current bounds."""
+    """A context in which these bounds apply to the calls of this thread, in addition to those that apply
+    already."""
     before = _CURRENT.set((*_CURRENT.get(), *bounds))
     try:
         yield
@@ -144,7 +147,7 @@ def within(*bounds: Bound) -> Iterator[None]:
 
 
 def current() -> Bounds:
-    """The bounds of calls that this thread starts now."""
+    """The bounds that apply to calls that this thread starts now."""
     return _CURRENT.get()
 
 
@@ -157,8 +160,8 @@ def check(bounds: Bounds) -> None:
 
 @contextmanager
 def attached(bounds: Bounds, cut: Cut) -> Iterator[None]:
-    """Within the block, call `cut` (which ends a wait) as soon as one of the bounds ends. Raises Stopped at
-    the end of the block if a bound has ended."""
+    """A context that calls `cut`, which must end the wait in it, as soon as one of the bounds ends. Raises
+    Stopped at its end if a bound has ended."""
     for bound in bounds:
         bound.attach(cut)
     try:
@@ -170,7 +173,7 @@ def attached(bounds: Bounds, cut: Cut) -> Iterator[None]:
 
 
 def pause(seconds: float, sleep: Callable[[float], None]) -> None:
-    """Sleep under the current bounds. Raises Stopped as soon as one ends."""
+    """Sleep for `seconds`, using `sleep` if no bound applies. Raises Stopped as soon as a bound ends."""
     bounds = current()
     if not bounds:
         sleep(seconds)

@@ -17,7 +17,8 @@ B = TypeVar("B", bound=msgspec.Struct)
 
 
 def argument(rule: Callable[[S], T], value: S) -> T:
-    """The value that the rule returns. Raises UsageError with the rule's sentence."""
+    """The result of applying a rule to a value that the user typed. Raises UsageError with the rule's
+    sentence if the value breaks it."""
     try:
         return rule(value)
     except Invalid as error:
@@ -25,5 +26,6 @@ def argument(rule: Callable[[S], T], value: S) -> T:
 
 
 def checked(value: B) -> B:
-    """The body or query itself. Raises UsageError with the sentence that the relay would answer."""
+    """The same body or query, if it is valid. Raises UsageError with the sentence that the relay would
+    answer."""
     return argument(validation.checked, value)

@@ -1,9 +1,9 @@
 """HTTP requests to one server: signing, retries, clock correction, redirects.
 
-Every mutation is signed with the session's bound key (RFC 9421) for the origin stored at sign-in. Redirects
-to another origin are not followed. Reads, requests with an Idempotency-Key and requests of the live protocol
-are repeated after a failure. A server that answers with Retry-After has done nothing, so any request is then
-repeated. Every attempt is signed anew.
+Every request that changes something is signed with the session's bound key (RFC 9421) for the origin stored
+at sign-in. Redirects to another origin are not followed. Reads, requests with an Idempotency-Key and requests
+of the live protocol are repeated after a failure. A server that answers with Retry-After has done nothing, so
+any request is then repeated. Every attempt is signed anew.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ CONNECT_TIMEOUT, WRITE_TIMEOUT = 10.0, 60.0  # `silence` says how long an answer
 
 
 class Http:
-    """Requests to `origin` (http(s)://host[:port]) with the session `credential`, if any. `hold`: called with
-    each change instead of sending it; it must raise."""
+    """Sends requests to `origin` (http(s)://host[:port]), with the session `credential` if there is one.
+    `hold`: if set, it is called with each change instead of sending it, and must raise."""
 
     def __init__(
         self,
@@ -76,11 +76,11 @@ class Http:
         self._opened: httpx.Client | None = None
 
     def send(self, endpoint: Endpoint[T], body: Any = None, query: Any = None, **path: str) -> T:
-        """Call an endpoint and return its answer. `path`: the parameters of its path; `body`, `query`: the
-        structs that it declares; bytes are sent unchanged. Raises UsageError, before anything is sent, if a
-        value does not fit its struct.
+        """Send a request to an endpoint, and return its decoded answer. `path`: the parameters of its path.
+        `body`, `query`: structs of the types that it declares; a body of bytes is sent unchanged.
 
-        Raises the error of the server's problem document, ServerUnreachable or ServerMisbehaved.
+        Raises UsageError, before anything is sent, for an invalid struct; the error that the server answers;
+        ServerUnreachable; or ServerMisbehaved for an invalid answer.
         """
         members = query_of(query)
         if self.hold is not None and endpoint.takes_key:
@@ -91,8 +91,8 @@ class Http:
     def send_under(
         self, key: str | None, endpoint: Endpoint[T], body: Any, query: Query, path: dict[str, str]
     ) -> T:
-        """Call an endpoint with an Idempotency-Key; the request may have been sent under it before. `path`:
-        the parameters of its path. Raises the errors of `send`."""
+        """Send a request to an endpoint with the Idempotency-Key `key` (None: without one). It may have been
+        sent with this key before; the server carries it out once. Returns and raises as `send`."""
         outgoing = self._request(endpoint, path, body, query)
         if key is not None:
             outgoing.headers["Idempotency-Key"] = key
@@ -104,7 +104,8 @@ class Http:
     def items(
         self, endpoint: Endpoint[Page[T]], query: Any = None, *, limit: int | None = None, **path: str
     ) -> Iterator[T]:
-        """The items of a paged endpoint, at most `limit`, requested page by page as needed."""
+        """Yields the items of a paged endpoint, at most `limit`. Each page is requested when the iteration
+        reaches it."""
         remaining = limit
         cursor: str | None = None
         seen: set[str] = set()
@@ -137,12 +138,13 @@ class Http:
         headers: Mapping[str, str],
         cap: int = answer.RAW_MAX,
     ) -> answer.Raw:
-        """Send any request, for `svc repo api`. Returns status, headers and body without checking them."""
+        """Send any request, for `svc repo api`. Returns status, headers and body as they are, the body at
+        most `cap` bytes."""
         outgoing = Outgoing(method, path, body, headers=dict(headers), repeatable=method in SAFE_METHODS)
         return self._attempt(outgoing, lambda response: answer.raw(response, cap))
 
     def read(self, endpoint: Endpoint[bytes], cap: int, query: Any = None, **path: str) -> bytes:
-        """The raw bytes of a whole answer, at most `cap`."""
+        """Send a GET request to an endpoint, and return the bytes of its answer, at most `cap`."""
         outgoing = self._request(endpoint, path, None, query_of(query))
         return self._attempt(outgoing, lambda response: answer.body(response, cap))
 
@@ -150,7 +152,8 @@ class Http:
     def stream(
         self, endpoint: Endpoint[bytes], cap: int, body: bytes | None = None, query: Any = None, **path: str
     ) -> Iterator[Iterator[bytes]]:
-        """The answer in pieces, at most `cap` bytes in all, as a context. Not repeated once it has begun."""
+        """A context that yields the answer as pieces of bytes, at most `cap` bytes in all. An answer that
+        breaks off is not requested again."""
         with self.stream_from(endpoint, 0, cap, body, query, **path) as (_, pieces):
             yield pieces
 
@@ -158,8 +161,8 @@ class Http:
     def stream_from(
         self, endpoint: Endpoint[bytes], start: int, cap: int, body: Any, query: Any, **path: str
     ) -> Iterator[tuple[int, Iterator[bytes]]]:
-        """A context with the answer in pieces, from byte `start` on, at most `cap` bytes in all. Yields
-        (offset at which the bytes begin: 0 if the server sent everything, pieces)."""
+        """Request the bytes of an answer from byte `start` on. A context that yields (offset of the first
+        byte: `start`, or 0 if the server sends everything; pieces of bytes, at most `cap` bytes in all)."""
         outgoing = self._request(endpoint, path, body, query_of(query))
         outgoing.headers |= {"Range": f"bytes={start}-"} if start else {}
         response = self._attempt(outgoing, answer.opened, keep=True)
@@ -179,16 +182,16 @@ class Http:
         media: str = "application/octet-stream",
         **path: str,
     ) -> T:
-        """Send `length` bytes whose raw BLAKE3 digest is signed. `parts`: yields them again for each
-        attempt."""
+        """Send `length` bytes, and return the decoded answer. `parts`: called for each attempt; returns the
+        bytes in pieces. `digest`: their BLAKE3, which the request's signature covers."""
         outgoing = self._request(endpoint, path, None, query_of(query))
         outgoing.body, outgoing.length, outgoing.digest = parts, length, ContentDigest.streamed(digest)
         outgoing.headers["Content-Type"] = media
         return self._attempt(outgoing, lambda response: answer.json(response, endpoint.returns, endpoint.cap))
 
     def upgrade(self, path: str, headers: Mapping[str, str]) -> httpx.Response:
-        """Request another protocol on a separate connection, which the response holds until it is closed.
-        Signed; redirects are not followed."""
+        """Ask the server to switch to another protocol, on a connection of its own that stays open until the
+        response is closed. The request is signed; redirects are not followed."""
         outgoing = Outgoing("GET", path, headers=dict(headers), repeatable=True, upgrades=True)
         return self._attempt(outgoing, answer.switched, keep=True)
 
@@ -216,8 +219,8 @@ class Http:
         return outgoing
 
     def _attempt(self, outgoing: Outgoing, read: Callable[[httpx.Response], T], *, keep: bool = False) -> T:
-        """Send the request and read the answer; repeat if possible. `keep`: leave the response open; the
-        caller closes it."""
+        """Send the request and return what `read` makes of the response; repeat it where that is allowed.
+        `keep`: leave the response open for the caller to close."""
         try:
             bounds.check(bounds.current())
             return self._until_answered(outgoing, read, keep)
@@ -282,8 +285,8 @@ class Http:
         ) from None
 
     def _follow(self, outgoing: Outgoing) -> httpx.Response:
-        """Send the request. Redirects of reads within the origin are followed, others raise
-        ServerMisbehaved."""
+        """Send the request once, and return the response. Redirects of a read within the origin are followed;
+        others raise ServerMisbehaved."""
         target = outgoing.target
         for _ in range(REDIRECTS_MAX + 1):
             response = self._transmit(outgoing, target)
@@ -345,7 +348,7 @@ class Http:
         )
 
     def _retry_after(self, response: httpx.Response, outgoing: Outgoing, attempt: int) -> float | None:
-        """Seconds to wait before the next attempt; None if this answer is final."""
+        """Seconds to wait before the next attempt; None if this response is the result."""
         if attempt >= self.attempts or response.status_code not in (429, 502, 503, 504):
             return None
         seconds = whole_number(response.headers.get("retry-after", ""), 5)
@@ -354,14 +357,16 @@ class Http:
         return BACKOFF * 2 ** (attempt - 1) if outgoing.repeatable else None
 
     def _needs_key(self, response: httpx.Response, outgoing: Outgoing) -> bool:
-        """Whether the token lacks the right, and a device key of the account can sign instead."""
+        """Whether the server refused because the token lacks the right, and the user's device key can sign
+        the request instead."""
         if response.status_code != 403 or outgoing.alone or outgoing.is_read:
             return False
         able = self.credential is not None and self.credential.alone is not None
         return able and answer.reason(response) == TALKS
 
     def _correct_clock(self, response: httpx.Response) -> bool:
-        """Use the server's time from a 401 if this machine's clock differs. Returns whether it does."""
+        """If the server refused the time of a signature (401), sign with the server's time from now on.
+        Returns whether the times differed."""
         if response.status_code != 401 or self.credential is None:
             return False
         theirs = answer.server_time(response)
@@ -392,8 +397,8 @@ class Http:
 
 
 def _turn(environment: Mapping[str, str]) -> dict[str, str]:
-    """The header with the id of an agent's turn, from SVC_TURN; {} without that variable. Raises
-    UsageError."""
+    """The header with the turn (the name of an AI agent's piece of work) in SVC_TURN; {} if the variable is
+    not set. Raises UsageError for an invalid name."""
     name = environment.get(TURN_VARIABLE, "")
     return {TURN_HEADER: argument(turn, name)} if name else {}
 

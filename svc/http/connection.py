@@ -1,4 +1,4 @@
-"""Network streams for httpcore that count waiting time and bytes (`connection_limits`)."""
+"""Network connections for httpcore that count waiting time and bytes against limits (`connection_limits`)."""
 
 from __future__ import annotations
 
@@ -31,18 +31,19 @@ Works = Callable[[], bool]
 
 
 class Line:
-    """A second handle on a connection's socket. With it any thread may end the connection."""
+    """A second handle on the socket of a connection, with which any thread can end the connection."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._handle = connection.dup()
 
     def cut(self) -> None:
-        """Shut the connection down, in both directions."""
+        """Shut down the connection in both directions."""
         with suppress(OSError):
             self._handle.shutdown(socket.SHUT_RDWR)
 
     def unsent(self) -> int:
-        """The number of bytes that the other side has not received, if the system reports it."""
+        """The number of sent bytes that the other side has not received yet; 0 if the system does not report
+        it."""
         return silence.unsent(self._handle)
 
     def close(self) -> None:
@@ -50,8 +51,9 @@ class Line:
 
 
 class CountedStream(httpcore.NetworkStream):
-    """One connection, whose bytes and waiting are counted anew for each request, within the limits of its
-    caller. `works`: called while the server is silent, to ask whether it works; None: never asked."""
+    """A connection whose bytes and waiting time are limited, counted anew for each request. The bounds of the
+    caller (`svc.http.bounds`) end it. `works`: called while the server is silent, to ask whether it works;
+    None: never asked."""
 
     def __init__(
         self, stream: httpcore.NetworkStream, works: Works | None = None, line: Line | None = None
@@ -77,7 +79,8 @@ class CountedStream(httpcore.NetworkStream):
 
     @contextmanager
     def _translate_stop(self) -> Iterator[None]:
-        """Raise Stopped instead of the errors of a connection that a bound has shut down."""
+        """A context that raises Stopped, instead of a connection's error, if a bound has shut the connection
+        down."""
         try:
             yield
         except (httpcore.NetworkError, httpcore.TimeoutException, OSError, ValueError):
@@ -86,8 +89,9 @@ class CountedStream(httpcore.NetworkStream):
         check(self._bounds)
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Up to `max_bytes`; b"" at the end. `timeout`: applies on a socket, and if the caller has a
-        deadline. Raises ConnectionLimitExceeded, Stopped and httpcore's errors."""
+        """Up to `max_bytes` bytes; b"" at the end. `timeout`: seconds; counts only for WebSockets and for
+        callers with a deadline, the limits of this class count for others. Raises ConnectionLimitExceeded,
+        Stopped and httpcore's errors."""
         self._reading = True
         began = monotonic()
         allowed = self.limits.left(began)
@@ -113,7 +117,8 @@ class CountedStream(httpcore.NetworkStream):
 
     @property
     def _has_own_limit(self) -> bool:
-        """Whether the caller limits the wait for an answer."""
+        """Whether the caller itself limits the wait for an answer, by a deadline or because it is a
+        WebSocket."""
         return isinstance(self.limits, NoLimits) or any(isinstance(bound, Deadline) for bound in self._bounds)
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
@@ -155,8 +160,9 @@ class CountedStream(httpcore.NetworkStream):
 
 
 class CountingBackend(httpcore.NetworkBackend):
-    """Opens counted streams. `proxy`: its address (host, port), named in errors; `works`: asks the server
-    whether it works; `link`: connects instead of the network."""
+    """Opens connections with limits (`CountedStream`). `proxy`: (host, port) of the proxy, to name it in
+    errors. `works`: asks the server whether it works. `link`: used to connect instead of the network, in a
+    session over SSH."""
 
     def __init__(
         self, proxy: tuple[str, int] | None = None, works: Works | None = None, link: Link | None = None
@@ -198,7 +204,7 @@ def _open_link(link: Link) -> httpcore.NetworkStream:
 
 
 class _Connecting:
-    """Opens a connection in a thread of its own, because a name lookup cannot be interrupted."""
+    """Opens a connection in a thread, because the lookup of a host name cannot be interrupted."""
 
     def __init__(self, connect: Callable[[], httpcore.NetworkStream]) -> None:
         self._connect = connect
@@ -208,7 +214,8 @@ class _Connecting:
         Thread(target=self._run, daemon=True).start()
 
     def wait(self, bounds: Bounds) -> httpcore.NetworkStream:
-        """The connection. Raises the error of opening it, or Stopped if a bound ends before."""
+        """Wait until the connection is open, and return it. Raises the error of opening it, or Stopped if a
+        bound ends before."""
         try:
             with attached(bounds, self._ended.set):
                 self._ended.wait()

@@ -1,10 +1,10 @@
 """Limits on the time and bytes that a server can cost one connection.
 
-A timeout of single reads and writes does not stop a server that sends a byte now and then. So each request
-has separate limits: the head of the answer, with 1xx responses before it, must be complete HEAD_SECONDS after
-its first byte and within HEAD_BYTES. `silence` limits the wait for the first byte. For the request body and
-the rest of the answer, total waiting is limited to WAIT_SECONDS plus one second per SLOWEST_RATE bytes.
-Framing (chunk sizes, extensions, trailers) may make an answer at most OVERHEAD times as long as its content.
+A timeout for each read would not stop a server that sends a byte now and then. So each request has these
+limits: the head of the answer, with 1xx responses before it, must be complete HEAD_SECONDS after its first
+byte and within HEAD_BYTES. `silence` limits the wait for the first byte. For the request body and the rest of
+the answer, the waiting is limited to WAIT_SECONDS in total, plus one second per SLOWEST_RATE bytes. With
+framing (chunk sizes, extensions, trailers) an answer may be at most OVERHEAD times as long as its content.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ OVERHEAD, OVERHEAD_FREE = 8, 1024 * 1024
 
 
 class ConnectionLimitExceeded(Exception):
-    """Raised if the server is too slow, or its answer does not end; the message is the end of a sentence
-    about the server."""
+    """Raised if the server is too slow, or its answer does not end. Its message is the end of a sentence that
+    begins with the server."""
 
 
 class ConnectionLimits:
-    """Counts the seconds that one request has waited and the bytes that it has received, and raises
-    ConnectionLimitExceeded beyond the limits. Times are seconds of a monotonic clock."""
+    """Counts what one request has waited and received, and raises ConnectionLimitExceeded beyond the limits.
+    All times are seconds of a monotonic clock."""
 
     def __init__(self) -> None:
         self.in_head = True
@@ -31,7 +31,8 @@ class ConnectionLimits:
         self._until: float | None = None  # when the head must have ended
 
     def left(self, now: float) -> float | None:
-        """Seconds left for the next read; None before the first byte. Raises ConnectionLimitExceeded."""
+        """Seconds that the next read may take; None (no limit) before the first byte. Raises
+        ConnectionLimitExceeded."""
         if not self.in_head:
             remaining = WAIT_SECONDS + self._received / SLOWEST_RATE - self._waited
         elif self._until is not None:
@@ -48,7 +49,7 @@ class ConnectionLimits:
         )
 
     def received(self, size: int, began: float, now: float) -> None:
-        """Count received bytes, which were waited for since `began`."""
+        """Count `size` received bytes, for which the caller waited from `began` until `now`."""
         first, self._received = self._received == 0, self._received + size
         if not self.in_head:
             self._waited += now - began
@@ -60,7 +61,7 @@ class ConnectionLimits:
             raise ConnectionLimitExceeded("sends the head of an answer that never ends")
 
     def sent(self, size: int, began: float, now: float) -> None:
-        """Count sent bytes, which were waited for since `began`."""
+        """Count `size` sent bytes, for which the caller waited from `began` until `now`."""
         self._waited += now - began
         self._sent += size
         if self._waited > WAIT_SECONDS + self._sent / SLOWEST_RATE:
@@ -68,13 +69,14 @@ class ConnectionLimits:
 
 
 class NoLimits(ConnectionLimits):
-    """No limits, for a connection that stays open, such as a WebSocket, whose user sends pings itself."""
+    """No limits, for a connection that stays open, such as a WebSocket, which detects a dead server by
+    pings."""
 
     def left(self, now: float) -> float | None:
         return None
 
     def received(self, size: int, began: float, now: float) -> None:
-        """Nothing is counted."""
+        """Count nothing."""
 
     def sent(self, size: int, began: float, now: float) -> None:
-        """Nothing is counted."""
+        """Count nothing."""

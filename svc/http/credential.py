@@ -1,4 +1,4 @@
-"""The credential of a client."""
+"""What a client signs its requests with."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from localstore.core.identity.keys import DeviceKey
 
 
 class Credential(msgspec.Struct, frozen=True):
-    """A capability token (base64url text) and the key it is bound to. `alone`: a device key of the account;
-    it signs, without the token, requests that the token does not allow."""
+    """A capability token (base64url), and the key that it is bound to, which signs the requests. `alone`: a
+    device key of the account; it signs, without the token, requests that the token does not allow."""
 
     token: str
     key: DeviceKey

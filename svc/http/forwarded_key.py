@@ -1,4 +1,4 @@
-"""A device key whose secret is held by the ssh-agent of a user who connected over SSH."""
+"""A device key for a user who connected over SSH: its secret stays in the user's ssh-agent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from localstore.core.identity.keys import DeviceKey
 
 
 class ForwardedKey(DeviceKey, frozen=True):
-    """A key in a forwarded agent. `ask`: returns the signature of a message, or raises."""
+    """A key whose secret is in the ssh-agent of a user who connected over SSH. `ask`: takes a message and
+    returns its signature, or raises."""
 
     ask: Callable[[bytes], bytes]
 

@@ -1,8 +1,9 @@
-"""The keys of this machine: one Ed25519 key (signs) and one X25519 key (opens sealed boxes) per SVC_HOME.
+"""The keys of this machine, one pair per SVC_HOME: an Ed25519 key, which signs, and an X25519 key, for which
+others encrypt.
 
 The secrets are stored in the OS keyring if it answers within two seconds, else in `device.json`, mode 0600.
 The choice is made once and recorded in that file, so that later commands do not wait for a missing keyring.
-Sessions are files sealed to the X25519 key.
+Session files are encrypted for the X25519 key.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ FILE = "device.json"
 
 
 class _KeyFile(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The content of `device.json`. `secrets`: both secrets, base64url, joined by a dot; "" if the keyring
-    has them."""
+    """The content of `device.json`. `id`: of the device key. `secrets`: both secrets in base64url, with a dot
+    between; "" if the keyring has them."""
 
     v: Literal[1]
     id: str
@@ -35,7 +36,7 @@ class _KeyFile(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """The keys of this machine and their place of storage."""
+    """The keys of this machine (`device` signs, `transport` decrypts), and where they are stored."""
 
     device: DeviceKey
     transport: TransportKey
@@ -43,20 +44,20 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 def load_identity(home: Path) -> Identity:
-    """The identity in `home`, created on first use. Raises ClientError if it is damaged or the keyring is
-    locked."""
+    """The keys in `home`, which are created on first use. Raises ClientError if they are damaged or the
+    keyring is locked."""
     return find_identity(home) or _make(home)
 
 
 def store_identity(home: Path, device: DeviceKey) -> None:
-    """Store an identity with this device key and a new transport key, in the file."""
+    """Store this device key and a new transport key in `home`, in the file."""
     secrets = f"{b64u(device.seed)}.{b64u(TransportKey.generate().secret)}"
     mark_private(home)
     write_private(home / FILE, msgspec.json.encode(_KeyFile(v=1, id=device.id, kept="file", secrets=secrets)))
 
 
 def replace_identity(home: Path) -> Identity:
-    """Create a new identity in `home`. The old file is kept under a name that ends with its key id."""
+    """Create new keys in `home`. The old file stays, under a name that ends with the old key's id."""
     content = read_private(home / FILE)
     if content is not None:
         try:
@@ -68,7 +69,8 @@ def replace_identity(home: Path) -> Identity:
 
 
 def find_identity(home: Path) -> Identity | None:
-    """The identity in `home`; None if there is none."""
+    """The keys in `home`; None if there are none. Raises ClientError if they are damaged or the keyring is
+    locked."""
     content = read_private(home / FILE)
     if content is None:
         return None
@@ -121,7 +123,7 @@ def _from_keyring(key_id: str) -> str:
 
 
 def _to_keyring(key_id: str, secrets: str) -> bool:
-    """Store the secrets in the keyring. Returns whether the keyring returned them afterwards."""
+    """Store the secrets in the OS keyring, and read them back. Returns whether they are stored there."""
     echoed: list[str | None] = []
 
     def store() -> None:
@@ -134,7 +136,8 @@ def _to_keyring(key_id: str, secrets: str) -> bool:
 
 
 def _answers(work: Callable[[], None]) -> bool:
-    """Run `work` with a time limit, because a keyring may wait for a prompt. Returns whether it succeeded."""
+    """Run `work`, which uses the keyring, with a time limit, because a keyring may wait for a prompt. Returns
+    whether it succeeded in time."""
     ended: list[bool] = []
 
     def guarded() -> None:

@@ -1,4 +1,4 @@
-"""Origins: parsing server addresses and comparing them."""
+"""Parses and compares the addresses of servers. An origin is scheme, host and port."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from localstore.core.paths import terminal_safe
 
 
 def parse_origin(typed: str) -> str:
-    """The origin of `node.example`, `localhost:8080` or a URL. Default scheme: https, http for loopback.
+    """The origin that the user typed as `node.example`, `localhost:8080` or a URL. Without a scheme it gets
+    https, for this machine http.
 
-    Raises UsageError for anything but a server address.
+    Raises UsageError for anything but the address of a server.
     """
     text = typed.strip().rstrip("/")
     if "://" not in text:
@@ -26,7 +27,7 @@ def parse_origin(typed: str) -> str:
 
 
 def is_loopback(origin: str) -> bool:
-    """Whether the address is certainly this machine."""
+    """Whether the address certainly means this machine."""
     try:
         host = urlsplit(origin).hostname or ""
         return host == "localhost" or host.endswith(".localhost") or _is_loopback_address(host)
@@ -43,8 +44,8 @@ def _is_loopback_address(host: str) -> bool:
 
 
 def same_server(pinned: str, claimed: str) -> bool:
-    """Whether `claimed`, the address that a server states, is the pinned server. All loopback names with the
-    same port are equal."""
+    """Whether `claimed`, an address that a server states, is the server `pinned`. All names of this machine
+    with the same port are equal."""
     if pinned == claimed:
         return True
     try:

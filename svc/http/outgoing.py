@@ -1,4 +1,4 @@
-"""One request before it is signed."""
+"""A request before it is signed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from localstore.core.identity.request_signature import SAFE_METHODS, ContentDige
 
 
 class Outgoing(msgspec.Struct):
-    """One unsigned request. `body`: bytes, or a function that yields `length` bytes, called again for each
-    attempt. `alone`: whether the device key signs it, without a token. `may_have_arrived`: whether the server
-    may have read an attempt."""
+    """A request before it is signed. `body`: bytes, or a function that is called for each attempt and returns
+    `length` bytes in pieces. `alone`: the device key signs it, without a token. `may_have_arrived`: whether
+    the server may have read an attempt."""
 
     method: str
     target: str
@@ -27,5 +27,5 @@ class Outgoing(msgspec.Struct):
 
     @property
     def is_read(self) -> bool:
-        """Whether the request is a read: not signed, and allowed to follow redirects within the origin."""
+        """Whether the request only reads: it is not signed, and may follow redirects within the origin."""
         return self.method in SAFE_METHODS and not self.upgrades

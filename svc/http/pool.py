@@ -1,7 +1,5 @@
-"""The transport below httpx: httpcore's connection pool with streams that count time and bytes
-(`connection_limits`).
-
-httpx's own transport gives no access to the streams.
+"""The transport for httpx: httpcore's connection pool with connections that count time and bytes
+(`connection_limits`). httpx's own transport gives no access to its connections.
 """
 
 from __future__ import annotations
@@ -34,8 +32,8 @@ FAILURES = (
 
 
 class Pool(httpx.BaseTransport):
-    """Connections to one server, reused between requests. Thread-safe. Raises UsageError for an unusable
-    proxy."""
+    """Connections to one server, reused between requests; safe to use from several threads. Raises UsageError
+    if the environment names an unusable proxy."""
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
@@ -54,7 +52,7 @@ class Pool(httpx.BaseTransport):
         )
 
     def _is_server_alive(self) -> bool:
-        """Whether the server answers on a separate connection."""
+        """Ask the server on another connection whether it works. Returns whether it answered in time."""
         waits = dict.fromkeys(("connect", "read", "write", "pool"), silence.ASKING_SECONDS)
         try:
             with (
@@ -68,11 +66,12 @@ class Pool(httpx.BaseTransport):
 
     @property
     def _address(self) -> str:
-        """The origin; for a link its http form, because a link stays on this machine and needs no TLS."""
+        """The address to connect to: the origin. In a session over SSH the connection stays on the machine
+        and needs no TLS, so it is the origin with http."""
         return self._origin.replace("https:", "http:", 1) if self._link else self._origin
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send one request. Raises httpx's errors and ConnectionLimitExceeded."""
+        """Send one request, and return its response. Raises httpx's errors and ConnectionLimitExceeded."""
         core_request = httpcore.Request(
             method=request.method.encode("ascii"),
             url=httpcore.URL(
@@ -111,7 +110,7 @@ class Pool(httpx.BaseTransport):
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Raise httpcore's errors as httpx's of the same name."""
+        """A context that turns httpcore's errors into httpx's errors of the same names."""
         try:
             yield
         except httpcore.ProxyError as error:
@@ -123,7 +122,7 @@ class Pool(httpx.BaseTransport):
 
 
 class _Body(httpx.SyncByteStream):
-    """The body of an answer, read while it arrives."""
+    """The body of an answer, which is read from the connection while it is iterated over."""
 
     def __init__(self, pool: Pool, answer: httpcore.Response, stream: CountedStream) -> None:
         self._pool, self._answer, self._stream = pool, answer, stream
@@ -140,8 +139,8 @@ class _Body(httpx.SyncByteStream):
 
 
 def _check_framing(answer: httpcore.Response) -> None:
-    """Raise RemoteProtocolError for an answer with too many headers, or with several statements of the body's
-    length."""
+    """Raise RemoteProtocolError for an answer with too many headers, or one that states the length of its
+    body more than once."""
     lengths, codings = _values(answer, b"content-length"), _values(answer, b"transfer-encoding")
     if len(answer.headers) > HEADERS_MAX:
         raise httpx.RemoteProtocolError(f"it has more than {HEADERS_MAX} headers")
@@ -154,7 +153,8 @@ def _values(answer: httpcore.Response, name: bytes) -> list[bytes]:
 
 
 def _body_pieces(request: httpx.Request) -> Iterator[bytes]:
-    """The body in pieces. Raises LocalProtocolError unless it is as long as the Content-Length header."""
+    """Yields the body of the request in pieces. Raises LocalProtocolError unless it is as long as the
+    Content-Length header says."""
     assert isinstance(request.stream, httpx.SyncByteStream)  # noqa: S101
     remaining = int(request.headers.get("content-length", "0"))
     for part in request.stream:

@@ -1,4 +1,4 @@
-"""Files for their owner only: mode 0600 in a folder of mode 0700, written whole or not at all."""
+"""Files that only their owner can read: mode 0600 in a folder of mode 0700, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from localstore.folder.own_folder import mark_own_folder
 
 
 def read_private(path: Path) -> bytes | None:
-    """The content of the file; None if it does not exist. Raises ClientError."""
+    """The content of the file; None if it does not exist. Raises ClientError if it cannot be read."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -20,7 +20,8 @@ def read_private(path: Path) -> bytes | None:
 
 
 def mark_private(folder: Path) -> None:
-    """Mark a data folder of svc, so that no repository takes its files. Raises ClientError."""
+    """Mark a folder with data of svc, so that no repository tracks its files. Raises ClientError if that
+    fails."""
     try:
         mark_own_folder(folder)
     except OSError as error:
@@ -28,7 +29,7 @@ def mark_private(folder: Path) -> None:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Replace the file in one step."""
+    """Write the file, replacing an older one in a single step. Raises ClientError if that fails."""
     try:
         temporary = _temporary(path, content)
         temporary.replace(path)
@@ -37,7 +38,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def create_private(path: Path, content: bytes) -> bool:
-    """Create the file. Returns False, and changes nothing, if it exists."""
+    """Create the file. Returns False, and changes nothing, if it exists. Raises ClientError if that fails."""
     try:
         temporary = _temporary(path, content)
         try:

@@ -1,4 +1,4 @@
-"""The proxy that the environment sets for a server (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY)."""
+"""Finds the proxy that the environment sets for a server (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 
 
 class Proxy(NamedTuple):
-    """A proxy. `url`: address without password. `address`: host and port. `auth`: user and password."""
+    """A proxy. `url`: its address without the password. `address`: (host, port). `auth`: (user, password),
+    None if none is needed."""
 
     url: str
     address: tuple[str, int]
@@ -22,7 +23,8 @@ class Proxy(NamedTuple):
 
 
 def proxy_for(origin: str) -> Proxy | None:
-    """The proxy for a server; None for a direct connection. Raises UsageError for an unsupported proxy."""
+    """The proxy for a server; None for a direct connection. Raises UsageError if the environment names an
+    unsupported kind of proxy."""
     parts = urlsplit(origin)
     proxies = getproxies()
     named = proxies.get(parts.scheme) or proxies.get("all")
@@ -34,8 +36,9 @@ def proxy_for(origin: str) -> Proxy | None:
 
 
 def _is_excepted(host: str, port: int, exceptions: str) -> bool:
-    """Whether NO_PROXY matches the server, as in Go and curl. An entry is a domain with its subdomains (also
-    as `.DOMAIN` or `*.DOMAIN`) or an address, each with an optional `:PORT`, or a network in CIDR."""
+    """Whether NO_PROXY (`exceptions`) matches the server, as in Go and curl. An entry is a domain with its
+    subdomains (also as `.DOMAIN` or `*.DOMAIN`) or an address, each with an optional `:PORT`, or a CIDR
+    range."""
     return any(_matches(entry.strip().lower(), host.lower(), port) for entry in exceptions.split(","))
 
 

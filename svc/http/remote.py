@@ -1,7 +1,7 @@
-"""The link of a process that a relay started for a user over SSH (`svc.remote`).
+"""The connection to the relay of a process that the relay started for a user over SSH (`svc.remote`).
 
-Such a process may open no socket. Instead it asks the relay, over a socket that it and its children inherit
-(the link), to connect a socket pair to the relay.
+Such a process may open no socket. Instead it has a link, a socket that it and its children inherit. Over the
+link it sends the relay one end of a socket pair, which the relay then serves as a connection.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ ANSWER_BYTES = 16 * 1024
 
 
 class Link(msgspec.Struct, frozen=True):
-    """The link of a session over SSH to its relay. `fd`: its descriptor; `origin`: the relay at the other
-    end; `agent`: the public key with which a forwarded agent signs, b"" without an agent."""
+    """The link of a session over SSH to its relay. `fd`: file descriptor of the link's socket. `origin`: of
+    the relay. `agent`: public key with which the user's forwarded ssh-agent signs; b"" without an agent."""
 
     fd: int
     origin: str
@@ -38,11 +38,12 @@ class Link(msgspec.Struct, frozen=True):
 
     @property
     def variable(self) -> str:
-        """The value of SVC_SSH."""
+        """The value of the environment variable SVC_SSH, which tells child processes about the link."""
         return f"{self.fd} {self.origin} {b64u(self.agent)}".strip()
 
     def key(self) -> DeviceKey:
-        """The key of the user. Raises UsageError without a forwarded agent."""
+        """The device key of the user, in the forwarded ssh-agent. Raises UsageError if no agent is
+        forwarded."""
         if not self.agent:
             raise UsageError(FORWARD)
         from svc.http.forwarded_key import ForwardedKey  # libsodium, which most commands do not need
@@ -50,7 +51,8 @@ class Link(msgspec.Struct, frozen=True):
         return ForwardedKey(b"", self.agent, b"", self._sign)
 
     def _sign(self, message: bytes) -> bytes:
-        """The signature of a message. Raises ClientError with the relay's reason if it refuses."""
+        """The signature of a message, made by the user's ssh-agent. Raises ClientError with the relay's
+        reason if that fails."""
         data = bytearray()
         try:
             with self._hand_socket(SIGN) as ours:
@@ -67,7 +69,7 @@ class Link(msgspec.Struct, frozen=True):
         return answer.signature
 
     def connect(self) -> socket.socket:
-        """A new connection to the relay. Raises OSError, which includes TimeoutError."""
+        """Open a connection to the relay, and return its socket. Raises OSError, also as TimeoutError."""
         return self._hand_socket(CONNECT)
 
     def _hand_socket(self, request: bytes) -> socket.socket:
@@ -85,7 +87,7 @@ class Link(msgspec.Struct, frozen=True):
 
 
 def link(environment: Mapping[str, str] = os.environ) -> Link | None:
-    """The link of this process; None outside an SSH session."""
+    """The link of this process; None if it is not in a session over SSH."""
     value = environment.get(VARIABLE, "")
     number, _, rest = value.partition(" ")
     origin, _, agent = rest.partition(" ")
@@ -99,6 +101,6 @@ def link(environment: Mapping[str, str] = os.environ) -> Link | None:
 
 
 def inherited() -> tuple[int, ...]:
-    """The file descriptors that a child process needs."""
+    """The file descriptors that child processes must inherit: that of the link, if there is one."""
     relay_link = link()
     return (relay_link.fd,) if relay_link is not None else ()

@@ -1,4 +1,5 @@
-"""The sessions of this machine, one per server, each in a 0600 file sealed to the transport key."""
+"""The sessions of this machine, one per server, each in a file of mode 0600 that is encrypted for this
+machine's transport key."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ TOKEN_VARIABLE = "SVC_TOKEN"  # noqa: S105 - the variable's name
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """A sign-in. `origin`: the only server the token is sent to. `registered`: the account has this machine's
-    device key. `device_name`: its name there."""
+    """A sign-in to the server `origin`, the only one that the token is sent to. `registered`: whether the
+    account has this machine's device key. `device_name`: name of this machine in the account."""
 
     v: Literal[1] = 1
     origin: str
@@ -46,19 +47,19 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Settings(msgspec.Struct, frozen=True):
-    """The content of `settings.json`. `server`: the server that commands use by default."""
+    """The content of `settings.json`. `server`: the server that commands use by default; None: none."""
 
     server: str | None = None
 
 
 def script_token() -> ScriptToken | None:
-    """The token in SVC_TOKEN; None if the variable is not set. Raises Unauthorized for a malformed one."""
+    """The token in the variable SVC_TOKEN; None if it is not set. Raises Unauthorized if it is malformed."""
     text = os.environ.get(TOKEN_VARIABLE, "").strip()
     return parse_script_token(text) if text else None
 
 
 class Sessions:
-    """The sessions and keys in `home` (SVC_HOME)."""
+    """The sessions, and this machine's keys, in the folder `home` (SVC_HOME)."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -66,19 +67,20 @@ class Sessions:
 
     @property
     def identity(self) -> Identity:
-        """This machine's keys, created on first use."""
+        """This machine's keys, which are created on first use."""
         if self._identity is None:
             self._identity = load_identity(self.home)
         return self._identity
 
     def signing_key(self) -> DeviceKey:
-        """The key that signs seals and releases: this machine's, or over SSH the one in the forwarded agent.
-        Raises UsageError over SSH without one."""
+        """The key that signs seals and releases: this machine's, or in a session over SSH the one in the
+        user's forwarded agent. Raises UsageError if there is no such agent."""
         ssh = link()
         return self.identity.device if ssh is None else ssh.key()
 
     def renew_identity(self) -> Identity:
-        """Replace this machine's keys; the sessions and registrations of the old keys are lost."""
+        """Create new keys for this machine, and return them. Sessions and registrations of the old keys are
+        lost."""
         self._identity = replace_identity(self.home)
         return self._identity
 
@@ -109,7 +111,7 @@ class Sessions:
         self._file(origin).unlink(missing_ok=True)
 
     def default_server(self) -> str | None:
-        """The server that was signed in to last; None if there was none."""
+        """The origin of the server that was signed in to last; None if there was none."""
         content = read_private(self.home / "settings.json")
         try:
             return msgspec.json.decode(content, type=_Settings).server if content else None
@@ -119,7 +121,8 @@ class Sessions:
             ) from None
 
     def credential(self, origin: str, now: datetime | None = None) -> Credential | None:
-        """The credential for `origin`: SVC_TOKEN if set, else the stored session; None if there is none.
+        """What to sign requests to `origin` with: SVC_TOKEN if set, else the stored session; None if there is
+        neither.
 
         Raises Unauthorized if the session has expired, or if SVC_TOKEN is for another server.
         """

@@ -1,10 +1,10 @@
 """Waits for the answer of a server that sends nothing.
 
 A server may work for minutes before it answers, on an archive or the seal of a large tree. But a dead server
-may still accept connections, and a broken line loses what is sent. So while nothing arrives, the client
-checks every SILENT_SECONDS whether bytes of its request still leave this machine, as in a large upload on a
-slow line; if not, it asks the server on another connection whether it works (`works`). It waits for a server
-that works, and gives up otherwise. Callers with a deadline wait until the deadline.
+may still accept connections, and a broken network loses what is sent. So while nothing arrives, the client
+checks every SILENT_SECONDS whether bytes of its request still leave this machine, as in a large upload over a
+slow network; if not, it asks the server on another connection whether it works. It goes on waiting for a
+server that works, and gives up otherwise. Callers with a deadline wait until the deadline instead.
 """
 
 from __future__ import annotations
@@ -41,9 +41,12 @@ def read(
     works: Callable[[], bool],
     answering: bool = False,
 ) -> bytes:
-    """The first data that `receive(seconds)` returns. `unsent`: the bytes that have not left this machine.
-    `answering`: a part of the answer's body has arrived. Raises ServerSilent, ReadTimeout for a line that is
-    stuck, and ConnectionLimitExceeded for a server that works longer than WAIT_SECONDS."""
+    """Wait for data and return it. Raises ServerSilent if the server does not work, ReadTimeout if what was
+    sent does not arrive there, ConnectionLimitExceeded if it works without answering for WAIT_SECONDS.
+
+    `receive`: waits so many seconds for data. `unsent`: returns the number of bytes that have not left this
+    machine. `works`: asks the server whether it works. `answering`: a part of the answer's body has
+    arrived."""
     began = moved = monotonic()
     pending = unsent()
     while True:
@@ -70,7 +73,8 @@ def read(
 
 
 def unsent(line: socket.socket) -> int:
-    """The number of bytes that a connection has not delivered yet; 0 if the system does not report it."""
+    """The number of bytes on a connection that the other side has not received yet; 0 if the system does not
+    report it."""
     try:
         packed = fcntl.ioctl(line.fileno(), TIOCOUTQ, struct.pack("i", 0))
     except (OSError, ValueError):

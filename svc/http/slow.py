@@ -1,4 +1,4 @@
-"""Tells the user that a command waits for the server."""
+"""Tells the user that a command is waiting for the server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Slow:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """A context around the wait for one answer."""
+        """A context to wait for one answer in."""
         if self._notified:
             yield
             return

@@ -1,4 +1,4 @@
-"""Request targets: path and query, percent-encoded."""
+"""Builds the targets of requests: path and query, percent-encoded."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Query = Mapping[str, "str | int | bool | None"]
 
 
 def query_of(query: msgspec.Struct | None) -> dict[str, Any]:
-    """The members of a query struct by their names in requests. Raises UsageError if one breaks its rule."""
+    """The members of a query struct, named as in requests. Raises UsageError if one is invalid."""
     return {} if query is None else msgspec.to_builtins(checked(query))
 
 
 def full_target(path: str, query: Query | None) -> str:
-    """The path with the query members that are not None."""
+    """The path, followed by the members of the query that are not None."""
     given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
     return f"{path}?{urlencode(given)}" if given else path
 

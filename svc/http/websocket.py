@@ -1,7 +1,7 @@
-"""One WebSocket to a server, opened by the same rules as any call (`svc.http.client`): its proxy, its
-certificate, its pinned origin, and a signed request. Frames are read and written by the `websockets` library.
+"""A WebSocket to a server, opened by the same rules as any request (`svc.http.client`): its proxy, its
+certificate, its origin, and a signature. The `websockets` library encodes and decodes the frames.
 
-One thread receives, and does all that touches the connection; others may send and close.
+One thread receives, and does everything that touches the connection. Other threads may send and close.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _REMEDY = "check your network"
 
 
 class WebSocket:
-    """An open WebSocket; made by `open_socket`."""
+    """An open WebSocket; `open_socket` makes it."""
 
     def __init__(self, origin: str, protocol: ClientProtocol, response: httpx.Response) -> None:
         self.origin = origin
@@ -64,12 +64,12 @@ class WebSocket:
         self._receiving = Lock()
 
     def send(self, text: str) -> None:
-        """Queue a message. Any thread may call it."""
+        """Queue a message, which the receiving thread sends. Any thread may call it."""
         self._outgoing.append(text.encode())
         self._rouse()
 
     def close(self) -> None:
-        """Close the socket. Any thread may call it; a thread that receives gets Cancelled."""
+        """Close the socket. Any thread may call it; the receiving thread then raises Cancelled."""
         self._closed = True
         self._rouse()
         if self._receiving.acquire(blocking=False):
@@ -79,9 +79,9 @@ class WebSocket:
                 self._receiving.release()
 
     def receive(self, seconds: float | None = None) -> str | None:
-        """The next message; None if there was none for `seconds`. A thread must be in this call at all times,
-        because it also sends and expects signs of life. Raises ServerUnreachable if the server closes, gives
-        no sign of life, or a bound ends; Cancelled after `close`."""
+        """The next message; None if none came for `seconds`. Some thread must be in this call at all times,
+        because it also sends messages and pings. Raises ServerUnreachable if the server closes the socket,
+        does not answer pings, or a bound ends; Cancelled after `close`."""
         until = None if seconds is None else monotonic() + seconds
         with self._receiving:
             held = bounds.current()
@@ -119,7 +119,7 @@ class WebSocket:
                 self._read()
 
     def _flush(self) -> None:
-        """Send the queued messages, and the protocol's own frames."""
+        """Send the queued messages, and frames of the protocol such as pongs."""
         while self._outgoing and self._protocol.state is OPEN:
             text = self._outgoing.popleft()
             self._unheard += len(text)
@@ -149,8 +149,8 @@ class WebSocket:
             self._flush()
 
     def _wait_readable(self, now: float, until: float | None) -> bool:
-        """Wait until there is something to read, another thread wakes this one, or the next deadline is due.
-        Returns whether there is something to read."""
+        """Wait until there is something to read, another thread wakes this one, or the time of the next ping
+        or timeout has come. Returns whether there is something to read."""
         if self._more:
             return True
         moments = [self._pong_by or self._ping_at, *([until] if until is not None else [])]
@@ -161,8 +161,8 @@ class WebSocket:
         return any(ready_object is not self._woken for ready_object in objects)
 
     def _read(self) -> None:
-        """Read what has arrived, without waiting, and handle its frames. Raises ServerUnreachable for a
-        closed connection, and ServerMisbehaved for bytes that are not WebSocket."""
+        """Read what has arrived, without waiting, and handle its frames. Raises ServerUnreachable if the
+        connection is closed, ServerMisbehaved for bytes that are no WebSocket frames."""
         try:
             data = self._stream.read(READ_BYTES, AT_ONCE)
         except httpcore.ReadTimeout:
@@ -184,7 +184,7 @@ class WebSocket:
             raise ServerMisbehaved(f"{self.origin} does not speak WebSocket as it should ({why})")
 
     def _take(self, frame: Frame) -> None:
-        """Handle one frame of a message; the library has checked its order and size."""
+        """Add a frame to its message. The library has already checked the frame's order and size."""
         if frame.opcode not in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
             return
         self._parts.append(bytes(frame.data))
@@ -208,7 +208,7 @@ class WebSocket:
         return ServerUnreachable(f"the socket to {self.origin} {what}; {_REMEDY}")
 
     def _end(self) -> None:
-        """Send the closing frame if that does not block, then close."""
+        """Close the connection, after a closing frame if that can be sent without blocking."""
         if self._ended:
             return
         self._closed = self._ended = True
@@ -223,9 +223,11 @@ class WebSocket:
 
 
 def open_socket(http: Http, path: str, subprotocol: str) -> WebSocket:
-    """A WebSocket at `path`; the current bounds apply until it is open.
+    """Open a WebSocket at `path` and return it. The current bounds (`svc.http.bounds`) apply until it is
+    open.
 
-    Raises the errors of a call, and ServerMisbehaved if the server opens no socket, or redirects.
+    Raises the errors of any request, and ServerMisbehaved if the server does not open a WebSocket, or
+    redirects.
     """
     uri = parse_uri(f"ws{http.origin.removeprefix('http')}{path}")
     offered = [Subprotocol(subprotocol)]

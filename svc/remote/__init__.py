@@ -1,1 +1,1 @@
-"""The process that a relay starts for a user over SSH: it confines itself, then runs svc."""
+"""The process that a relay starts for a user who connects over SSH: it confines itself, then runs svc."""

@@ -1,8 +1,9 @@
-"""`python -m svc.remote FD FOLDER`, started by a relay: the app, or one command, for a visitor over SSH.
+"""`python -m svc.remote FD FOLDER`, started by a relay: runs the app, or one command, for a user over SSH.
 
-FD is the link (`svc.http.remote`); its first message is a `Told`. FOLDER is a private, empty folder for this
-session. `python -m svc.remote --try FOLDER DATA` confines itself and exits with 0 if it then reaches neither
-DATA nor a network; the relay does that before it listens.
+FD is the file descriptor of the link to the relay (`svc.http.remote`); its first message is a `Told`. FOLDER
+is an empty folder for this session only. `python -m svc.remote --try FOLDER DATA` confines itself and exits
+with 0 if it then reaches neither the folder DATA nor a network; the relay runs that before it accepts
+connections.
 """
 
 from __future__ import annotations
@@ -74,7 +75,8 @@ def _begin(fd: int, folder: Path) -> list[str]:
 
 
 def _try(folder: Path, data: Path, own_user: bool) -> int:
-    """Confine this process and test the confinement. Returns the exit code."""
+    """Confine this process and test that it reaches neither `data` nor a network. Returns the exit code.
+    `own_user`: whether no other process has its uid."""
     for name in ("svc", "tui", "localstore", *EARLY):
         importlib.import_module(name)
     confine(folder, own_user)

@@ -1,7 +1,7 @@
-"""seccomp: the system calls that a confined process may not make. Linux on x86-64 and ARM64.
+"""Forbids system calls that a confined process does not need, with seccomp. Linux on x86-64 and ARM64.
 
-Refused are sockets (connections come over the link), everything about other processes, and interfaces of the
-kernel that the app does not need. A refused call fails with EPERM.
+Forbidden are sockets (connections come over the link), everything about other processes, and parts of the
+Linux kernel that the app does not need. A forbidden call fails with EPERM.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ _ARM64 = {
 
 
 class _Machine(NamedTuple):
-    """A kind of processor. `code`: its number in filters; then the numbers of its system calls. `bounded`:
-    whether system calls from 0x40000000 on belong to another kind."""
+    """The system calls of one kind of processor. `code`: the processor's number in seccomp filters; the other
+    members: numbers of system calls. `bounded`: whether calls from 0x40000000 on belong to another kind."""
 
     code: int
     refused: dict[str, int]
@@ -146,8 +146,8 @@ class _Program(ctypes.Structure):
 
 
 def refuse() -> None:
-    """Refuse these system calls, permanently, in this process and its child processes. Raises OSError if the
-    kind of processor is unknown or the kernel has no seccomp."""
+    """Forbid these system calls for this process and its children, for good. Raises OSError if the kind of
+    processor is unknown or Linux has no seccomp."""
     machine = _MACHINES.get(platform.machine())
     if machine is None:
         raise OSError(errno.ENOSYS, f"no table of system calls for {platform.machine()}")
@@ -193,7 +193,8 @@ def _program(machine: _Machine) -> list[bytes]:
 
 
 def _argument(index: int) -> int:
-    """The offset of the lower 32 bits of the system call's argument `index`."""
+    """The offset, in the data that a seccomp filter sees, of the lower 32 bits of the system call's argument
+    `index`."""
     return 16 + 8 * index
 
 

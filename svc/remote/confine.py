@@ -1,4 +1,5 @@
-"""Confines this process permanently: files, system calls, amounts (docs/design, the app over SSH)."""
+"""Confines this process for good, for a session over SSH: which files and system calls it may use, and how
+much of the machine (docs/design, the app over SSH)."""
 
 from __future__ import annotations
 
@@ -25,9 +26,9 @@ _LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib/l
 
 
 def confine(own: Path, own_user: bool) -> None:
-    """Allow this process to read the installation and to write the folder `own`, and deny the network and
-    other processes. `own_user`: whether no other process has its uid. Raises ClientError if the kernel cannot
-    do that."""
+    """Allow this process only to read the installation and to write the folder `own`, without a network or
+    other processes. `own_user`: whether no other process has its uid. Raises ClientError if Linux cannot do
+    that here."""
     _limit(own_user)
     version = files.version()
     if os.geteuid() == 0:
@@ -62,8 +63,8 @@ def _limit(own_user: bool) -> None:
 
 
 def _rules() -> Iterator[tuple[Path, int]]:
-    """(path, rights) for each path that this process may use besides its own folder; only Python may be
-    executed."""
+    """Yields (path, rights) for each path that this process may use besides its own folder. Only Python may
+    be executed."""
     for folder in _libraries():
         yield folder, files.READ
     for name in _FILES:

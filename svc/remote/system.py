@@ -1,4 +1,4 @@
-"""System calls that Python has no function for."""
+"""Makes system calls for which Python has no function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def libc() -> Any:
 
 
 def call(number: int, *arguments: Any) -> int:
-    """The result of a system call. Raises OSError."""
+    """Make the system call with this number, and return its result. Raises OSError if it fails."""
     whole = [ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments]
     result = int(libc().syscall(ctypes.c_long(number), *whole))
     if result < 0:

@@ -21,19 +21,19 @@ _wrapped = msgspec.json.Decoder(ApiResponse[Any])
 
 
 class UnknownCommand(UsageError):
-    """There is no command of this name in `invoke`."""
+    """Raised if `invoke` has no command of this name."""
 
     code = "unknown_command"
 
 
 class NotInThisVersion(ClientError):
-    """The command is specified and not in this version."""
+    """Raised for a command that the specification has, but this version does not."""
 
     code = "not_in_this_version"
 
 
 def invoke(host: Host, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
-    """Carry out a command. Errors are answers too."""
+    """Run the command that the request names. Returns its response; an error becomes a response, too."""
     try:
         folder = Path(request.folder) if request.folder else None
         if folder is not None and not (folder.is_absolute() and folder.is_dir()):

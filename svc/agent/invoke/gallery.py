@@ -74,8 +74,7 @@ class Of(Args, kw_only=True):
 
 
 class Listing(Of, kw_only=True):
-    """A request for at most `limit` images of a place, in the order of their paths, from the one after the
-    path `after` on."""
+    """A request for at most `limit` images of a place, sorted by path, beginning after the path `after`."""
 
     kind: Kind | None = None
     after: str | None = None
@@ -128,7 +127,8 @@ def gallery_thumbnail(context: Asked, args: OfThumbnail) -> Thumbnail:
 
 
 def _places(context: Asked, args: Of) -> list[str]:
-    """The folders, or the repository, that are meant. Raises UsageError, NotLinked."""
+    """The folders, or the one repository, that the arguments name. Raises UsageError if they name both, or a
+    folder that cannot be used; NotLinked if the folder is not linked."""
     if args.folder is not None and args.repo is not None:
         raise UsageError("a folder and a repository are two places; name one")
     if args.repo is not None:
@@ -228,7 +228,8 @@ def _on_server(context: Asked, place: str) -> Iterator[Image]:
 
 
 def _repository(api: Api, place: str) -> tuple[Repo, str]:
-    """(repository, head of its default branch)."""
+    """(repository OWNER/NAME, id of the newest seal of its default branch). Raises NotFound if nothing is
+    sealed yet."""
     owner, _, name = place.partition("/")
     repo = api.repo.find(owner, name)
     head = api.send(ref.GET, id=repo.id, type="branch", name=repo.default_branch).head

@@ -1,4 +1,5 @@
-"""Processes that carry out an invocation: one line of JSON in, one answer out, ended with their client."""
+"""Runs an invocation in a process of its own: one line of JSON in, one answer out. The process is ended when
+its client hangs up."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ OWN = (*OF_ONE_COMMAND, "SVC_HOME")
 
 
 class Programs:
-    """Runs programs for the agent of the SVC_HOME `root`. Safe to use from several threads. `environment`:
-    the environment of the programs; by default that of this process without svc's variables."""
+    """Runs programs for the agent of the SVC_HOME `root`; safe to use from several threads. `environment`:
+    the environment of the programs; None: that of this process without svc's variables."""
 
     def __init__(self, root: Path, environment: Mapping[str, str] | None = None) -> None:
         self._root = root.resolve()
@@ -38,13 +39,13 @@ class Programs:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The environment of the programs, without their SVC_HOME."""
+        """The environment variables of the programs, except SVC_HOME."""
         if self._environment is not None:
             return self._environment
         return {name: value for name, value in os.environ.items() if name not in OWN}
 
     def close(self) -> None:
-        """End the running programs."""
+        """End the running programs, and start no more."""
         self._closing = True
 
     def run(

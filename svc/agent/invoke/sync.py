@@ -1,5 +1,5 @@
-"""The state of sync on this machine: the connections (lights: live, polling, offline), waiting actions, and
-pausing."""
+"""Commands on the state of sync on this machine: how each folder is connected (live, polling, offline),
+waiting actions, and pausing."""
 
 from __future__ import annotations
 

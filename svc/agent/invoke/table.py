@@ -1,5 +1,5 @@
-"""The commands of `invoke`. Commands of svc that are not listed here have the name of their words: `issue
-list` is `issue_list` in the category System; `svc.cmd.frame.invoked` runs them.
+"""The commands of `invoke`. A command of svc that is not listed here is named by its words: `issue list` is
+`issue_list`, in the category System; `svc.cmd.frame.invoked` runs it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from svc.api import Api
 
 
 class Args(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The arguments of a command. A command without arguments has a struct without members."""
+    """The arguments of a command, as a struct; subclasses add one member for each argument."""
 
 
 class Host(Protocol):
-    """The part of the agent that commands use."""
+    """The methods of the agent that commands use."""
 
     home: Home
     programs: Programs
@@ -31,14 +31,16 @@ class Host(Protocol):
         """The current states of the watched folders."""
 
     def pause(self, folder: str | None, paused: bool) -> list[Folder]:
-        """Stop sending and fetching edits of a folder (None: of all), or resume."""
+        """Stop sending and fetching edits of a folder (None: of all), or resume if `paused` is False. Returns
+        the states of these folders."""
 
     def reader(self, origin: str | None) -> Api:
         """The API of a server; without an origin, of the server of the last sign-in."""
 
 
 class Asked(NamedTuple):
-    """One invocation: the client's folder and server, and whether it is still connected."""
+    """One invocation: the agent, the client's folder and server (None: not named), and whether the client has
+    hung up."""
 
     host: Host
     folder: Path | None
@@ -61,7 +63,8 @@ COMMANDS: dict[str, Command] = {}
 
 
 def command(category: str, args: type[Args] = Args) -> Callable[[F], F]:
-    """Declare a command by its function; the first line of the docstring is its summary."""
+    """A decorator that declares a function as a command of this category. The first line of the function's
+    docstring is the command's summary."""
 
     def declare(function: F) -> F:
         summary = (function.__doc__ or "").strip().splitlines()[0]

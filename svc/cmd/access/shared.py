@@ -20,7 +20,8 @@ class RoleName(StrEnum):
 
 
 def handle_of(account: str) -> Callable[[dict[str, Any]], str]:
-    """A function that reads the handle of an account in a record."""
+    """A function that returns the handle of an account in a record. `account`: name of the record's field
+    with the account."""
     return lambda record: str((record.get(account) or {}).get("handle") or "")
 
 
@@ -32,9 +33,9 @@ def named(
     see: str,
     state: str = "open ",
 ) -> T:
-    """The item that the user means. `names`: returns the id of an item, then its other names. `typed`: the
-    beginning of an id, or another name; "" for the only item. `what`, `state` and the command `see`: words
-    for the errors. Raises NotFound if no item matches, UsageError if several do."""
+    """The item that the user means by the word `typed`: the beginning of its id, or one of its other names;
+    "" means the only item. `names`: returns the id of an item, then its other names. `what`, `state` and the
+    command `see`: words for the errors. Raises NotFound if no item matches, UsageError if several do."""
     every = list(items)
     word = typed.removeprefix("@").lower()
     matching = [item for item in every if not word or _is_named(word, names(item))]

@@ -1,4 +1,4 @@
-"""`svc app launch|stop|restart|open`: apps that run."""
+"""`svc app launch|stop|restart|open`."""
 
 from __future__ import annotations
 
@@ -158,8 +158,9 @@ def open_app(ctx: Ctx, id: IdOrHere = ".") -> None:
 
 
 def require_allowed(ctx: Ctx, apps: Apps, app: App) -> None:
-    """Show what an app would run and ask, unless the user has allowed it before. Raises ConfirmationNeeded,
-    Interrupted, and the errors of its manifest."""
+    """Unless the user has allowed it before, show the command of an app and ask whether to run it. Raises
+    ConfirmationNeeded if nobody can be asked, Interrupted if the user refuses, and errors of the app's
+    manifest."""
     from svc.flows.apps.needs import needs_of
 
     manifest = manifest_of(app)
@@ -175,21 +176,21 @@ def require_allowed(ctx: Ctx, apps: Apps, app: App) -> None:
 
 
 def command_line(launch: Launch) -> str:
-    """The command of an app, as a person would type it; on a single line, because another line could look
-    like svc's question."""
+    """The command of an app, as a person would type it. It is a single line, because a second line could
+    imitate svc's question."""
     return terminal_safe(shlex.join(launch.command))
 
 
 def start_in_background(ctx: Ctx, apps: Apps, app: App) -> None:
-    """Start an app and wait until it is ready. Ctrl-C ends only the waiting."""
+    """Start an app and wait until it is ready. Ctrl-C ends only the waiting; the app still starts."""
     from svc.flows.apps import control
 
     _wait_until_started(ctx, apps, app, control.start(apps, app, ctx.obj.environment))
 
 
 def _wait_until_started(ctx: Ctx, apps: Apps, app: App, process: subprocess.Popen[bytes] | None) -> None:
-    """Wait until an app is ready, and print its state. `process`: its supervisor; None if another command
-    started the supervisor. Raises AppFailed."""
+    """Wait until an app is ready, and print its state. `process`: the process that starts and supervises it;
+    None if another command started that. Raises AppFailed."""
     from svc.flows.apps import control
 
     report = report_to(ctx.out.meter)
@@ -220,8 +221,8 @@ def _wait_until_started(ctx: Ctx, apps: Apps, app: App, process: subprocess.Pope
 
 
 def report_to(meter: Meter) -> Callable[[int, int], None]:
-    """A function that shows the progress of a pull. It is called with (received bytes, total bytes). At the
-    end it leaves the line, because the app's output does not pass through svc."""
+    """A function that shows the progress of a pull, called with (received bytes, total bytes). When all is
+    received it clears the progress line, because the app then writes to the same terminal."""
 
     def report(completed: int, total: int) -> None:
         meter("pulling", completed >> 20, total >> 20, completed)

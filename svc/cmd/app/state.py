@@ -1,4 +1,4 @@
-"""`svc app list|status|logs`: how the apps of this machine are."""
+"""`svc app list|status|logs`."""
 
 from __future__ import annotations
 

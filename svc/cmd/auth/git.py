@@ -1,4 +1,5 @@
-"""`svc auth git-credential`, `svc auth setup-git`: git reads private repositories by a sign-in of svc."""
+"""`svc auth git-credential`, `svc auth setup-git`: lets git read private repositories with the sign-in of
+svc."""
 
 from __future__ import annotations
 
@@ -75,8 +76,8 @@ def setup_git(ctx: Ctx) -> None:
 
 
 def register(origin: str) -> tuple[str, list[str]]:
-    """Make git ask svc for passwords of this server. Returns (sentence for the user, commands that did
-    it)."""
+    """Set up git to get its password for this server from svc. Returns (sentence for the user, the commands
+    that were run)."""
     from svc.flows.git import settings
 
     commands = settings.write(origin)
@@ -85,8 +86,8 @@ def register(origin: str) -> tuple[str, list[str]]:
 
 
 def offer(ctx: Ctx, origin: str) -> bool:
-    """Whether the user wants git to use this sign-in. False, without a question, if git has a helper for the
-    server already."""
+    """Ask whether git should use this sign-in, and return the answer. False, without a question, if nobody
+    can be asked or git has a credential helper for the server already."""
     from svc.flows.git import settings
 
     if not ctx.out.interactive or link(ctx.obj.environment) is not None:

@@ -126,7 +126,8 @@ def revoke(ctx: Ctx, id: Key) -> None:
 
 
 def _print_secret(ctx: Ctx, sentence: str, key: ApiKeySecret) -> None:
-    """Print the secret. In a pipe it is the only output, because logs of builds keep stderr."""
+    """Print the secret of a key after the sentence. In a pipe the secret is the only output, because logs of
+    builds keep stderr."""
     in_pipe = not (ctx.out.terminal or ctx.out.format.as_data)
     secret_words = (
         "; its secret is not shown again"
@@ -149,7 +150,7 @@ def _user(ctx: Ctx) -> str:
 
 @contextmanager
 def _explain_missing_key(key_id: str) -> Iterator[None]:
-    """Run the block; a NotFound from it gets a message about the missing key."""
+    """A context that gives NotFound a message about the missing key."""
     try:
         yield
     except NotFound:

@@ -57,8 +57,8 @@ def pair(
 
 
 def read_code(ctx: Ctx, qr: str) -> PairingText:
-    """The content of a pairing code. Raises UsageError for a text that is no code, or for a code of another
-    server than --server names; ConfirmationNeeded if nobody can compare digits."""
+    """Read the text of a pairing code. Raises UsageError if it is no such code, or one of another server than
+    --server names; ConfirmationNeeded if nobody is there to compare the digits."""
     from svc.flows.sign_in import pairing
 
     text = pairing.read_code(qr)
@@ -70,7 +70,8 @@ def read_code(ctx: Ctx, qr: str) -> PairingText:
 
 
 def join(ctx: Ctx, text: PairingText, name: str) -> Session:
-    """Join the account of a scanned code and sign in."""
+    """Join the account of a scanned code, sign in as this device, and return the session. `name`: name of the
+    device."""
     from svc.flows.sign_in import pairing
 
     ctx.out.note("Waiting for the device that shows the code …")
@@ -83,13 +84,15 @@ def join(ctx: Ctx, text: PairingText, name: str) -> Session:
 
 
 def require_person(ctx: Ctx, action: str) -> None:
-    """Raise ConfirmationNeeded if nobody can be asked and `--yes` is not given."""
+    """Raise ConfirmationNeeded if nobody can be asked and `--yes` is not given. `action`: words for the
+    error."""
     if not ctx.obj.given.get("yes") and not ctx.out.interactive:
         raise ConfirmationNeeded(action)
 
 
 def confirm(ctx: Ctx, digits: str, effect: str) -> bool:
-    """Show the digits and ask whether the other device shows the same. Returns the answer."""
+    """Show the six digits and ask whether the other device shows the same. Returns the answer; True, without
+    a question, with `--yes`. `effect`: what happens then, for the question."""
     ctx.out.note(f"Digits: {digits[:3]} {digits[3:]}")
     if ctx.obj.given.get("yes"):
         return True
@@ -97,7 +100,7 @@ def confirm(ctx: Ctx, digits: str, effect: str) -> bool:
 
 
 def _show(ctx: Ctx, text: str) -> None:
-    """Draw the code if a person can see it, and print its text."""
+    """Draw the QR code if it fits on the terminal, and print its text."""
     from svc.flows.sign_in.pairing import draw
 
     if ctx.out.noted:

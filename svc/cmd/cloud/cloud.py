@@ -101,7 +101,7 @@ def stop(ctx: Ctx, machine: Machine) -> None:
 
 @contextmanager
 def _explain_missing_machine(machine: str) -> Iterator[None]:
-    """Run the block; a NotFound from it gets a message about the missing machine."""
+    """A context that gives NotFound a message about the missing machine."""
     try:
         yield
     except NotFound:

@@ -79,8 +79,8 @@ def _others_wrote(old: Document, new: Document) -> bool:
 
 
 def _draft(ctx: Ctx, old: Document) -> AbstractContextManager[Path]:
-    """A context with a file of the content, for the editor. If an error ends it, the error names the file
-    with the user's text."""
+    """A context that yields a file with the content of a document, for the editor. An error that ends it gets
+    the path of the file, which then keeps the user's text."""
 
     def say_where(file: Path, error: BaseException) -> None:
         where = f"what you wrote is in {file}"
@@ -94,8 +94,8 @@ def _draft(ctx: Ctx, old: Document) -> AbstractContextManager[Path]:
 
 
 def _typed(ctx: Ctx, file: Path, json: bool) -> Any:
-    """The content as the user has edited it. Raises UsageError if there is no editor or the content is
-    invalid, ClientError if the editor fails."""
+    """Open an editor on the file, and return the content that the user wrote. Raises UsageError if there is
+    no editor or the content is invalid, ClientError if the editor fails."""
     command = editor(ctx.obj.environment, "say the content with --file")
     run(command, file, "the document did not change; use --file")
     raw = file.read_bytes()

@@ -41,7 +41,8 @@ AsJson = Annotated[bool, typer.Option("--as-json", help="The content is JSON, wh
 
 
 def content_of(file: str | None, as_json: bool) -> Any:
-    """The content in a file; None without a file. Raises UsageError."""
+    """The content in a file, a text or JSON; None without a file. Raises UsageError if the file is
+    unreadable, too large or not JSON."""
     text = text_of(None, file, ("--file", "--file"), "the content", JSON_BODY)
     if text is None or file is None:
         return None
@@ -49,8 +50,8 @@ def content_of(file: str | None, as_json: bool) -> Any:
 
 
 def documents_of(ctx: Ctx, document_id: str) -> Documents:
-    """The place of the document with this id. Raises UsageError for --queue with a document on this
-    device."""
+    """The documents among which the one with this id is: those of this device, or those of the server. Raises
+    UsageError for --queue with a document of this device."""
     return on_device(ctx) if is_local(document_id) else on_server(ctx)
 
 
@@ -71,7 +72,8 @@ def on_server(ctx: Ctx) -> OnServer:
 
 
 def of_account(ctx: Ctx) -> OfAccount:
-    """The documents of this device's session. Raises Unauthorized without one."""
+    """The documents of the account that this device is signed in to. Raises Unauthorized if it is signed in
+    to none."""
     place = on_server(ctx)
     if not isinstance(place, OfAccount):
         raise Unauthorized(

@@ -1,4 +1,4 @@
-"""One run of `svc`: arguments in, exit code out. Every error is printed here."""
+"""One run of `svc`: takes the arguments, runs the command, prints its error, and returns the exit code."""
 
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ def _call(words: list[str], out: Out) -> int:
 
 
 def _folder() -> tuple[Path, bool]:
-    """(current folder, whether it was deleted); for a deleted folder the root of the file system."""
+    """(current folder, whether it has been deleted). For a deleted folder, the root of the file system stands
+    in."""
     try:
         return Path.cwd(), False
     except FileNotFoundError:
@@ -97,7 +98,8 @@ def _folder() -> tuple[Path, bool]:
 
 
 def _usage(out: Out, error: Any) -> int:
-    """Print the fault in the arguments, the usage, and where to read more. Returns the exit code."""
+    """Print what is wrong with the arguments, the usage of the command, and where to read more. Returns the
+    exit code."""
     say = getattr(error, "format_message", lambda: str(error))
     context = getattr(error, "ctx", None)
     instead = _instead(error)
@@ -111,7 +113,7 @@ def _usage(out: Out, error: Any) -> int:
 
 
 def _instead(error: Any) -> str:
-    """The equivalent in svc of a typed option or command of git or gh, as advice; "" for any other
+    """Advice for an option or command of git or gh that svc lacks: its equivalent in svc. "" for any other
     mistake."""
     context, option = getattr(error, "ctx", None), getattr(error, "option_name", None)
     extra = "unexpected extra argument" in str(error)

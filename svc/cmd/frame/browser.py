@@ -16,7 +16,7 @@ _SSH = ("SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY")
 
 
 def can_open(out: Out, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a page would open on the user's screen."""
+    """Whether a page can be opened on the user's own screen."""
     if not out.interactive or link(environment) is not None:  # over SSH to a relay this is its machine
         return False
     if environment.get("BROWSER"):  # the user names what opens pages, in a session over SSH too

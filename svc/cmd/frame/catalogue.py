@@ -1,4 +1,4 @@
-"""The commands of svc for the terminal app."""
+"""The list of svc's commands for the terminal app."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ NOT_INSIDE = ("tui", "invoke", "completions", "llm serve", "llm run", "auth devi
 
 
 def catalogue(run: Run) -> Commands:
-    """Every command that the app offers. The commands use the server of this command; the repository is that
-    of the screen or the folder, never SVC_REPO, which the screen may not show."""
+    """Every command that the app offers. From there, commands use the server of this run, and the repository
+    of the app's screen or of the folder; SVC_REPO is ignored, because the screen may show another
+    repository."""
     ssh = link()
     inside = COMMANDS.keys() if ssh is None else offered(ssh.agent)
     summaries = {
@@ -35,7 +36,7 @@ def catalogue(run: Run) -> Commands:
 
 
 def fields(path: str) -> list[Field]:
-    """The parameters of a command, arguments first."""
+    """The parameters of the command at `path`, arguments first."""
     from svc.cmd.frame.command import build
 
     own = sorted(build(path).own_params, key=lambda param: param.param_type_name != "argument")
@@ -56,7 +57,7 @@ def _field(param: Any) -> Field:
 
 
 def _complete(environment: Mapping[str, str], words: list[str]) -> list[tuple[str, str]]:
-    """(candidate, meaning) for the last word."""
+    """The completions of the last of these words: (candidate, meaning) of each."""
     from svc.cmd.frame.complete import answer
 
     lines = answer(words, environment, Path.cwd()).splitlines()

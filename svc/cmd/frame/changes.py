@@ -35,7 +35,8 @@ def names(files: Sequence[ChangedFile]) -> str:
 
 
 def patches(files: Sequence[ChangedFile], instead: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The changes of the files. `instead`: path → a line to show instead of the changes of that file."""
+    """The changes of the files as text. `instead`: path → a line to print in place of the changes of that
+    file."""
     return "".join(
         f"{terminal_safe(instead[file.path])}\n"
         if file.path in instead
@@ -52,7 +53,8 @@ def _without_patch(file: ChangedFile) -> str:
 
 
 def stat(files: Sequence[ChangedFile], width: int = WIDTH) -> str:
-    """Line counts of the files with a bar graph and totals, as `git diff --stat`."""
+    """Line counts of the files with a bar graph and totals, laid out like `git diff --stat` in `width`
+    columns; "" without files."""
     if not files:
         return ""
     titles = [_title(file) for file in files]

@@ -1,5 +1,5 @@
-"""Builds commands from the table, imports each when it is used, and adds the options that all commands
-share."""
+"""Builds a command from the table of commands when it is used, importing its module then, and adds the
+options that all commands share."""
 
 from __future__ import annotations
 
@@ -153,7 +153,8 @@ class Group(TyperGroup):
         return super().parse_args(ctx, words or self._nothing_typed(ctx))
 
     def _nothing_typed(self, ctx: Any) -> list[str]:
-        """`svc` without arguments: opens the app if there is a terminal and a known server."""
+        """The words to run if the user typed none: for `svc` alone the app, if there is a terminal and a
+        known server; else `--help`."""
         if self.path == "" and ctx.obj.draws and ctx.obj.knows_server:
             return ["tui"]
         return ["--help"]
@@ -211,8 +212,8 @@ def function_of(path: str) -> Callable[..., None]:
 
 
 def _require_format(command: str, template: str | None, own: list[Any]) -> None:
-    """Raise UsageError, with an explanation, for `--template NAME`: gh has that option, but svc has another
-    one for issue templates."""
+    """Raise UsageError if `--template` gets a name instead of a format: gh's option of that name chooses an
+    issue template, for which svc has `--from-template`."""
     if template and "{" not in template and any("--from-template" in param.opts for param in own):
         label = terminal_safe(template[:100])
         raise UsageError(
@@ -226,8 +227,8 @@ def arguments_of(command: Command) -> list[Any]:
 
 
 def spelled(argument: Any) -> str:
-    """An argument in the notation of usages: NAME, a|b for fixed words, [NAME] if it may be omitted, NAME...
-    if it may be repeated. A metavar with brackets is unchanged."""
+    """An argument as usage lines show it: NAME, a|b for fixed words, [NAME] if it may be omitted, NAME... if
+    it may be repeated. A metavar with brackets stays as it is."""
     given = str(argument.metavar or "")
     if given.startswith("["):
         return given
@@ -237,7 +238,7 @@ def spelled(argument: Any) -> str:
 
 
 def records_of(ctx: Any, params: list[Any]) -> list[tuple[str, str]]:
-    """(spelling, meaning) of each parameter that is not hidden."""
+    """(spelling, meaning) of each of these parameters, for a help text, without hidden ones."""
     pairs = [(param, record) for param in params if (record := param.get_help_record(ctx)) is not None]
     return [
         (spelled(param) if param.param_type_name == "argument" else name, meaning)

@@ -82,8 +82,8 @@ def _candidates(
 
 
 def _walk(before: list[str]) -> tuple[str, str | None, int]:
-    """(command or group, option that waits for its value, number of arguments) of the words before the
-    cursor."""
+    """Parse the words before the cursor. Returns (path of the command or group, the option that still needs
+    its value or None, number of arguments)."""
     from svc.cmd.frame.command import Group, build
 
     path, waiting, given = "", None, 0
@@ -141,8 +141,9 @@ def _refs(environment: Mapping[str, str], folder: Path, kinds: frozenset[str]) -
 def _subjects(
     environment: Mapping[str, str], folder: Path, numbers: bool, proposals: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yields (number, title) of known issues and proposals, newest first, if `numbers`; else (name,
-    description) of known labels. `proposals`: in the folder of a fork, the proposals of its parent."""
+    """Yields (number, title) of the issues and proposals that this machine has listed, newest first, if
+    `numbers`; else (name, description) of its labels. `proposals`: proposals are wanted, so that in the
+    folder of a fork those of its parent are listed."""
     from localstore.folder import link
     from localstore.home import Home
     from svc.flows.place.known_subjects import recall
@@ -163,7 +164,8 @@ def _repository(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _tracked_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yields (path relative to the current folder, "") of files of the last seal."""
+    """Yields (path relative to the current folder, "") for each file of the last seal below the current
+    folder."""
     from localstore.folder import link
 
     root = link.find(folder)

@@ -1,4 +1,5 @@
-"""The context of a command: where it works (`svc.flows.place.where`) and where it writes."""
+"""The context of a command: which server, repository and folder it works on (`svc.flows.place.where`), and
+its output."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Run(Where):
-    """One run of `svc`."""
+    """One run of `svc`: a `Where` (server, repository, folder, sessions) with its output."""
 
     def __init__(self, out: Out, environment: Mapping[str, str], folder: Path) -> None:
         super().__init__(environment, folder, out.note, out.meter)
@@ -54,7 +55,7 @@ class Ctx(typer.Context):
 
     @property
     def repo(self) -> Repo:
-        """The repository, for a command that changes it."""
+        """The repository, looked up with the user's session, for a command that changes it."""
         return self.obj.repo(lambda: self.obj.api)
 
     @property
@@ -63,11 +64,12 @@ class Ctx(typer.Context):
         return self.obj.readable_repo
 
     def branch_of(self, repo: Repo) -> str:
-        """The linked folder's branch if it is linked to `repo`, else the default branch."""
+        """The branch of the linked folder if the folder is linked to `repo`, else the default branch of
+        `repo`."""
         return self.obj.branch_of(repo)
 
     def path_in_repo(self, typed: str) -> str:
-        """The repository path of a path relative to the current folder."""
+        """The path in the repository of a path that the user typed, relative to the current folder."""
         return self.obj.path_in_repo(typed)
 
     def confirm(self, action: str) -> None:

@@ -11,9 +11,9 @@ from svc.flows.place.unheld import seals_held_by
 
 
 def confirm_unheld(ctx: Ctx, repo: Repo, kind: RefType, name: str, ask: bool = True) -> str:
-    """Ask before deleting a branch or tag if some of its seals are on no other, and store the ids of these
-    seals. With `ask` False do not ask. Returns the command that creates it again; "" if other branches or
-    tags have all its seals. Raises NotFound if there is no such branch or tag."""
+    """Before the deletion of a branch or tag that alone leads to some seals, store the ids of these seals
+    and, unless `ask` is False, ask for confirmation. Returns the command that creates the branch or tag
+    again; "" if other branches or tags lead to all its seals. Raises NotFound if it does not exist."""
     alone = seals_held_by(ctx.obj, repo, kind, name)
     if not alone:
         return ""

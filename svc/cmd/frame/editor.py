@@ -16,8 +16,8 @@ NAME = "COMMIT_EDITMSG"  # editors know by this name that lines with # are remar
 
 @contextmanager
 def written(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """Open an editor. A context that yields (text that the user wrote above `remarks`, its file). The file is
-    deleted unless the block raises.
+    """Open an editor on an empty text with `remarks` below. A context that yields (text that the user wrote,
+    its file). The file is deleted at the end, unless the block raises.
 
     Raises UsageError without an editor, ClientError if the editor fails or the text is empty.
     """
@@ -40,8 +40,9 @@ def written(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tupl
 
 @contextmanager
 def draft(name: str, initial: bytes, say_where: Callable[[Path, BaseException], None]) -> Iterator[Path]:
-    """A context with a file for an editor, whose first content is `initial`. The file is deleted at the end,
-    unless an error ends the context after the user changed it: then it stays, and `say_where` is called."""
+    """A context that yields a file called `name` with the content `initial`, for an editor. The file is
+    deleted at the end. But if an error ends the context after the user changed the file, it stays, and
+    `say_where` is called with the file and the error."""
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
     file = folder / name
     is_kept = False
@@ -64,9 +65,9 @@ CUT = "# ------------------------ >8 ------------------------"
 
 @contextmanager
 def composed(initial: str, remarks: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """A context that yields (text that the user wrote, its file). The text begins as `initial` and may have
-    lines with #; the remarks are below a line that marks the end of the text. The file is deleted unless the
-    block raises."""
+    """Open an editor on the text `initial`, with `remarks` below a line that marks its end; the text itself
+    may have lines that begin with #. A context that yields (text that the user wrote, its file). The file is
+    deleted at the end, unless the block raises."""
     command = editor(environment, "say it with -t and -b")
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
     file = folder / "TEXT.md"

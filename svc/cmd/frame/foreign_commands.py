@@ -1,6 +1,6 @@
-"""Commands and options of git, gh and hf, and their equivalents here.
+"""Commands and options of git, gh and hf that svc lacks, and their equivalents in svc.
 
-Existing commands are looked up first and need no line here.
+Commands that svc has are looked up first and need no line here.
 """
 
 from __future__ import annotations
@@ -225,7 +225,8 @@ OPTIONS = {  # and words behind a command: of git and gh, by the command that is
 
 
 def option_hint(command: str, option: str | None) -> str:
-    """The hint for an option that `svc COMMAND` lacks (None: for extra words); "" if there is none."""
+    """A hint what to use instead of an option that `svc COMMAND` lacks; "" if there is none. `option` None:
+    the user typed too many arguments."""
     if option is None:
         return OPTIONS.get(f"{command} WORDS", "")
     if whole_number(option[1:]) is not None:

@@ -1,8 +1,9 @@
-"""`python -m svc.cmd.frame.invoked`: one command of svc for `invoke`. JSON in, an ApiResponse out.
+"""`python -m svc.cmd.frame.invoked`: runs one command of svc for the agent's `invoke`. Reads a `Body` as
+JSON, and writes an ApiResponse.
 
-The arguments are those of the command by name: `{"title": "Typo", "label": ["bug"]}`. They become the words
-of a command line, so that the command's own parameters check them, and its `--json` is the answer.
-Alternatively `words` is a command line as a person types it; the answer is then the output for a terminal.
+Arguments are given by name: `{"title": "Typo", "label": ["bug"]}`. They are turned into a command line, so
+that the command checks them itself, and its `--json` output is the answer. Alternatively `words` is a command
+line as a person types it; the answer is then the output for a terminal.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ NOT_OFFERED = ("invoke", "llm serve", "auth device pair")
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):
-    """A request: a `command` with `args`, or the `words` of a command line, answered in `width` columns.
-    `follow`: also write the output of `words` to the error output while the command runs."""
+    """A request: either a `command` with `args`, or the `words` of a command line, whose answer is laid out
+    in `width` columns. `follow`: also write the output of `words` to stderr while the command runs."""
 
     command: str = ""
     args: dict[str, Any] = {}
@@ -57,14 +58,14 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Screen(io.TextIOWrapper):
-    """Collects output, laid out as on a terminal."""
+    """A stream that commands take for a terminal, to collect their output as a terminal would show it."""
 
     def isatty(self) -> bool:
         return True
 
 
 class _Followed(io.BytesIO):
-    """Collects output, and writes its first RESPONSE_BYTES to the error output as they come."""
+    """Collects output, and writes its first RESPONSE_BYTES bytes to stderr at once."""
 
     def write(self, output: ReadableBuffer, /) -> int:
         if self.tell() < RESPONSE_BYTES:
@@ -75,14 +76,16 @@ class _Followed(io.BytesIO):
 
 @cache
 def system_commands() -> dict[str, str]:
-    """Name → command, for those in the category System."""
+    """Name in `invoke` (`issue_list`) → path of the command of svc (`issue list`), for commands in the
+    category System."""
     named = {path for _, path in SVC_COMMANDS.values()}
     others = [path for path in COMMANDS if path not in NOT_OFFERED and path not in named]
     return {path.replace(" ", "_").replace("-", "_"): path for path in others}
 
 
 def path_of(name: str) -> str:
-    """The command of svc that `invoke` knows by this name. Raises UsageError."""
+    """The path of the command of svc (`issue list`) that has this name in `invoke`. Raises UsageError if
+    there is none."""
     if name in SVC_COMMANDS:
         return SVC_COMMANDS[name][1]
     path = system_commands().get(name)
@@ -109,7 +112,7 @@ def parameters(path: str) -> dict[str, Any]:
 
 
 def answer(body: Body, environment: Mapping[str, str], folder: Path) -> ApiResponse[Any]:
-    """Carry out a command as if the user had typed it in this folder."""
+    """Run a command as if the user had typed it in this folder. Returns its output as a response."""
     if body.words:
         return _run_line(body)
     output, errors = io.TextIOWrapper(io.BytesIO(), "utf-8", newline=""), io.StringIO()
@@ -137,7 +140,8 @@ def answer(body: Body, environment: Mapping[str, str], folder: Path) -> ApiRespo
 
 
 def _run_line(body: Body) -> ApiResponse[Any]:
-    """Carry out a command line. `data` has its `text` and exit `code`, after a failure as well."""
+    """Run a command line. The response's `data` has its output (`text`) and exit code (`code`), also if it
+    failed."""
     collected = _Followed() if body.follow else io.BytesIO()
     screen = _Screen(collected, "utf-8", errors="replace", newline="", write_through=True)
     os.environ["COLUMNS"] = str(body.width)
@@ -157,8 +161,8 @@ def _refusal(code: str, sentence: str) -> ApiResponse[Any]:
 
 
 def _words(path: str, args: Mapping[str, Any], server: str | None) -> list[str]:
-    """The command-line words for these arguments. Raises UsageError for an argument that the command lacks,
-    or of another kind."""
+    """The command line of the command at `path` with these arguments. Raises UsageError for an argument that
+    the command lacks, or whose value has the wrong type."""
     by_name = parameters(path)
     given = {name.replace("-", "_"): value for name, value in args.items() if value is not None}
     for name in given:
@@ -215,7 +219,8 @@ def _is_set(name: str, value: Any) -> bool:
 
 
 def _texts(name: str, value: Any, many: bool) -> list[str]:
-    """The value as words: a list gives one word for each item if the parameter takes several."""
+    """The value of the parameter `name` as words of a command line: one word, or one for each item of a list
+    if the parameter takes several (`many`). Raises UsageError for another kind of value."""
     values = value if isinstance(value, list) else [value]
     if isinstance(value, list) != many or any(
         isinstance(item, bool) or not isinstance(item, str | int | float) for item in values
@@ -225,7 +230,8 @@ def _texts(name: str, value: Any, many: bool) -> list[str]:
 
 
 def _data(output: io.TextIOWrapper, is_data: bool) -> Any:
-    """The output of a command: JSON, several lines of JSON, or text."""
+    """The output of a command, decoded if it is JSON or lines of JSON (`is_data`), else as text. Raises
+    UsageError for more than RESPONSE_BYTES bytes."""
     output.flush()
     raw = bytes(output.buffer.getvalue())  # type: ignore[attr-defined]
     if len(raw) > RESPONSE_BYTES:

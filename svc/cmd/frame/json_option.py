@@ -19,10 +19,11 @@ def with_fields(
     *,
     leading: bool = False,
 ) -> list[str]:
-    """The words with `--json FIELDS` as `--json=FIELDS`, and `--json` without fields as `--json=`.
+    """These words, with `--json FIELDS` written as `--json=FIELDS`, and `--json` without fields as `--json=`.
 
-    `params`: the options, to know which take a value. `is_fields`: called with a word that may be FIELDS and
-    the number of other arguments. `leading`: stop at the first argument, which is a command.
+    `params`: the options of the command. `is_fields`: called with the word after `--json` and the number of
+    other arguments; returns whether that word is FIELDS. `leading`: stop at the first argument, which is a
+    command.
     """
     joined: list[str] = []
     at = 0
@@ -46,9 +47,9 @@ def with_fields(
 
 
 def is_list_of(fields: Sequence[str], required: int, text: str, others: int) -> bool:
-    """Whether `text`, the word after `--json`, is a list of fields of the command. `required`: number of
-    arguments that the command needs; `others`: number of other arguments given. If an argument is missing,
-    the word is that argument; otherwise an unknown word counts as a mistyped field, which is refused."""
+    """Whether `text`, the word after `--json`, is a list of fields of the command, rather than an argument.
+    `required`: number of arguments that the command needs; `others`: number of other arguments given. With
+    enough arguments an unknown word counts as a list of fields, too: it is mistyped, and is refused later."""
     return "," in text or text in fields or others >= required
 
 
@@ -67,7 +68,8 @@ def _arguments(words: Sequence[str], params: Sequence[Any]) -> int:
 
 
 def _takes_a_word(word: str, params: Sequence[Any]) -> bool:
-    """Whether the word is an option whose value is the next word. Flags may precede it: `-sm TEXT`."""
+    """Whether the word is an option whose value is the next word. In `-sm TEXT` the flag -s precedes such an
+    option."""
     if word == "--json" or not word.startswith("-") or word == "-":
         return False
     if word.startswith("--"):

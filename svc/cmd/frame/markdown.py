@@ -31,8 +31,8 @@ _CODES = {
 
 
 def markdown(out: Out, text: str, *, breaks: bool = True) -> str:
-    """The rows of a text for a terminal, safe and in colours; elsewhere the text itself. `breaks`: each end
-    of a line is one, as in comments."""
+    """The text rendered for a terminal, with colours and without control characters; for other outputs the
+    text itself. `breaks`: each line end starts a new line, as in comments."""
     if not out.terminal or out.format.as_data:
         return terminal_safe(text, keep=PROSE).rstrip()
     from tui.markdown.page import Taste, rendered

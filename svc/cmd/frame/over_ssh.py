@@ -109,7 +109,8 @@ SIGNED = frozenset(
 
 
 def offered(agent: bytes) -> frozenset[str]:
-    """The commands that run, with or without the key of a forwarded agent."""
+    """The commands that may run over SSH. `agent`: public key of the user's forwarded SSH agent, which allows
+    more commands; empty: none."""
     return OFFERED | SIGNED if agent else OFFERED
 
 
@@ -127,7 +128,7 @@ def require_no_files(params: list[Any], values: dict[str, Any]) -> None:
 
 
 def require_offered(path: str, server: str | None, agent: bytes) -> None:
-    """Raise UsageError for a command that needs files, that changes more than a session over SSH may, or that
+    """Raise UsageError if the command at `path` may not run over SSH: it needs files, changes too much, or
     names another server."""
     if path in SIGNED and not agent:
         raise UsageError(f"{path}: {FORWARD}")

@@ -1,10 +1,10 @@
-"""`--queue`: puts a command's change into the outbox instead of sending it now.
+"""`--queue`: puts a command's change into the outbox, to be sent later, instead of sending it now.
 
     @queueable
     @answers(COLUMNS, Label)
     def create(ctx: Ctx, …) -> None: …
 
-A queueable command makes one change, and before it uses nothing of the server but `ctx.repo`.
+A queueable command makes one change. Before that, it may ask the server only for `ctx.repo`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _NAME, _ANYWHERE = "__svc_queueable__", "__svc_queueable_anywhere__"
 
 
 def queueable(function: F) -> F:
-    """Give a command the option `--queue`."""
+    """A decorator that gives a command the option `--queue`."""
     setattr(function, _NAME, True)
     return function
 
 
 def queueable_anywhere(function: F) -> F:
-    """Give the option `--queue` to a command that is not about a repository."""
+    """A decorator that gives the option `--queue` to a command that is not about a repository."""
     setattr(function, _ANYWHERE, True)
     return queueable(function)
 
@@ -67,8 +67,8 @@ def queue_option() -> TyperOption:
 
 @contextmanager
 def offering_queue(where: Where, with_repo: bool) -> Iterator[None]:
-    """Run the block; if it cannot reach the server and the change can be queued, the error mentions
-    `--queue`. `with_repo`: whether the change is about a repository."""
+    """A context that adds a hint at `--queue` to ServerUnreachable, if the change was not sent and can be
+    queued. `with_repo`: whether the change is about a repository."""
     try:
         yield
     except ServerUnreachable as error:
@@ -80,8 +80,8 @@ def offering_queue(where: Where, with_repo: bool) -> Iterator[None]:
 
 
 def _can_queue(where: Where, with_repo: bool) -> bool:
-    """Whether the change stands alone, there is a session to send with and, for a change about a repository,
-    the repository is known without a request."""
+    """Whether a change can be queued: it stands alone, there is a session to send it with later, and the
+    repository (if `with_repo`) is known without asking the server."""
     return (
         where.can_queue
         and (not with_repo or (where.linked is not None and where.named_repo is None))
@@ -92,7 +92,8 @@ def _can_queue(where: Where, with_repo: bool) -> bool:
 
 @contextmanager
 def catching_queued(out: Out, home: Home) -> Iterator[None]:
-    """Run the block; a queued action from it is printed (`print_queued`)."""
+    """A context for a command with `--queue`: when the command has queued its action, print that
+    (`print_queued`)."""
     from svc.flows.outbox.actions import Queued
 
     try:
@@ -102,7 +103,7 @@ def catching_queued(out: Out, home: Home) -> Iterator[None]:
 
 
 def print_queued(out: Out, home: Home, entry: QueuedAction) -> None:
-    """Print a queued action; with `--json` as data. A running agent sends it at once."""
+    """Print a queued action, with `--json` as data, and tell a running agent, which sends it at once."""
     from svc.flows.outbox.actions import described
 
     _tell_agent(home)

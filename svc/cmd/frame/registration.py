@@ -6,8 +6,8 @@ import msgspec
 
 
 class Registration(msgspec.Struct, frozen=True):
-    """A registered command. `target`: module:function below `svc.cmd`. `summary`: first line of its
-    docstring."""
+    """A command in the table. `target`: its function as module:function below `svc.cmd`. `summary`: first
+    line of the function's docstring."""
 
     target: str
     summary: str

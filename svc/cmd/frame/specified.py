@@ -1,4 +1,5 @@
-"""Commands that are specified or planned, so that `svc` can say that this version does not have them yet."""
+"""Commands of the specification that this version may lack, so that `svc` can say so instead of "unknown
+command"."""
 
 from __future__ import annotations
 
@@ -46,8 +47,7 @@ def missing() -> list[str]:
 
 
 def not_built(group: str, words: list[str]) -> str | None:
-    """The specified command or group that `svc GROUP WORDS` names; None if this version has it, or if it is
-    not specified."""
+    """The specified command or group that `svc GROUP WORDS` names, if this version lacks it; else None."""
     absent = missing()
     path, specified = group, None
     for word in words:

@@ -1,7 +1,7 @@
-"""The table of all commands: the top-level commands and those of each folder of `svc.cmd`.
+"""The table of all commands: the top-level commands, and those of each folder of `svc.cmd`.
 
 A command is a function; its module is imported when it runs or shows its help. A folder such as
-`svc/cmd/repo` declares `GROUPS` and `COMMANDS` in its `__init__` and is found automatically.
+`svc/cmd/repo` declares `GROUPS` and `COMMANDS` in its `__init__`, and is found without being listed here.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _add_folders()
 
 
 def children(group: str) -> dict[str, str]:
-    """Name → summary of everything directly below `group` ("" is the top): commands, then groups."""
+    """Name → summary of each command and then each group directly below `group` ("": the top)."""
     depth = len(group.split())
     summaries: dict[str, str] = {}
     for path, entry in COMMANDS.items():

@@ -25,8 +25,9 @@ def body_of(text: str | None, file: str | None) -> str | None:
 
 
 def text_of(text: str | None, file: str | None, options: tuple[str, str], what: str, cap: int) -> str | None:
-    """The text given by one of two options; None if neither is given. Raises UsageError if both are, if a
-    file is unreadable, or for more than `cap` bytes. `what`: name of the text for errors."""
+    """The text given by one of two options, as `text` or as the name of a `file`; None if neither is given.
+    Raises UsageError if both are, if the file is unreadable, or for more than `cap` bytes. `options`: names
+    of the two options, and `what`: name of the text, for errors."""
     if text is not None and file is not None:
         raise UsageError(f"{options[0]} and {options[1]} both say the same; use one of them")
     if text is None and file is None:

@@ -1,5 +1,5 @@
-"""Error messages for the value of an option or argument that is no number, out of range, or not one of its
-fixed words.
+"""Error messages for the value of an option or argument that is no number, is out of range, or is not one of
+the allowed words.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class UnfitValue(typer.BadParameter):
 
 
 def explained(kind: Any) -> Any:
-    """A copy of a type of numbers or of fixed words whose errors say in a sentence which values are valid.
-    For numbers it accepts only the digits 0 to 9; Python's `int` and `float` also accept underscores and
-    digits of other scripts. Other types are returned unchanged."""
+    """A copy of a parameter type (a number, or a choice of words) whose errors say in a sentence which values
+    are valid. Numbers are then written in the digits 0 to 9 only, while Python's `int` and `float` also
+    accept underscores and digits of other scripts. Other types are returned unchanged."""
     number = NUMBERS.get(kind.name.partition(" ")[0])  # a range of them has a second word
     words = words_of(kind)
     if number is None and not words:
@@ -50,7 +50,7 @@ def explained(kind: Any) -> Any:
 
 
 def words_of(kind: Any) -> tuple[str, ...]:
-    """The fixed words that a type accepts; () for other types."""
+    """The words that a parameter type allows; () if it is no choice of words."""
     return tuple(str(getattr(word, "value", word)) for word in getattr(kind, "choices", None) or ())
 
 
@@ -60,7 +60,8 @@ def _choice(words: Sequence[str]) -> str:
 
 
 def _range(kind: Any) -> str:
-    """The range of a numeric type, as words that follow "a number"; "" without a range."""
+    """The range of a numeric type, as words to follow "a number", such as " from 1 to 10"; "" without a
+    range."""
     low, high = getattr(kind, "min", None), getattr(kind, "max", None)
     if low is not None and high is not None:
         return f" from {low} to {high}"
@@ -70,8 +71,8 @@ def _range(kind: Any) -> str:
 
 
 def _spelled_as_typed(param: Any, ctx: Any) -> str:
-    """An option in the spelling that was typed, else in its longest spelling; an argument as in usage
-    lines."""
+    """The name of a parameter for an error: an option as it was typed, else its longest spelling; an argument
+    as in usage lines."""
     if param is None:
         return "this"
     if param.param_type_name == "argument":

@@ -1,4 +1,4 @@
-"""Messages about a working copy: paths, and skipped, merged and conflicting files."""
+"""Messages that commands print about a working copy: paths, and skipped, merged and conflicting files."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def note_held_back(ctx: Ctx, held: Sequence[HeldBack]) -> None:
 
 
 def reason_with_sizes(item: Skipped) -> str:
-    """The reason why a file was skipped, with sizes if it is over a cap, and the files that the branch
-    keeps."""
+    """The reason why a file was skipped; if it exceeds a size cap, with both sizes and the remedy. Ends with
+    the files that the branch keeps instead."""
     if item.cap is None:
         return item.reason + item.kept_words
     remedy = f"; {item.remedy}" if item.remedy else ""
@@ -87,12 +87,13 @@ def handles(who: Iterable[str]) -> str:
 
 
 def by_whom(live: Mapping[str, list[str]]) -> str:
-    """`x.py (by @ann), y.py`: paths with the handles of their editors."""
+    """Paths with the handles of those who edited them, for a sentence: `x.py (by @ann), y.py`."""
     return path_list(path + (f" (by {handles(who)})" if who else "") for path, who in sorted(live.items()))
 
 
 def note_merged(ctx: Ctx, merged: Mapping[str, str | None], dry_run: bool = False) -> None:
-    """Print the texts that were merged with others' edits. `dry_run`: say "would be merged"."""
+    """Print which texts were merged with edits of others. `merged`: path → handle of the other editor, None
+    if unknown. `dry_run`: say "would be merged"."""
     joined = "would be merged" if dry_run else "merged"
     for path, by in merged.items():
         ctx.out.note(f"{path}: {joined} with " + (f"@{by}'s edit" if by else "edits by others"))

@@ -30,7 +30,8 @@ _ID = re.compile(r"[^./#\s]+\.(org|declined|0|[1-9][0-9]{0,17})")
 
 
 def item(record: dict[str, Any]) -> str:
-    """The name of a row: OWNER/NAME#12, OWNER/NAME, or an organisation."""
+    """The name of an inbox row, by which the user refers to it: OWNER/NAME#12, OWNER/NAME, or an
+    organisation."""
     if record["repo"] is None:
         return str(record["subject"]["title"])
     name, number = str(record["repo"]["full_name"]), record["subject"]["number"]
@@ -38,7 +39,7 @@ def item(record: dict[str, Any]) -> str:
 
 
 def title(record: dict[str, Any]) -> str:
-    """The title of an issue or proposal; for other rows a description of the event."""
+    """The title of the issue or proposal of an inbox row; for other rows a description of what happened."""
     return describe(msgspec.convert(record, InboxItem))
 
 
@@ -115,8 +116,8 @@ def inbox(
 
 
 def _ids(ctx: Ctx, typed: str) -> list[str]:
-    """The ids of the inbox rows that the user names; all rows of an organisation for its name. Raises
-    UsageError."""
+    """The ids of the inbox rows that `typed` names: one row, or all rows of an organisation. Raises
+    UsageError if it names none."""
     if _ID.fullmatch(typed) and "/" not in typed:
         return [typed]
     if "/" not in typed and "#" not in typed:

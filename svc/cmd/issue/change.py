@@ -177,7 +177,8 @@ def _change(ctx: Ctx, repo: Repo, number: str, patch: IssuePatch) -> Issue:
 
 
 def _rewrite_in_editor(ctx: Ctx, number: str) -> Issue:
-    """The issue with the title and text that the user leaves in an editor."""
+    """Let the user rewrite the title and text of an issue in an editor, and send them. Returns the changed
+    issue."""
     from svc.cmd.frame.editor import composed
 
     if not ctx.out.interactive:

@@ -204,8 +204,8 @@ def _person(typed: str) -> str | None:
 
 
 def _template(ctx: Ctx, repo: Repo, name: str) -> Template | None:
-    """The template with this name; without a name the only one. Raises NotFound, or Invalid if it cannot be
-    read."""
+    """The issue template with this name. Without a name, the only template of the repository; None if there
+    are several or none. Raises NotFound if no template has the name, Invalid if it cannot be read."""
     templates = of_issues(ctx.obj, repo)
     if not name:
         return _require_usable(templates[0]) if len(templates) == 1 and ctx.out.interactive else None
@@ -224,7 +224,8 @@ def _require_usable(template: Template) -> Template:
 
 
 def _create_in_editor(ctx: Ctx, begun: Template | None, text: str | None, send: Any) -> Issue:
-    """Create the issue from a text written in an editor. If that fails, the text stays in its file."""
+    """Let the user write the issue in an editor, create it with `send`, and return it. If that fails, the
+    text stays in its file."""
     from svc.cmd.frame.editor import composed
 
     if not ctx.out.interactive:

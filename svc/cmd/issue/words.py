@@ -79,7 +79,8 @@ ONE = (
 
 
 def number_of(typed: str) -> str:
-    """The number in 12, #12, or the address of a page. Raises UsageError."""
+    """The number in `12`, `#12` or the address of an issue's page, as text. Raises UsageError for anything
+    else."""
     match = re.fullmatch(r"(?:#|https?://\S*[/=])?([1-9][0-9]{0,17})", typed.strip())
     if match is None:
         raise UsageError(f"{typed} is not a number of an issue; see: {LIST}")
@@ -87,8 +88,8 @@ def number_of(typed: str) -> str:
 
 
 def names_of(typed: list[str] | None) -> list[str]:
-    """The names of an option that can be given several times, and with commas; a name with a comma is quoted,
-    as in CSV. Raises UsageError."""
+    """The names given to an option that can be repeated and takes several names with commas between them. A
+    name with a comma is quoted, as in CSV. Raises UsageError if the quoting is broken."""
     try:
         rows = [row for text in typed or [] for row in csv.reader([text], skipinitialspace=True)]
     except csv.Error:
@@ -97,7 +98,7 @@ def names_of(typed: list[str] | None) -> list[str]:
 
 
 def label_of(typed: str) -> str | None:
-    """The label to filter by; None without one. Raises UsageError for several."""
+    """The label to filter a list by; None if none was typed. Raises UsageError if several were."""
     names = names_of([typed])
     if len(names) > 1:
         quoted = terminal_safe(f"'\"{typed}\"'")
@@ -113,8 +114,8 @@ def handles_of(typed: list[str] | None) -> list[str]:
 
 
 def alone(ctx: Ctx, beside: str) -> None:
-    """Raise UsageError with `--queue`, because the change does not stand alone: `beside` comes with it.
-    Without it, `--queue` is not offered when the server cannot be reached."""
+    """Raise UsageError if `--queue` is given, because this command also needs `beside` (words for the error),
+    and only a single change can be queued. Otherwise, let no error of this command offer `--queue`."""
     if ctx.obj.queues:
         raise UsageError(f"--queue keeps one change, without {beside} beside it")
     ctx.obj.can_queue = False
@@ -122,8 +123,8 @@ def alone(ctx: Ctx, beside: str) -> None:
 
 @contextmanager
 def known_issue(ctx: Ctx, repo: Repo, number: str) -> Iterator[None]:
-    """A context that replaces a bare 404 of the server by NotFound with a sentence about the issue, or about
-    the proposal of this number. A 404 with its own sentence is unchanged."""
+    """A context that gives a bare 404 of the server a sentence: there is no issue or proposal of this number.
+    A 404 that has a sentence already is left unchanged."""
     try:
         yield
     except NotFound as error:
@@ -144,7 +145,7 @@ def _is_proposal(ctx: Ctx, repo: Repo, number: str) -> bool:
 
 
 def titled(issue: Issue) -> str:
-    """The number and title for a sentence."""
+    """The number and title of an issue, for a sentence: `#12 (Title)`."""
     return f"#{issue.number} ({terminal_safe(issue.title)})"
 
 
@@ -154,7 +155,8 @@ def prose(text: str) -> str:
 
 
 def note_qualifier(ctx: Ctx, search: str) -> None:
-    """Note that a qualifier of GitHub's search, such as `label:bug`, is searched as an ordinary word."""
+    """If the search text has a qualifier of GitHub's search, such as `label:bug`, note that svc searches for
+    it as an ordinary word."""
     match = re.search(QUALIFIER, search)
     if match is not None:
         ctx.out.note(

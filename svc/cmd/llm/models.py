@@ -1,4 +1,4 @@
-"""`svc llm pull|list|show|rm`: the cache of models."""
+"""`svc llm pull|list|show|rm|cp`: the models installed on this machine."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from svc.flows.models.local import HOW, file_at, is_file, name_of, pull_file
 
 
 class Model(msgspec.Struct, kw_only=True):
-    """A model. `how`: the way in which the cache stores its file. `context`: number of tokens that it was
-    trained for."""
+    """An installed model. `how`: how its file was added: copied, or shared by a reflink or hard link.
+    `context`: number of tokens that it was trained for."""
 
     name: str
     size: int

@@ -91,7 +91,7 @@ def run(
 
 
 def _chat(ctx: Ctx, talk: Any, models: Any, verbose: bool) -> None:
-    """Read prompts and print answers, until the end of the input."""
+    """Read prompts and print their answers, until the input ends or the user types /bye."""
     with suppress(ImportError):
         import readline  # noqa: F401 - input() edits the line with it
     ctx.out.note(f"chat with {talk.model.short}; /? lists what can be typed, Ctrl-D ends it")
@@ -113,8 +113,8 @@ def _chat(ctx: Ctx, talk: Any, models: Any, verbose: bool) -> None:
 
 
 def _carry_out(ctx: Ctx, talk: Any, models: Any, typed: str, verbose: bool) -> bool:
-    """Answer the typed text, or carry out its `/` command. Returns whether the chat goes on. Raises
-    SvcError."""
+    """Answer the typed prompt, or carry out the typed `/` command. Returns False if the chat is to end.
+    Raises SvcError if the model or the server fails."""
     from svc.flows.llm.chat import bring
 
     command, _, rest = typed.strip().partition(" ")
@@ -157,7 +157,8 @@ def _read() -> str:
 
 
 def _answer(ctx: Ctx, talk: Any, text: str, verbose: bool) -> None:
-    """Print an answer as it arrives. Ctrl-C ends the answer; in a script it ends the command."""
+    """Send a prompt, and print the answer as it arrives. In a chat, Ctrl-C ends the answer; in a script it
+    ends the command."""
     from svc.console.markdown import MarkdownStream
 
     painted = MarkdownStream() if ctx.out.colours else None

@@ -1,4 +1,4 @@
-"""Bringing another branch into the folder."""
+"""The command that merges another branch into the folder."""
 
 from svc.cmd.frame.registration import Registration
 

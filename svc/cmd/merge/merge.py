@@ -155,7 +155,8 @@ def _note(ctx: Ctx, done: Merging) -> None:
 
 
 def _stands(conflict: ConflictCopy, source: str) -> str:
-    """The kinds of the two sides, and which of them became the copy, for a message."""
+    """The middle of a message about a conflict: whether one side is a folder, and whose version became the
+    copy."""
     if conflict.folder == "theirs":
         return f": {source} has a folder there; your file"
     if conflict.folder == "mine":

@@ -159,8 +159,8 @@ def _list_people(ctx: Ctx, org: str, admin: bool, limit: int) -> Iterator[Member
 
 
 def _no_member(ctx: Ctx, org: str, handle: str) -> NotFound:
-    """The error for a person who is not a member. Raises NotFound about the organisation if the caller sees
-    no organisation of this name."""
+    """The NotFound error that says that a person is not a member and not invited. Raises NotFound about the
+    organisation instead, if the caller cannot see it."""
     with explained(org):
         next(ctx.api.items(organisation.MEMBERS, limit=1, org=org), None)
     return NotFound(f"{handle} is not a member of {org} and is not invited; see: svc org member list {org}")

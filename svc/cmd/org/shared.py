@@ -17,14 +17,14 @@ class MemberRoleName(StrEnum):
 
 
 def handle_of(typed: str) -> str:
-    """The handle that was typed. Raises Invalid for a text that is not a possible handle."""
+    """The typed handle without its `@`. Raises Invalid if it is not a possible handle."""
     return argument(handle, typed.removeprefix("@"))
 
 
 @contextlib.contextmanager
 def explained(org: str) -> Iterator[None]:
-    """A context that explains the bare 404 of an organisation that is missing or hidden from the caller. A
-    404 with its own sentence is unchanged."""
+    """A context that gives a bare 404 of the server a sentence: the organisation is missing or hidden from
+    the caller. A 404 that has a sentence already is left unchanged."""
     try:
         yield
     except NotFound as error:

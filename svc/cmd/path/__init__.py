@@ -1,4 +1,4 @@
-"""Commands on the path policy of a repository."""
+"""Commands on the rules that say who sees which paths of a repository."""
 
 from svc.cmd.frame.registration import Registration
 

@@ -124,6 +124,7 @@ def timeline(ctx: Ctx, limit: Limit = 30) -> None:
 
 
 def _path(ctx: Ctx, typed: str) -> str:
-    """The path in the repository; empty for the whole tree. Raises UsageError for an invalid path."""
+    """The path in the repository of a typed path; "" for the whole tree. Raises UsageError for an invalid
+    path."""
     path = ctx.path_in_repo(typed).rstrip("/")
     return "" if path in ("", WHOLE) else argument(paths.check, path)

@@ -209,7 +209,8 @@ def _change(ctx: Ctx, repo: Repo, number: str, patch: ProposalPatch) -> Proposal
 
 
 def _rewrite_in_editor(ctx: Ctx, repo: Repo, old: Proposal) -> Proposal:
-    """The proposal with the title and text that the user leaves in an editor."""
+    """Let the user rewrite the title and text of a proposal in an editor, and send them. Returns the changed
+    proposal."""
     from svc.cmd.frame.editor import composed
 
     remarks = ["The first line is the title, the rest the text."]

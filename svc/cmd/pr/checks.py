@@ -61,7 +61,8 @@ def list_checks(
 
 
 def proposal_subject(ctx: Ctx, typed: str) -> tuple[Repo, Subject]:
-    """(repository, head of the proposal). Raises NotFound if there is no such proposal."""
+    """(repository, the proposal's newest seal as a subject whose checks can be watched). Raises NotFound if
+    there is no such proposal."""
     api = ctx.reader
     repo, proposal = find(ctx, typed, session=False)
     n = proposal.number

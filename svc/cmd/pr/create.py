@@ -128,7 +128,8 @@ def _from_seals(ctx: Ctx, repo: Repo, base: str, head: str) -> tuple[str, str]:
 
 
 def _from_fork(ctx: Ctx, repo: Repo, base: str, head: str) -> list[str]:
-    """Messages of the seals of a fork's branch that the base lacks, the newest first."""
+    """Messages of the seals that a fork's branch has and the base lacks, newest first. `head`: the branch, as
+    OWNER:BRANCH or OWNER/NAME:BRANCH."""
     place, _, branch = head.rpartition(":")
     owner, _, name = place.partition("/")
     fork = ctx.api.repo.find(owner, name or repo.name)
@@ -154,7 +155,8 @@ def _title_and_text(messages: list[str], head: str) -> tuple[str, str]:
 
 
 def _create_in_editor(ctx: Ctx, text: str, send: Callable[[str, str], Proposal]) -> Proposal:
-    """Create the proposal from a text written in an editor. If that fails, the text stays in its file."""
+    """Let the user write the proposal in an editor, create it with `send`, and return it. If that fails, the
+    text stays in its file."""
     from svc.cmd.frame.editor import composed
 
     if not ctx.out.interactive:
@@ -171,7 +173,7 @@ def _create_in_editor(ctx: Ctx, text: str, send: Callable[[str, str], Proposal])
 
 
 def _note_edits(ctx: Ctx) -> None:
-    """Note that edits in this folder are not part of the proposal."""
+    """If this folder has edits that are not pushed, note that the proposal does not contain them."""
     from svc.flows.history.compare import compare_folder
 
     if ctx.obj.linked is None or ctx.obj.named_repo is not None:

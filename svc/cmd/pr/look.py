@@ -185,7 +185,8 @@ def _versions(ctx: Ctx, repo: Repo, proposal: Proposal) -> list[Version]:
 
 
 def _span(typed: str, last: int) -> tuple[int, int]:
-    """The two versions (A, B) of `A..B`; without `A..B` the last two. Raises UsageError."""
+    """The two versions (A, B) that `A..B` names; (A, `last`) for `A..`; the last two if nothing was typed.
+    Raises UsageError for anything else, Conflict if there is only one version."""
     if not typed:
         if last < 2:
             raise Conflict("this proposal has one version, and two are compared; see: svc pr versions")
@@ -197,7 +198,8 @@ def _span(typed: str, last: int) -> tuple[int, int]:
 
 
 def _last_reviewed_seal(ctx: Ctx, repo: Repo, proposal: Proposal) -> str:
-    """The head that the caller reviewed last. Raises NotFound if they reviewed none."""
+    """The id of the head that the caller's last review was about. Raises NotFound if they never reviewed the
+    proposal."""
     me, seal = ctx.api.send(auth.USER_INFO).user_id, None
     for review in ctx.api.items(reviews.LIST, PageQuery(), id=repo.id, n=str(proposal.number)):
         seal = review.seal_id if review.reviewer.id == me else seal

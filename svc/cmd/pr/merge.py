@@ -168,7 +168,8 @@ def _check_head(head: str) -> None:
 
 
 def _require_head(head: str, proposal: Proposal) -> None:
-    """Raise HeadMoved unless the seal `head` is the head of the proposal; "" allows any head."""
+    """Raise HeadMoved unless `head` is the proposal's newest seal or the beginning of its id; "" allows
+    any."""
     if not proposal.head_seal.startswith(head):
         raise HeadMoved(proposal.number, proposal.head_seal)
 
@@ -219,7 +220,8 @@ def _is_on_branch(ctx: Ctx, repo: Repo, branch: str) -> bool:
 
 
 def _report_deletion(ctx: Ctx, repo: Repo, proposal: Proposal, way_back: str) -> bool:
-    """Note whether the branch was deleted, and the next step. Returns whether it was deleted."""
+    """After a merge that should also delete the branch, print whether it is deleted, and the next step.
+    Returns whether it is deleted. `way_back`: the command that creates it again, to print; "": none."""
     if proposal.cross_repository:
         ctx.out.note(f"branch {proposal.head} stays: it is in another repository")
         return False
@@ -257,7 +259,7 @@ def _record(
 
 
 def _unmerged_record(proposal: Proposal) -> dict[str, object]:
-    """The record of a proposal whose auto-merge was turned off."""
+    """The command's answer for a proposal whose automatic merge was turned off."""
     return {
         "number": proposal.number,
         "strategy": None,

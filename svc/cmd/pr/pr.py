@@ -136,8 +136,8 @@ def status(ctx: Ctx, limit: Limit = 30) -> None:
 
 
 def _waiting_for_me(ctx: Ctx, reviewing: Iterable[Proposal]) -> Iterator[Proposal]:
-    """Those proposals for which the caller was asked for a review and has not given it; requests the caller's
-    id from the server."""
+    """Yields those of the proposals `reviewing` for which the caller was asked for a review and has not given
+    it."""
     me = ""
     for proposal in reviewing:
         me = me or ctx.api.send(auth.USER_INFO).user_id

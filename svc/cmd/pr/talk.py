@@ -92,7 +92,8 @@ def comment(
 
 
 def _require_spot(path: str, line: str, side: Side, suggest: str | None, thread: str) -> None:
-    """Raise UsageError unless the options name lines or a thread, and can be combined."""
+    """Raise UsageError unless the options of a comment on lines name either lines or a thread, and fit
+    together."""
     if thread and (path or line or suggest is not None):
         raise UsageError("--thread answers on the lines of that thread; omit --path, --line and --suggest")
     if not thread and not (path and line):

@@ -51,15 +51,16 @@ _SHOWN = 12  # lines of one thread
 
 
 def where(record: dict[str, Any]) -> str:
-    """The current place of the lines, including unsealed edits; the former place if the lines are gone."""
+    """`PATH:LINES` where the lines of a thread are now, including unsealed edits; where they were, if they
+    are gone. `record`: the thread's record."""
     at = record["live"] or record["place"] or record
     lines = f"{at['start']}" if at["start"] == at["end"] else f"{at['start']}-{at['end']}"
     return f"{at['path']}:{lines}"
 
 
 def state(record: dict[str, Any]) -> str:
-    """The state of a thread: `waits` until its author publishes the review, `open` with a note about changed
-    lines, or `resolved`."""
+    """The state of a thread: `waits` until its author publishes the review; `resolved`; or `open`, followed
+    by what became of its lines if they changed (`open, moved`)."""
     if record["draft"]:
         return "waits"
     place = record["live"] or record["place"]
@@ -190,8 +191,8 @@ def on_lines(
     suggest: str | None,
     draft: bool,
 ) -> Thread:
-    """Begin a thread on lines. `suggest`: the lines to replace them with; - reads them from standard
-    input."""
+    """Begin a thread on lines of the proposal's newest version. Returns the thread. `line`: the typed line or
+    range. `suggest`: lines to put in place of these; "-" reads them from standard input."""
     first, last = lines_of(line)
     other = None if suggest is None else suggestion(suggest)
     request = ThreadCreate(
@@ -215,14 +216,14 @@ def answer(ctx: Ctx, repo: Repo, proposal: Proposal, thread: str, text: str, dra
 
 
 def waiting(ctx: Ctx, repo: Repo, proposal: Proposal) -> list[Comment]:
-    """The caller's comments on lines that wait for their review."""
+    """The caller's comments on lines that are published only with their next review."""
     every = ctx.api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(proposal.number))
     return [comment for thread in every for comment in thread.comments if comment.draft]
 
 
 def discard(ctx: Ctx, repo: Repo, proposal: Proposal, which: str) -> None:
-    """Delete the caller's comments that wait for their review: of one thread, or of `all`. Raises NotFound if
-    none wait."""
+    """Delete the caller's comments that would be published with their next review. `which`: id of one thread,
+    or `all`. Raises NotFound if there are none."""
     n = str(proposal.number)
     every = list(ctx.api.items(threads.LIST, ThreadQuery(), id=repo.id, n=n))
     some = every if which == "all" else _choose_threads(every, proposal, [which])
@@ -242,7 +243,8 @@ def discard(ctx: Ctx, repo: Repo, proposal: Proposal, which: str) -> None:
 
 
 def lines_of(typed: str) -> tuple[int, int]:
-    """(first, last) line of a typed line or range of lines. Raises UsageError."""
+    """(first line, last line) of a typed line or range, such as 12 or 12-15. Raises UsageError for anything
+    else."""
     match = _LINES.fullmatch(typed.strip())
     if match is None:
         raise UsageError(f"{terminal_safe(typed)} is not a line; say --line 12 or --line 12-15")
@@ -260,7 +262,7 @@ def suggestion(typed: str) -> str:
 
 
 def thread_texts(ctx: Ctx, repo: Repo, every: Iterable[Thread]) -> Iterator[str]:
-    """Each thread as text for people: its lines and comments."""
+    """Yields the text of each thread for people: its lines and comments."""
     files: dict[tuple[str, str], bytes] = {}
     for thread in every:
         at = thread.place
@@ -297,7 +299,8 @@ def _quote_lines(
     start: int,
     end: int,
 ) -> str:
-    """The lines of the file with their numbers; "" if the file cannot be shown."""
+    """The lines `start` to `end` of a file in a seal, with their numbers, at most _SHOWN; "" if the file is
+    no text or cannot be read. `files`: cache of files by (seal, path)."""
     if (seal, path) not in files:
         files[seal, path] = b""
         with suppress(SvcError):
@@ -321,8 +324,8 @@ def _spot(thread: Thread) -> str:
 
 
 def _find_threads(api: Api, repo: Repo, proposal: Proposal, ids: list[str]) -> list[Thread]:
-    """The threads with these ids or beginnings of ids. Raises NotFound, or UsageError if a beginning fits
-    several."""
+    """The threads whose ids begin with `ids`, one for each. Raises NotFound if none does, UsageError if
+    several do."""
     return _choose_threads(
         list(api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(proposal.number))), proposal, ids
     )

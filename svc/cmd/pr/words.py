@@ -40,7 +40,7 @@ def branches(record: dict[str, Any]) -> str:
 
 
 def head_of(record: dict[str, Any]) -> str:
-    """The head branch; as OWNER:BRANCH if it is in another repository."""
+    """The proposed branch of a proposal's record; as OWNER:BRANCH if it is in another repository."""
     if not record["cross_repository"]:
         return str(record["head"])
     there = record["head_repo"]
@@ -48,7 +48,8 @@ def head_of(record: dict[str, Any]) -> str:
 
 
 def reviewed(record: dict[str, Any]) -> list[str]:
-    """Each reviewer with their verdict."""
+    """Each reviewer with their verdict, such as `bob approve (stale)`; stale: the change is another one
+    since."""
     return [
         f"{reviewer['who'].get('handle') or reviewer['who']['id']} {reviewer['state']}"
         f"{' (stale)' if reviewer['stale'] else ''}"
@@ -57,7 +58,8 @@ def reviewed(record: dict[str, Any]) -> list[str]:
 
 
 def auto_merge(record: dict[str, Any]) -> str:
-    """Who signed the merge that waits, and its strategy."""
+    """The way of merging and the account that signed the automatic merge of a proposal, such as `squash by
+    bob`; "" without one."""
     waiting = record["auto_merge"]
     return f"{waiting['strategy']} by {waiting['by'].get('handle') or waiting['by']['id']}" if waiting else ""
 
@@ -78,7 +80,7 @@ COLUMNS = (
 
 
 def checks(record: dict[str, Any]) -> str:
-    """How many checks of the newest version passed, failed and wait."""
+    """How many checks of the proposal's newest version passed, failed and are pending, for a sentence."""
     count = record["checks"]
     counts = [f"{count[name]} {word}" for name, word in _COUNTED if count[name]]
     return ", ".join(counts)
@@ -114,7 +116,8 @@ ONE = (
 
 
 def place_of(ctx: Ctx, *, session: bool = True) -> Place:
-    """The repository whose proposals the command is about. `session` False: read it without a session."""
+    """The repository whose proposals the command is about: the one named by -R, or the folder's; in the
+    folder of a fork, its parent. `session` False: read it without a session."""
     place = finding.place_of(ctx.obj, lambda: ctx.api if session else ctx.reader)
     if place.fork is not None:
         store_base(ctx.obj.home, place.fork.id, place.repo.id)
@@ -122,14 +125,15 @@ def place_of(ctx: Ctx, *, session: bool = True) -> Place:
 
 
 def say_place(ctx: Ctx, place: Place) -> None:
-    """On a terminal, print a note that names the repository of these proposals if it is not the folder's."""
+    """On a terminal, if proposals of a fork's parent are shown in the folder of the fork, print a note that
+    names the parent."""
     if place.fork is not None and ctx.out.noted:
         ctx.out.note(f"proposals of {place.repo.full_name}{place.elsewhere}")
 
 
 def find(ctx: Ctx, typed: str, *, session: bool = True) -> tuple[Repo, Proposal]:
-    """The (repository, proposal) that the user names. In the folder of a fork the repository is the fork's
-    parent; a note says so. Raises NotFound."""
+    """(repository, proposal) that the user names. In the folder of a fork, the repository is the fork's
+    parent, and a note says so. Raises NotFound if there is no such proposal."""
     ctx.obj.can_queue &= finding.number_in(typed) is not None
     place = place_of(ctx, session=session)
     proposal = finding.find(ctx.obj, ctx.reader, place, typed)
@@ -158,7 +162,7 @@ def number_of(ctx: Ctx, typed: str) -> tuple[Repo, str]:
 
 
 def titled(proposal: Proposal) -> str:
-    """The number and title for a sentence."""
+    """The number and title of a proposal, for a sentence: `#12 (Title)`."""
     return f"#{proposal.number} ({terminal_safe(proposal.title)})"
 
 

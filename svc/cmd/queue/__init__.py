@@ -1,4 +1,4 @@
-"""Commands on the outbox."""
+"""Commands on the outbox: actions that wait for a server."""
 
 from svc.cmd.frame.registration import Registration
 

@@ -111,8 +111,8 @@ def drop(
 
 
 def _find_actions(outbox: Outbox, ids: Sequence[str]) -> list[QueuedAction]:
-    """The entries with these ids. Raises NotFound for an id without an entry, UsageError for one that fits
-    several."""
+    """The actions whose ids begin with `ids`, one for each. Raises NotFound if none does, UsageError if
+    several do."""
     entries = outbox.list()
     selection = []
     for typed in ids:

@@ -213,7 +213,8 @@ def find(ctx: Ctx, repo: Repo, version: str) -> Release:
 
 
 def _seal(ctx: Ctx, repo: Repo, typed: str) -> str:
-    """The full id of a seal. Raises NotFound if `typed` names none."""
+    """The full id of the seal that `typed` names by an id, its beginning, or HEAD~N. Raises NotFound if there
+    is no such seal."""
     if is_relative(typed):
         return seal_of(ctx.obj, repo, typed)
     seal = typed if is_hex_digest(typed) else abbreviated(ctx.obj, repo, typed)

@@ -142,7 +142,8 @@ def _headers(typed: list[str], *, json: bool) -> dict[str, str]:
 
 
 def _fill_placeholders(ctx: Ctx, path: str) -> str:
-    """The request target with the placeholders of the current repository filled in."""
+    """The path of the request, with {owner}, {repo} and {id} replaced by those of the current repository.
+    Raises UsageError for the address of another server."""
     origin = ctx.reader.origin
     if "://" in path:
         if not path.startswith(origin + "/"):
@@ -173,7 +174,8 @@ def _print(ctx: Ctx, answer: Raw) -> None:
 
 
 def _decode_json(answer: Raw) -> tuple[Any] | None:
-    """The JSON value in a tuple; None if the answer is not JSON."""
+    """The JSON value of the answer as a tuple of one item, because the value can be null; None if the answer
+    is not JSON."""
     if not answer.content_type.endswith("json"):
         return None
     try:

@@ -21,7 +21,8 @@ _TOLD = ("role", "decision", "state")  # members of data that say what changed
 
 
 def what(record: dict[str, Any]) -> str:
-    """The change in words: the fields of settings, the visibility of a path, a role or a decision."""
+    """The change of an audit entry in words: the changed settings, the visibility of a path, a role or a
+    decision."""
     data = record["data"]
     if "path" in data:
         return f"{data['became'] or 'no rule'}, was {data['was'] or 'no rule'}"

@@ -64,7 +64,8 @@ def branch(
 
 
 def _start(ctx: Ctx, repo: Repo, base: str) -> str:
-    """The `head` for the new branch: a branch by its name, anything else by its seal id."""
+    """The name of the branch, or the id of the seal, at which a new branch begins. `base`: as typed; "": this
+    folder's branch."""
     ref = resolve_ref(ctx.obj, repo, base or default_ref(ctx.obj, repo))
     return ref.name if ref.kind == "branch" else ref.head or ref.name
 

@@ -1,4 +1,5 @@
-"""Settings and life of a repository: `svc repo edit`, `rename`, `visibility`, `archive`, `delete` …"""
+"""The settings of a repository, and its end: `svc repo edit`, `rename`, `visibility`, `archive`, `delete`
+…"""
 
 from __future__ import annotations
 
@@ -180,8 +181,8 @@ def restore(ctx: Ctx, id: Annotated[str, typer.Argument(help="What svc repo dele
 
 
 def _beside_repository(ctx: Ctx, words: list[str], usage: str) -> str:
-    """The single word without a slash among `words`; a word with a slash names the repository. Raises
-    UsageError with `usage`."""
+    """The only word without a slash among `words`; another word with a slash sets the command's repository.
+    Raises UsageError, with the command's `usage`, for other words."""
     others = [word for word in words if "/" not in word]
     named = [word for word in words if "/" in word]
     if len(others) != 1 or len(named) > 1:

@@ -25,7 +25,7 @@ def role(record: dict[str, object]) -> object:
 
 
 def fork_of(record: dict[str, object]) -> object:
-    """The full name of the repository from which it was forked; None if it is not a fork."""
+    """The OWNER/NAME of the repository that this one is a fork of; None if it is no fork."""
     parent = record.get("parent")
     return parent.get("full_name") if isinstance(parent, dict) else None
 
@@ -84,7 +84,8 @@ def view(
 
 
 def _readme(ctx: Ctx, repo: Repo) -> str:
-    """The rows of the README of the default branch; "" if there is none, or it cannot be read."""
+    """The README of the default branch, rendered for the terminal; "" if there is none, or it cannot be
+    read."""
     api = ctx.reader
     with suppress(SvcError):
         head = api.send(refs.GET, id=repo.id, type="branch", name=repo.default_branch).head

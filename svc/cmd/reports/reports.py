@@ -156,7 +156,8 @@ def decide(
 
 
 def _package(typed: str) -> Affected:
-    """The package in `ECOSYSTEM:NAME[<VERSION]`. Raises UsageError for other texts."""
+    """The package and its first fixed version in `ECOSYSTEM:NAME[<VERSION]`. Raises UsageError for other
+    texts."""
     match = re.fullmatch(r"([^:<\s]+):([^<\s]+)(?:<([^<\s]+))?", typed.strip())
     if match is None:
         raise UsageError(
@@ -170,7 +171,7 @@ def _package(typed: str) -> Affected:
 
 
 def _find(ctx: Ctx, repo: Repo, typed: str) -> Report:
-    """The report that the user means. Raises NotFound, UsageError."""
+    """The report whose id begins with `typed`. Raises NotFound if none does, UsageError if several do."""
 
     def names(report: Report) -> Iterable[str]:
         return (report.id,)

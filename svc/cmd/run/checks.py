@@ -123,7 +123,8 @@ def disable(ctx: Ctx, name: Name) -> None:
 
 
 def branch_subject(ctx: Ctx, repo: Repo, branch: str) -> Subject:
-    """The newest seal of a branch. Raises NotFound if it has none."""
+    """The newest seal of a branch, as a subject whose checks can be watched. Raises NotFound if the branch
+    has no seal."""
     api = ctx.reader
 
     def head() -> str | None:
@@ -141,8 +142,8 @@ def branch_subject(ctx: Ctx, repo: Repo, branch: str) -> Subject:
 
 
 def _check_records(items: Iterator[Check], required: bool) -> Iterator[dict[str, Any]]:
-    """The checks of a repository in the same form as those of a seal; without a report their state is
-    None."""
+    """Yields the repository's checks (`required`: only the enabled ones), each with its last run on any seal,
+    in the form in which the checks of one seal are printed. `state` is None for a check without a run."""
     for check in items:
         last = check.last
         if required and not check.enabled:

@@ -144,7 +144,7 @@ def find(ctx: Ctx, repo: Repo, typed: str) -> Run:
 
 
 def exit_as(ctx: Ctx, run: Run) -> None:
-    """Exit with the code for the run's state."""
+    """Exit with EXIT_PENDING if the run is not completed, with EXIT_FAILED if it failed; else return."""
     state = state_of(run.status, run.conclusion)
     if state == "pending":
         ctx.exit(EXIT_PENDING)

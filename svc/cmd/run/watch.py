@@ -1,4 +1,4 @@
-"""`svc repo run watch`, and the watching that other commands share."""
+"""`svc repo run watch`, and functions with which other commands watch checks."""
 
 from __future__ import annotations
 
@@ -108,13 +108,14 @@ def watch(ctx: Ctx, run: Id, timeout: Timeout = None, interval: Interval = INTER
 
 
 def table_of(ctx: Ctx, items: Iterable[Any]) -> None:
-    """Print checks: the columns for people, or all fields as data."""
+    """Print checks as a table, or with all their fields as data."""
     columns = FIELDS if ctx.out.format.as_data else TABLE
     ctx.out.rows(items, columns, SealCheck, empty="no checks")
 
 
 def follow(ctx: Ctx, repo: Repo, subject: Subject, options: Options) -> None:
-    """Watch to the end, and exit with the code of the verdict."""
+    """Watch the checks of a seal in a table that is redrawn, until they are decided. Then print the verdict,
+    and exit with its code."""
     table = LiveTable(ctx.out, TABLE)
     verdict = Watcher(ctx.reader, repo.id, subject, options, table.show, table.note).run()
     if ctx.out.format.as_data:
@@ -125,7 +126,8 @@ def follow(ctx: Ctx, repo: Repo, subject: Subject, options: Options) -> None:
 def look(
     ctx: Ctx, answer: SealChecks, options: Options, subject: Subject, *, strict: bool, exit_status: bool
 ) -> None:
-    """Print the checks once. `strict`: exit with 1 if a check failed, even without `exit_status`."""
+    """Print the checks once. If one failed, exit with 1 if `strict` or `exit_status`; if one is pending, exit
+    with 8 if `exit_status`."""
     items = counted(answer.items, options)
     table_of(ctx, items)
     outcome = decided(items, Options(fail_fast=True)) or "pending"
@@ -134,14 +136,14 @@ def look(
 
 
 def leave(ctx: Ctx, verdict: Verdict, subject: Subject) -> None:
-    """Print the verdict on stderr, and exit with its code."""
+    """Print the verdict on stderr. Unless it is `passed`, exit with its code."""
     ctx.out.note(sentence_of(verdict, subject))
     if verdict.outcome != "passed":
         ctx.exit(EXIT_PENDING if verdict.outcome == "pending" else EXIT_FAILED)
 
 
 def sentence_of(verdict: Verdict, subject: Subject) -> str:
-    """The verdict in words."""
+    """The verdict on the checks of a seal, as a sentence."""
     of = f"{subject.seal[:12]} ({subject.name})" if subject.name else subject.seal[:12]
     total = len(verdict.items)
     if verdict.outcome == "stale":

@@ -29,7 +29,7 @@ LOOKED_THROUGH = 300  # newest deliveries among which one is found by how its id
 
 
 def answer(record: dict[str, Any]) -> str:
-    """The status of the answer, or the reason for a missing answer."""
+    """The HTTP status that a webhook's address answered; without an answer, the reason."""
     return str(record["status"] or record["reason"] or "")
 
 
@@ -129,7 +129,7 @@ def _print_started(ctx: Ctx, hook: Webhook, attempt: Delivery) -> None:
 
 
 def _exchange_text(hook: Webhook, record: DeliveryWhole) -> str:
-    """The request and the answer in the form in which they were sent."""
+    """The request and the answer of a delivery as text: headers, then bodies, with JSON indented."""
     sent = [f"{name}: {value}" for name, value in record.request_headers.items()]
     lines = [f"POST {hook.url}", *sent, "", _indent_json(record.request_body)]
     if record.status is not None:

@@ -158,7 +158,8 @@ def delete(ctx: Ctx, webhook: Which) -> None:
 
 
 def find(ctx: Ctx, repo: Repo, typed: str) -> Webhook:
-    """The webhook that the user means. Raises NotFound, UsageError."""
+    """The webhook that the user names by the beginning of its id, or by its URL. Raises NotFound if none
+    fits, UsageError if several do."""
 
     def names(webhook: Webhook) -> Iterable[str]:
         return webhook.id, webhook.url

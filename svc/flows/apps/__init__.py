@@ -1,1 +1,2 @@
-"""Apps of this machine, which are launched with the local LLM server and the models that they need."""
+"""Apps on this machine: programs in a repository, launched together with the local LLM server and the models
+that they need."""

@@ -1,4 +1,4 @@
-"""Whether an app could be launched on this machine."""
+"""Checks whether an app could be launched on this machine."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ ANSWERS = {
 
 
 def check_app(apps: Apps, app: App, environment: Mapping[str, str]) -> list[Row]:
-    """A row for each requirement of an app: `ok`, `missing` if launching would fetch it, `bad` if it prevents
-    launching. Raises NoLaunch for a folder without an app."""
+    """Check an app. Returns a row for each of its requirements: `ok`, `missing` if launching would fetch it,
+    or `bad` if it prevents launching. Raises NoLaunch for a folder without an app."""
     try:
         manifest = manifest_of(app)
         launch, needs = launch_of(app, manifest), needs_of(manifest)

@@ -54,7 +54,8 @@ def _require_same_server(app: App, server: str) -> None:
 
 
 def update(environment: Mapping[str, str], app: App, where: Where) -> Pulled:
-    """Update the folder of an installed app. Raises the errors of a pull."""
+    """Pull the newest seal into the folder of an installed app. Returns the result; raises the errors of a
+    pull."""
     inner = Where(environment, Path(app.folder), where.note, where.progress, "svc app update")
     try:
         with copy_for_pulling(inner) as copy:
@@ -64,7 +65,7 @@ def update(environment: Mapping[str, str], app: App, where: Where) -> Pulled:
 
 
 def uninstall(apps: Apps, app: App) -> None:
-    """Remove svc's record of an app, and its folder if it was installed. If this is interrupted, the app is
+    """Remove svc's record of an app, and its folder if svc installed it. If this is interrupted, the app is
     either complete or gone, and the next call removes the rest. Raises DiskError."""
     for remains in apps.root.glob(f"{_REMOVED}*"):
         shutil.rmtree(remains, ignore_errors=True)

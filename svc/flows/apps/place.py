@@ -1,4 +1,4 @@
-"""The known apps of this machine, and the folder with svc's records of each.
+"""The apps that this machine knows, and what svc stores about each:
 
 SVC_HOME/apps/<id, with + for />/
     app.json      its folder, and the repository that it was installed from
@@ -36,8 +36,7 @@ _OTHERS = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class App(msgspec.Struct, frozen=True, kw_only=True):
-    """An app. `id`: OWNER/NAME for an app installed from `server`; else a name derived from its folder's
-    name."""
+    """An app. `id`: OWNER/NAME if it was installed from `server`; else a name made from its folder's name."""
 
     id: str
     folder: str
@@ -52,11 +51,11 @@ class Apps:
         self.root = home.absolute() / "apps"
 
     def folder(self, id: str) -> Path:
-        """The folder with svc's data about an app."""
+        """The path of the folder with svc's data about an app."""
         return self.root / id.replace("/", "+")
 
     def files(self, id: str) -> Path:
-        """The folder of an installed app."""
+        """The path of the folder of an installed app."""
         return self.folder(id) / _FILES
 
     def all(self) -> list[App]:
@@ -71,8 +70,9 @@ class Apps:
         return apps
 
     def find(self, typed: str, base: Path) -> App:
-        """The app with this id, or in the folder `typed`, relative to `base`. For an unknown folder it is a
-        new App, which is not recorded. Raises AppMissing, NoLaunch, UsageError."""
+        """The app whose id, or end of an id, is `typed`, or whose folder it is (relative to `base`). For a
+        folder that is not known yet, a new App, which is not recorded. Raises AppMissing if there is neither,
+        NoLaunch if the folder has no app, UsageError if several apps fit."""
         apps = self.all()
         is_path = typed.startswith((".", "/", "~"))
         matches = [app for app in apps if app.id == typed] or [
@@ -103,7 +103,7 @@ class Apps:
         return app
 
     def record(self, app: App) -> None:
-        """Store the app's record. Raises DiskError."""
+        """Write the record of an app. Raises DiskError."""
         folder = self.folder(app.id)
         with translated_disk_errors(folder, folder):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -138,8 +138,8 @@ def digest_of(app: App, launch: Launch) -> str:
 
 
 def is_own(app: App) -> bool:
-    """Whether the app's folder belongs to the user. The owner of any other folder could change its program at
-    any time."""
+    """Whether the app's folder belongs to the user who runs svc. The owner of any other folder could change
+    its program at any time."""
     try:
         return Path(app.folder).stat().st_uid == os.getuid()
     except OSError:
@@ -177,7 +177,7 @@ def manifest_of(app: App) -> RepoManifest:
 
 
 def launch_of(app: App, manifest: RepoManifest) -> Launch:
-    """How the app is started. Raises NoLaunch."""
+    """How the app is started, by its manifest. Raises NoLaunch if the manifest does not say so."""
     if manifest.launch is None:
         raise NoLaunch(
             f"{MANIFEST} in {terminal_safe(app.folder)} has no launch:, which says how the app is started; "

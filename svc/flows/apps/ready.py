@@ -12,7 +12,7 @@ _SECONDS = 2.0
 
 
 def port_of_ready(ready: Ready | None) -> int | None:
-    """The port that the app opens when it is ready; None if it counts as ready after a time."""
+    """The port that the app opens when it is ready; None if the rule is a time, or there is no rule."""
     if ready is None:
         return None
     return ready.port or (urlsplit(ready.http).port if ready.http else None)
@@ -28,7 +28,7 @@ def is_ready(ready: Ready, elapsed: float) -> bool:
 
 
 def _answers(address: str) -> bool:
-    """Whether a page is served at the address: any answer except an error of the server."""
+    """Whether a page is served at the address, with a status below 400."""
     parts = urlsplit(address)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_SECONDS)
     try:

@@ -15,11 +15,13 @@ Phase = Literal["stopped", "starting", "pulling", "running", "ended", "failed"]
 
 
 class AppState(msgspec.Struct, kw_only=True):
-    """The state of an app. `state`: stopped if it was never launched, was stopped, or its supervisor was
-    killed; starting and pulling until it is ready; then running; ended if it ended by itself, with `code`;
-    failed, for the reason `detail`. `pid`: process id of the app; `began`: start time of that process, which
-    distinguishes it from a later process with the same id. `notes`: messages of its supervisor, such as the
-    chosen model. `pulled`: (bytes received, total bytes) of a model."""
+    """The state of an app.
+
+    `state`: stopped if it was never launched, was stopped, or its supervisor was killed; starting, then
+    perhaps pulling, until it is ready; then running; ended if it ended by itself, with `code`; failed, for
+    the reason `detail`. `pid`: process id of the app; `began`: start time of that process, which tells it
+    from a later process with the same id. `notes`: messages of its supervisor, such as the chosen model.
+    `pulled`: (bytes received, total bytes) of a model."""
 
     id: str
     state: Phase = "stopped"
@@ -43,7 +45,7 @@ def write(apps: Apps, state: AppState) -> None:
 
 
 def recorded(apps: Apps, app: App) -> AppState | None:
-    """The last state that a supervisor of the app recorded; None without one."""
+    """The last state that the app's supervisor recorded; None if there is none."""
     try:
         return msgspec.json.decode((apps.folder(app.id) / STATE).read_bytes(), type=AppState)
     except (OSError, msgspec.MsgspecError):
@@ -67,8 +69,8 @@ def state_of(apps: Apps, app: App) -> AppState:
 
 
 def began(pid: int) -> int | None:
-    """The start time of a process, in ticks of the system since its boot; None if it has ended, or if the
-    system does not report it."""
+    """The start time of a process, in the system's clock ticks since boot; None if the process has ended, or
+    the system does not report it."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text("ascii", "replace")
         return int(text.rpartition(")")[2].split()[19])

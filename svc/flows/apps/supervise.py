@@ -1,6 +1,7 @@
 """Runs one app: first the server and the models that it needs, then its program, until the program ends.
 
-The lease on the server, the lock of the app and the program all end with this process, however it ends.
+The lease on the server (a lock that says that the app needs it), the lock of the app, and the program all end
+with this process, however it ends.
 """
 
 from __future__ import annotations
@@ -51,12 +52,13 @@ Report = Callable[[int, int], None]
 
 
 class Stopped(BaseException):
-    """Raised when the supervisor is told to end."""
+    """Raised when a signal tells the supervisor to end."""
 
 
 class Supervisor:
-    """Runs an app. `log`: receives its output, and the app gets its own session; None: the app has this
-    terminal. `note`: called with sentences; `report`: called with the progress of pulls, in bytes."""
+    """Runs an app. `log`: where its output goes, and the app gets its own session; None: the app uses this
+    terminal. `note`: called with sentences for the user; `report`: called with (received bytes, total bytes)
+    of a pull."""
 
     def __init__(
         self, where: Where, app: App, *, log: Log | None, note: Callable[[str], None], report: Report
@@ -70,8 +72,8 @@ class Supervisor:
         self._signals = Signals()
 
     def run(self) -> int:
-        """Launch the app and wait for its end. Returns its exit code, as a shell would. Raises AlreadyLocked
-        if it is running, and the error if it cannot be launched."""
+        """Launch the app and wait for its end. Returns its exit code, after a signal 128 plus the signal's
+        number. Raises AlreadyLocked if it runs already, or the error that prevents the launch."""
         self._apps.record(self._app)
         command = f"svc app launch {self._app.id}"
         with hold_lock(self._folder / LOCK, command, LOOKED_SECONDS), self._signals.listen():
@@ -105,8 +107,8 @@ class Supervisor:
             return self._run_program(launch, values)
 
     def _prepare(self, stack: ExitStack, needs: Needs) -> dict[str, str]:
-        """Make sure that the server answers and the models are installed. Returns name → value of the
-        placeholders in `launch:`."""
+        """Make sure that the server answers and the models are installed. Returns name → value of each
+        placeholder that `launch:` may use."""
         environment, home = self._where.environment, self._where.home.root
         port = port_of(None, Path(self._app.folder), environment)
         stack.enter_context(lease(server.folder_of(port, environment), self._app.id.replace("/", "+")))
@@ -159,8 +161,8 @@ class Supervisor:
     def _start(
         self, words: list[str], environment: Mapping[str, str]
     ) -> tuple[subprocess.Popen[bytes], int | None]:
-        """Start the program. Returns (process, descriptor from which to read its output; None if that does
-        not go to the log). Raises AppFailed."""
+        """Start the program. Returns (process, file descriptor from which its output is read, or None without
+        a log). Raises AppFailed."""
         source = sink = None
         if self._log is not None:
             source, sink = os.pipe()
@@ -198,7 +200,8 @@ class Supervisor:
         return copying
 
     def _wait_ready(self, process: subprocess.Popen[bytes], ready: Ready | None) -> None:
-        """Wait until the app is ready. Raises AppFailed if it ends before, or takes too long."""
+        """Wait until the app is ready by its rule; without a rule, return at once. Raises AppFailed if it
+        ends before, or takes too long."""
         if ready is None:
             return
         began = time.monotonic()
@@ -224,7 +227,8 @@ class Supervisor:
 
 
 def environment_of(environment: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    """The environment of an app: without svc's secrets, with the address of the server that it needs."""
+    """The environment variables for an app: those of `environment` without svc's secrets, and the address of
+    the LLM server if the app needs it (`values`)."""
     variables = {name: value for name, value in environment.items() if name not in SECRETS}
     if values:
         variables["OLLAMA_HOST"] = f"{values['llm.host']}:{values['llm.port']}"
@@ -233,7 +237,7 @@ def environment_of(environment: Mapping[str, str], values: Mapping[str, str]) ->
 
 
 def end_left(apps: Apps, app: App) -> None:
-    """End the program of a supervisor that was killed, if it still runs."""
+    """End the program of an app whose supervisor was killed, if it still runs."""
     recorded = states.recorded(apps, app)
     if recorded is None or recorded.pid is None or recorded.began is None:
         return
@@ -247,7 +251,7 @@ def end_left(apps: Apps, app: App) -> None:
 
 
 def _require_free(ready: Ready | None) -> None:
-    """Raises AppFailed if another program answers already where the app would."""
+    """Raise AppFailed if another program has the port at which the app would be ready."""
     port = port_of_ready(ready)
     if port is None:
         return
@@ -260,8 +264,8 @@ def _require_free(ready: Ready | None) -> None:
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Wait for the end of the program; Ctrl-C on the terminal is left to the program. Returns its exit code,
-    as a shell would."""
+    """Wait until the program has ended; Ctrl-C on the terminal is left to the program. Returns its exit code,
+    after a signal 128 plus the signal's number."""
     while True:
         with suppress(KeyboardInterrupt):
             return _as_shell(process.wait())
@@ -272,7 +276,8 @@ def _as_shell(code: int) -> int:
 
 
 def _end(process: subprocess.Popen[bytes], *, whole: bool) -> None:
-    """End the program; with `whole`, all processes of its own session."""
+    """End the program: by SIGTERM, and if that does not help by SIGKILL. `whole`: end all processes of its
+    session."""
 
     def send(number: int) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -301,7 +306,7 @@ def _has_members(group: int) -> bool:
 
 
 class Signals:
-    """SIGTERM and SIGHUP of the process that supervises an app."""
+    """Handles SIGTERM and SIGHUP in the process that supervises an app."""
 
     def __init__(self) -> None:
         self._waits = self._told = False
@@ -309,7 +314,7 @@ class Signals:
 
     @contextmanager
     def listen(self) -> Iterator[None]:
-        """A context in which the first signal to end raises Stopped."""
+        """A context in which the first of these signals raises Stopped."""
         ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup: it goes on without its terminal
         self._numbers = [signal.SIGTERM] if ignored else [signal.SIGTERM, signal.SIGHUP]
         before = [signal.signal(number, self._hear) for number in self._numbers]
@@ -321,7 +326,7 @@ class Signals:
 
     @contextmanager
     def later(self) -> Iterator[None]:
-        """A context that delays signals: if one arrives inside, Stopped is raised at its end."""
+        """A context that delays these signals: if one arrives inside, Stopped is raised at its end."""
         self._waits = True
         try:
             yield
@@ -353,6 +358,7 @@ _PRCTL = _libc()  # loaded before a fork, after which little may be called
 
 
 def _die_with_parent() -> None:
-    """Called in the new process: makes it end with the supervisor, even if the supervisor is killed."""
+    """Make this process, the app's, end when its supervisor ends, even if the supervisor is killed. Called in
+    the new process before the program starts."""
     if _PRCTL is not None:
         _PRCTL(_DIE_WITH_PARENT, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""`python -m svc.flows.apps.supervisor ID`: supervises an app that nobody has on a terminal."""
+"""`python -m svc.flows.apps.supervisor ID`: runs and supervises an app in the background."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Assets of releases: uploads files, and downloads into a folder."""
+"""Uploads files as assets of releases, and downloads assets into a folder."""

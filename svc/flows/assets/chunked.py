@@ -24,8 +24,9 @@ TRIES = 2  # rounds of sending: the relay's collector may delete chunks meanwhil
 def send(
     api: Api, repo_id: str, version: str, file: LocalFile, done: Callable[[int], None], replaces: str = ""
 ) -> Asset:
-    """Upload a file above the blob cap. `done` is called with the number of bytes that the server has. Raises
-    AssetExists before any byte is sent, ClientError if the file changes meanwhile."""
+    """Upload a file that is too large to be sent in one piece (above the blob cap), and return the asset.
+    `done`: called with the number of bytes that the server has. `replaces`: BLAKE3 of the asset to replace;
+    "": none. Raises AssetExists before any byte is sent, ClientError if the file changes meanwhile."""
     try:
         with file.path.open("rb", buffering=0) as opened:
             listed = chunks_of(opened, file.digest)

@@ -25,7 +25,7 @@ from svc.flows.assets.local import PIECE
 
 
 class Received(msgspec.Struct, frozen=True):
-    """A downloaded file at `path`. `downloaded` False: it existed already."""
+    """A downloaded asset in the file `path`. `downloaded` False: the file existed already."""
 
     asset: Asset
     path: Path
@@ -65,8 +65,8 @@ def download(
     clobber: bool,
     progress: Progress,
 ) -> Iterator[Received]:
-    """Write the assets into the folder, each under its name once it is complete and verified. Raises
-    Conflict, before anything is written, if a file with other bytes exists, unless `clobber`."""
+    """Write the assets into the folder, each under its name once it is complete and verified, and yield it
+    then. Raises Conflict, before anything is written, if a file with other bytes exists, unless `clobber`."""
     with translated_disk_errors(folder, folder):
         present = {asset.name for asset in assets if _has_asset(folder / asset.name, asset, clobber)}
         folder.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,8 @@ def download(
 
 
 def _has_asset(target: Path, asset: Asset, clobber: bool) -> bool:
-    """Whether the file is already the asset. Raises Conflict if it has other bytes, unless `clobber`."""
+    """Whether the file exists with the bytes of the asset. Raises Conflict if it has other bytes, unless
+    `clobber`."""
     try:
         info = target.lstat()
     except FileNotFoundError:
@@ -102,8 +103,8 @@ def _has_asset(target: Path, asset: Asset, clobber: bool) -> bool:
 def _fetch(
     api: Api, repo_id: str, version: str, asset: Asset, target: Path, done: Callable[[int], None]
 ) -> None:
-    """Start or continue the partial file in the target's folder; rename it to the target when it is complete
-    and verified."""
+    """Download an asset into a temporary file in the target's folder, continuing an earlier one; rename it to
+    the target when it is complete and verified."""
     part = target.with_name(f".svc-{asset.blake3[:16]}.tmp")
     with _open_part(part) as fd:
         whole = _digest(fd) if 0 < os.fstat(fd).st_size <= asset.size else None
@@ -132,8 +133,9 @@ def _receive(
     whole: blake3 | None,
     done: Callable[[int], None],
 ) -> blake3:
-    """Append the missing bytes of an asset. `whole`: the digest of the existing bytes. Starts again if these
-    are not a prefix of the asset."""
+    """Append the missing bytes of an asset to the file `fd`. Returns the hash of the whole file. `whole`: the
+    hash of the bytes in it; None: begin with an empty file. If these bytes turn out wrong, the download
+    starts again."""
     start = os.fstat(fd).st_size if whole is not None else 0
     if start == asset.size:
         start, whole = 0, None
@@ -162,7 +164,8 @@ def _write(fd: int, piece: bytes) -> None:
 
 @contextmanager
 def _open_part(part: Path) -> Iterator[int]:
-    """The partial file, locked by this process. Raises ClientError while another one writes it."""
+    """A context that yields the descriptor of the temporary file, locked by this process. Raises ClientError
+    while another process writes it."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(part, flags, 0o666)
     try:
@@ -180,7 +183,7 @@ def _open_part(part: Path) -> Iterator[int]:
 
 
 def _digest(fd: int) -> blake3:
-    """Digest of the whole file."""
+    """The BLAKE3 hash of the whole file."""
     whole, at = blake3(), 0
     while piece := os.pread(fd, PIECE, at):
         whole.update(piece)

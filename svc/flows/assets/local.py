@@ -1,4 +1,4 @@
-"""Files to upload as assets."""
+"""Reads the files on this machine that are uploaded as assets."""
 
 from __future__ import annotations
 

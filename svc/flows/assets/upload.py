@@ -28,8 +28,9 @@ class Sent(msgspec.Struct, frozen=True):
 def upload(
     api: Api, repo_id: str, version: str, files: Sequence[LocalFile], clobber: bool, progress: Progress
 ) -> Iterator[Sent]:
-    """Send the files as assets. An asset that exists with the same bytes is not sent. If it exists with other
-    bytes, raises AssetExists, or with `clobber` replaces it once the new asset has arrived."""
+    """Upload the files as assets, and yield each when it is on the server. An asset that exists with the same
+    bytes is not sent. If it exists with other bytes, raises AssetExists, or with `clobber` replaces it once
+    the new one has arrived."""
     for at, file in enumerate(files):
         progress("sending", at, len(files))
         done = partial(progress, "sending", at, len(files))
@@ -71,8 +72,8 @@ def _send(
 
 
 def _pieces(file: LocalFile, done: Callable[[int], None]) -> Iterator[bytes]:
-    """The file's bytes in pieces; exactly as many bytes as were counted before. `done`: called with the
-    number of bytes sent. If the file was changed meanwhile, its digest differs and the server refuses it."""
+    """Yields the file's bytes in pieces, exactly as many as were counted before. If the file has changed
+    since, its digest differs and the server refuses it. `done`: called with the number of bytes sent."""
     remaining = file.size
     with file.path.open("rb") as opened:
         while remaining and (piece := opened.read(min(PIECE, remaining))):

@@ -1,1 +1,1 @@
-"""Signed publications, and upgrades of this program."""
+"""Signatures of releases, and upgrades of this program."""

@@ -36,8 +36,8 @@ def sign(
 
 
 def fault_of(repo_id: str, release: Release) -> str | None:
-    """A sentence if the signature of the release does not match its version, seal and files; None if it
-    matches, or if the release is unsigned."""
+    """A sentence that says that the signature of the release does not match its version, seal and files; None
+    if it matches, or if the release is unsigned."""
     publication = release.publication
     if not publication.signed:
         return None

@@ -30,10 +30,12 @@ STARTS_WITHIN = 60  # seconds in which a new build says its version
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """The installed program and the server's builds. `newest`: the server's version. `build`: the build for
-    this machine, None if there is none. `file`: the file of this program, None if it was installed in another
-    way. `verified`: whether that file is the server's build of the same version, None if this cannot be
-    decided. `signed`: whether a key that this program trusts has signed the build, None without a build."""
+    """The installed program compared with the server's builds.
+
+    `newest`: version that the server has. `build`: its build for this machine; None if it has none. `file`:
+    the file of this program; None if it is not a single file. `verified`: whether that file is the server's
+    build of the same version; None if unknown. `signed`: whether a key that this program trusts has signed
+    the build; None without a build."""
 
     version: str
     newest: str
@@ -94,8 +96,8 @@ def install(api: Api, target: Standing, progress: Progress) -> Path:
 
 
 def one_file() -> Path | None:
-    """The file of this program if it is one file: a frozen build, or an archive that Python runs. None for a
-    package."""
+    """The path of this program if it is a single file: a frozen build, or a zip archive that Python runs.
+    None if it is an installed package."""
     if getattr(sys, "frozen", False):
         return Path(sys.executable).resolve()
     started = Path(sys.argv[0])
@@ -139,7 +141,8 @@ def _version(text: str) -> Version:
 
 @contextmanager
 def _temporary_file(file: Path) -> Iterator[Path]:
-    """An empty file in the same folder, as a context. It is deleted at the end unless it was renamed."""
+    """A context that yields an empty file in the same folder. The file is deleted at the end unless it was
+    renamed."""
     fd, name = tempfile.mkstemp(prefix=".svc-", dir=file.parent)
     os.close(fd)
     try:
@@ -173,7 +176,7 @@ def _receive(api: Api, build: Build, part: Path, progress: Progress) -> None:
 
 
 def _require_runs(part: Path, version: str) -> None:
-    """Raise ServerMisbehaved unless the new program starts on this machine and has that version."""
+    """Raise ServerMisbehaved unless the new program `part` starts on this machine and prints this version."""
     try:
         done = subprocess.run(
             [part, "--version"],

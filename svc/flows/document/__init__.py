@@ -1,1 +1,1 @@
-"""Documents: the account's documents on the server, and documents of this device."""
+"""Documents: those of the account, on the server, and those that only this device has."""

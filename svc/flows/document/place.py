@@ -1,6 +1,6 @@
-"""The places of documents: the server, or only this device. Both have the same methods.
+"""Where documents are: on the server, or only on this device. Both classes have the same methods.
 
-Documents of the server that this device has seen can be read and edited without the server
+Documents of the server that this device has seen can also be read and edited without the server
 (`svc.flows.document.offline`).
 """
 
@@ -30,8 +30,8 @@ DAMAGED = "put back a copy of it, or move it away to begin anew"
 
 
 class Shown(NamedTuple):
-    """A document as shown to the user. `is_known`: whether it is this device's version, because the server
-    was not asked or did not answer. `waits`: whether its content includes edits that wait for the server."""
+    """A document as the user sees it. `is_known`: it is the version that this device saw last, because the
+    server did not answer. `waits`: it includes edits that wait for the server."""
 
     document: Document
     is_known: bool = False
@@ -39,28 +39,29 @@ class Shown(NamedTuple):
 
 
 class Documents(Protocol):
-    """The documents of one place. Methods raise NotFound for an unknown id."""
+    """The documents of one place, the server or this device. All methods raise NotFound for an unknown id."""
 
     def items(self, archived: bool | None, limit: int) -> Iterable[DocumentSummary]:
-        """Documents, newest first. `archived`: only archived ones, or only the others; None for all."""
+        """Documents, newest first, at most `limit`. `archived`: True: only archived ones; False: only the
+        others; None: all."""
 
     def create(self, body: DocumentCreate) -> Document: ...
     def look(self, document_id: str) -> Shown:
-        """The document, for showing and editing it."""
+        """The document with this id, for showing and editing."""
 
     def change(self, view: Shown, content: Any, title: str | None) -> Document:
-        """Edit a document that was shown. `title`: the new title; None keeps the old one. Returns the
-        document, including others' changes since it was shown. Raises Queued if the edit waits for the
-        server."""
+        """Replace the content of a document that was shown. `title`: the new title; None keeps the old one.
+        Returns the document, which includes what others changed since it was shown. Raises Queued if the edit
+        has to wait for the server."""
 
     def archive(self, document_id: str, archived: bool) -> Document: ...
     def delete(self, document_id: str) -> None: ...
     def history(self, document_id: str, limit: int) -> Iterable[DocumentUpdate]:
-        """The changes, newest first."""
+        """The changes of a document, newest first."""
 
 
 class OnServer:
-    """The documents of the signed-in account. `connect`: opens its API."""
+    """The documents of the signed-in account on the server. `connect`: returns the server's API."""
 
     def __init__(self, connect: Callable[[], Api]) -> None:
         self._connect = connect
@@ -92,7 +93,7 @@ class OnServer:
 
 
 class OnDevice:
-    """The documents on this device, which are never sent. Methods also raise DiskError."""
+    """The documents that are only on this device. All methods may raise DiskError."""
 
     def __init__(self, home: Home) -> None:
         self._file = home.root / FILE
@@ -132,13 +133,13 @@ class OnDevice:
 
 
 def body_of(view: Shown, content: Any, title: str | None) -> DocumentPut:
-    """The request that edits a document. Raises UsageError for an invalid title."""
+    """The body of the request that edits a document. Raises UsageError for an invalid title."""
     return checked(DocumentPut(content=content, title=title, base=view.document.frontier))
 
 
 @contextmanager
 def explained_missing(document_id: str) -> Iterator[None]:
-    """Run the block; a NotFound from it gets a message about the missing document."""
+    """A context that gives NotFound a message about the missing document."""
     try:
         yield
     except NotFound:

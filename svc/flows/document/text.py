@@ -1,4 +1,4 @@
-"""The content of a document as a file: texts unchanged, everything else as indented JSON."""
+"""The content of a document as the text of a file: a text unchanged, everything else as indented JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from localstore.core.errors import UsageError
 
 
 def is_json(content: Any) -> bool:
-    """Whether content is shown and edited as JSON."""
+    """Whether this content is shown and edited as JSON, because it is not a text."""
     return not isinstance(content, str)
 
 
@@ -23,7 +23,8 @@ def written(content: Any) -> str:
 
 
 def parsed(text: str, json: bool) -> Any:
-    """The content in the text of a file. Raises UsageError if JSON is expected and the text is not JSON."""
+    """The content that the text of a file stands for: the text itself, or its JSON value if `json`. Raises
+    UsageError if it is not JSON then."""
     if not json:
         return text
     try:

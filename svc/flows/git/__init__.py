@@ -1,1 +1,1 @@
-"""Helps git beside svc: passwords for clones by https, and git's settings for them."""
+"""Lets git use svc's sign-in: passwords for clones by https, and git's settings for that."""

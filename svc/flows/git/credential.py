@@ -1,7 +1,7 @@
-"""The password with which git reads one repository: a token narrowed to reading it, for an hour.
+"""The password with which git reads one repository: the session's token, narrowed to reading it for an hour.
 
-git runs a credential helper with `get`, `store` or `erase` and sends it lines of `name=value`
-(git-credential(1)). Nothing is stored here, so there is nothing to erase: each `get` narrows a new token.
+git runs a credential helper with the word `get`, `store` or `erase`, and sends it lines of `name=value` (see
+git-credential(1)). Nothing is stored here: each `get` makes a new narrowed token.
 """
 
 from __future__ import annotations
@@ -36,20 +36,21 @@ class Password(msgspec.Struct, frozen=True):
     expires: int
 
     def lines(self) -> str:
-        """The lines for git to read. Git before 2.40 ignores the line with the expiry."""
+        """The answer to git, as lines of `name=value`. Git before 2.40 ignores the expiry."""
         return f"username={self.username}\npassword={self.password}\npassword_expiry_utc={self.expires}\n"
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """git's request for a password. `path`: None if git does not send it."""
+    """git's request for a password for the server `origin`. `path`: the repository's path; None if git does
+    not send it."""
 
     origin: str
     path: str | None
 
 
 def read_request(text: str) -> Asked | None:
-    """The request in git's lines; None if it is not for a web server. If a name occurs several times, its
-    last line counts."""
+    """The request that git's lines make; None if it is not for a web server. If a name occurs several times,
+    its last line counts."""
     members: dict[str, str] = {}
     for line in text.split("\n"):
         if not line:
@@ -66,9 +67,9 @@ def read_request(text: str) -> Asked | None:
 
 
 def password_for(request: Asked, sessions: Sessions) -> Password | None:
-    """The password that git requests; None if nobody is signed in at that server, so that git tries another
+    """The password for git's request; None if nobody is signed in to that server, so that git tries another
     helper. Raises Unauthorized for an expired session, UsageError if git does not name the repository,
-    NotFound if the account does not see it."""
+    NotFound if the account cannot see it."""
     credential = sessions.credential(request.origin)
     if credential is None:
         return None
@@ -88,8 +89,8 @@ def password_for(request: Asked, sessions: Sessions) -> Password | None:
 
 
 def narrowed(credential: Credential, repo_id: str, keys: dict[str, str]) -> Password:
-    """The token of a credential, narrowed to reading one repository for an hour. `keys`: as in
-    `TokenKeys`."""
+    """The token of a credential, narrowed to reading one repository for an hour. `keys`: number → public key
+    of each key of the server that may have signed the token, in base64."""
     expires = datetime.fromtimestamp(time.time(), UTC) + LIFETIME
     try:
         roots = {int(number): unb64u(key) for number, key in keys.items()}
@@ -101,7 +102,8 @@ def narrowed(credential: Credential, repo_id: str, keys: dict[str, str]) -> Pass
 
 
 def _names(path: str) -> tuple[str, str]:
-    """(owner, name) of the repository in a path of git's request."""
+    """(owner, name) of the repository that a path in git's request names. Raises NotFound if it names
+    none."""
     try:
         address = parse_repo("/".join(path.strip("/").split("/")[:2]).removesuffix(".git"))
     except Invalid as error:

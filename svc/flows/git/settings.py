@@ -1,12 +1,12 @@
-"""The lines of git's configuration that make git request the passwords of one server from svc.
+"""Writes the lines of git's configuration that make git get the passwords for one server from svc.
 
     [credential "https://node.example"]
         helper =
         helper = !'/usr/bin/svc' auth git-credential
         useHttpPath = true
 
-The empty `helper =` switches off, for this server, the helpers configured for all servers: they would store a
-password that expires in an hour.
+The empty `helper =` switches off, for this server, the helpers configured for all servers, which would store
+a password that expires in an hour.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WORDS = "auth git-credential"
 
 
 def settings_of(origin: str) -> str:
-    """The section of git's settings for a server: `credential.https://HOST`."""
+    """The name of the section for a server in git's settings: `credential.https://HOST`."""
     return f"credential.{origin}"
 
 
@@ -38,12 +38,13 @@ def program() -> str:
 
 
 def has_helper(origin: str) -> bool:
-    """Whether git asks a credential helper, svc's or another, for the passwords of this very server."""
+    """Whether git has a credential helper, svc's or another one, that is set for this server only."""
     return any(_helpers(origin))
 
 
 def require_free(origin: str) -> None:
-    """Raise UsageError if git is not installed, or already asks another helper for this very server."""
+    """Raise UsageError if git is not installed, or has another credential helper that is set for this server
+    only."""
     others = [helper for helper in _helpers(origin) if helper and not helper.endswith(f" {WORDS}")]
     if others:
         raise UsageError(
@@ -53,8 +54,8 @@ def require_free(origin: str) -> None:
 
 
 def write(origin: str) -> list[str]:
-    """Make git ask svc for passwords of this server only. Returns the commands that were run. Raises as
-    `require_free`."""
+    """Set up git to get its password for this server from svc. Returns the commands that were run. Raises
+    UsageError as `require_free` does."""
     require_free(origin)
     section = settings_of(origin)
     lines = [
@@ -70,7 +71,7 @@ def write(origin: str) -> list[str]:
 
 
 def _helpers(origin: str) -> list[str]:
-    """The helpers that are set for this server only."""
+    """The credential helpers that git has for this server only."""
     return _git("config", "--global", "--get-all", f"{settings_of(origin)}.{HELPER}").stdout.splitlines()
 
 
@@ -81,7 +82,7 @@ def _git(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def _own_program() -> str:
-    """The path with which git can start this svc."""
+    """The path of svc, with which git can start it."""
     started = Path(sys.argv[0])
     if getattr(sys, "frozen", False):
         return str(Path(sys.executable).resolve())

@@ -1,4 +1,5 @@
-"""Comparisons that users request: of two seals, one seal, or this folder."""
+"""Makes the comparisons that a user requests: of two seals, of one seal with its parent, or of this folder
+with a seal."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ from svc.flows.place.where import Where
 
 
 class Span(msgspec.Struct, frozen=True):
-    """Two branches, tags or seals; "" means the folder's own. `direct`: compare them directly, not from their
-    merge base."""
+    """Two branches, tags or seals to compare; "" means the folder's own. `direct`: compare them with each
+    other; else the head with their common ancestor."""
 
     base: str
     head: str
@@ -29,7 +30,8 @@ class Span(msgspec.Struct, frozen=True):
 
 
 def span_of(where: Where, word: str) -> Span | None:
-    """The span of `A..B` or `A...B`; None for anything else, also for an existing path."""
+    """The span that `A..B` (direct) or `A...B` names; None for anything else, and if a path of this name
+    exists."""
     if ".." not in word or "../" in word or word.endswith("/..") or (where.folder / word).exists():
         return None
     base, _, head = word.partition("..")
@@ -39,8 +41,8 @@ def span_of(where: Where, word: str) -> Span | None:
 def compare_refs(
     where: Where, span: Span, paths: Sequence[str] = (), space: bool = True
 ) -> list[ChangedFile]:
-    """Changes of the head since the base, below `paths` if given. `space=False`: ignoring white space. Raises
-    NotFound for an unknown ref."""
+    """The changed files between the two ends of a span. `paths`: only files at or below these. `space` False:
+    ignore white space. Raises NotFound for an unknown ref."""
     repo = where.readable_repo
     base, head = (seal_of(where, repo, ref or HEADS[0]) for ref in (span.base, span.head))
     query = CompareQuery(base=base, head=head, direct=span.direct)
@@ -57,8 +59,8 @@ def compare_refs(
 def _without_space(
     where: Where, repo: Repo, file: ChangedFile, base: str | None, head: str
 ) -> ChangedFile | None:
-    """The change without differences in white space; None if no change is left. Compares only files that are
-    text on both sides and that the server compared."""
+    """The changed file without differences in white space; None if nothing else changed. A file that is not
+    text on both sides, or that the server did not compare, is returned as it is."""
     if file.patch is None or file.status not in ("modified", "renamed") or base is None:
         return file
     before = file.old_path or file.path
@@ -72,8 +74,9 @@ def _without_space(
 
 
 def compare_folder(where: Where, words: Sequence[str] = (), space: bool = True) -> list[ChangedFile]:
-    """Changes of this folder since its last seal, or since the ref that the first word names; other words are
-    paths. `space=False`: ignoring white space. Raises NotFound for an unknown path."""
+    """The files of this folder that differ from its last seal, or from the branch, tag or seal that the first
+    word names. The other words are paths to compare. `space` False: ignore white space. Raises NotFound for
+    an unknown path."""
     seal: str | None = None
     if words and where.linked is not None and not (where.folder / words[0]).exists():
         link = where.linked[1]
@@ -85,12 +88,13 @@ def compare_folder(where: Where, words: Sequence[str] = (), space: bool = True) 
 
 
 def changes_of_seal(where: Where, repo: Repo, seal: str) -> list[ChangedFile]:
-    """Changes of a seal against its first parent, or against nothing."""
+    """The files that a seal changed compared with its first parent; all its files if it has no parent."""
     return where.reader.history.compare(repo.id, CompareQuery(head=seal)).files
 
 
 def _may_be_ref(where: Where, word: str) -> bool:
-    """Whether the word may be a ref: the last seal has no such file or folder."""
+    """Whether the word can name a branch, tag or seal, because the last seal has no file or folder of this
+    name."""
     from localstore.folder.link import read_state
 
     assert where.linked is not None  # noqa: S101 - the caller looked

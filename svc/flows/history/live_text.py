@@ -1,4 +1,4 @@
-"""The current text of a file on a live branch, from the relay."""
+"""Reads the current text of a file on a branch from the relay, with edits that are not sealed yet."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from svc.api import Api
 
 
 def live_text(api: Api, repo_id: str, branch: str, path: str, gen: int) -> bytes:
-    """The text of lane `gen` at `path`. Raises NotFound if the branch no longer has it, ServerMisbehaved if
-    it differs from the announced digest."""
+    """The current text of the file at `path` on the branch. `gen`: number of the file's lane, which tells it
+    from earlier files at the path. Raises NotFound if the branch no longer has this file, ServerMisbehaved if
+    the text does not have the digest that the relay states."""
     names = [LaneName(path=path, gen=gen)]
     lanes = api.send(live.LANES, LanesRequest(lanes=names), id=repo_id, branch=branch).lanes
     if not lanes:

@@ -1,4 +1,4 @@
-"""Which seals a history lists: from a ref back, of a branch or of some paths."""
+"""Finds the seals that `svc log` lists: from a ref back, those of a branch or of some paths."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ GLOBBED_MAX = 100  # files that a pattern may name; for more, a folder is the be
 
 
 class Which(msgspec.Struct, frozen=True):
-    """A choice of seals. `author`: part of the author's name, in any case. `since`, `until`: range of the
-    time of sealing."""
+    """A filter for seals. `author`: part of the author's name, in upper or lower case. `since`, `until`:
+    range of the time of sealing; None: no limit."""
 
     author: str = ""
     since: datetime | None = None
@@ -42,13 +42,15 @@ class Which(msgspec.Struct, frozen=True):
 
 
 def author_of(seal: SealSummary) -> str:
-    """The author of an imported commit; for other seals the handle of the account that sealed."""
+    """The author that an imported commit names; for other seals the handle of the account that made the
+    seal."""
     who = seal.provenance.who
     return seal.provenance.author or who.handle or who.id
 
 
 def _sealed_at(seal: SealSummary) -> datetime:
-    """The time of sealing in the server's answer. Raises ServerMisbehaved if it is not a time."""
+    """The time at which the seal was made, as the server states it. Raises ServerMisbehaved if that is no
+    time."""
     try:
         at = datetime.fromisoformat(seal.created_at)
         return at if at.tzinfo else at.replace(tzinfo=UTC)
@@ -57,9 +59,9 @@ def _sealed_at(seal: SealSummary) -> datetime:
 
 
 class SealsQuery(msgspec.Struct, frozen=True):
-    """The seals to list: from `start` back, those that changed one of `paths` (all if empty), at most
-    `limit`. `which`: only seals that match. `without`: exclude this seal and its ancestors. `first_parent`:
-    without merged seals."""
+    """Which seals to list: those from `start` back that changed one of `paths` (no paths: all), at most
+    `limit`. `follow`: also under the file's earlier names. `which`: only seals that pass this filter.
+    `without`: not this seal and its ancestors. `first_parent`: no seals that merges brought in."""
 
     start: ResolvedRef
     paths: list[str]
@@ -81,8 +83,9 @@ def query_of(
     *,
     first_parent: bool = False,
 ) -> SealsQuery | None:
-    """The query of the arguments; the first word is a ref, A..B or a path. Returns None if the branch has no
-    seal. Raises NotFound, UsageError."""
+    """The query that the arguments of `svc log` mean. The first of `words` is a ref, A..B or a path; the
+    others are paths. Returns None if the branch has no seal. Raises NotFound for an unknown ref or path,
+    UsageError for `--follow` without one file."""
     start, without = _parse_first_word(where, repo, words[0]) if words else (None, None)
     typed = [*(words[1:] if start else words), *([path] if path else [])]
     if start is None:
@@ -101,8 +104,8 @@ def query_of(
 
 
 def _parse_first_word(where: Where, repo: Repo, word: str) -> tuple[ResolvedRef | None, str | None]:
-    """(ref, without): the ref that the first word names, and the seal A if it is A..B. Both are None if it is
-    a path."""
+    """(ref that the first word names, seal to exclude with its ancestors, which is A of A..B). Both are None
+    if the word is a path."""
     span = None if _is_here(where, word) else span_of(where, word)
     if span is None:
         return _find_named_ref(where, repo, word), None
@@ -125,7 +128,8 @@ def _find_named_ref(where: Where, repo: Repo, word: str) -> ResolvedRef | None:
 
 
 def _is_path(where: Where, word: str) -> bool:
-    """Whether the word can only be a path."""
+    """Whether the word can only be a path in the linked folder, because it begins with a dot or has a slash
+    or pattern."""
     return where.linked is not None and (word.startswith(".") or "/" in word or bool(GLOB.search(word)))
 
 
@@ -140,7 +144,7 @@ def _is_here(where: Where, typed: str) -> bool:
 
 
 def _expand_patterns(where: Where, repo: Repo, head: str, paths: list[str]) -> list[str]:
-    """The paths, with patterns replaced by the matching files of the seal."""
+    """The paths, with each pattern replaced by the files of the seal `head` that match it."""
     patterns = [path for path in paths if GLOB.search(path)]
     if not patterns:
         return paths
@@ -156,7 +160,8 @@ def _expand_patterns(where: Where, repo: Repo, head: str, paths: list[str]) -> l
 
 
 def seals_of(where: Where, repo: Repo, query: SealsQuery) -> Iterator[SealSummary]:
-    """The seals of the query; for several paths, those that changed any of them, in history order."""
+    """Yields the seals that the query means, newest first. For several paths: those that changed any of
+    them."""
     if not query.which:
         return _walk_seals(where, repo, query, query.limit)
     walked = _walk_seals(where, repo, query, None)
@@ -166,7 +171,7 @@ def seals_of(where: Where, repo: Repo, query: SealsQuery) -> Iterator[SealSummar
 
 
 def _until_older(walked: Iterator[SealSummary], since: datetime) -> Iterator[SealSummary]:
-    """The seals from `since` on; ends when only older ones can follow."""
+    """Yields the walked seals that are not older than `since`; ends as soon as all further ones are older."""
     awaited: set[str] | None = None
     for seal in walked:
         awaited = {seal.id} if awaited is None else awaited

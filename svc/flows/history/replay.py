@@ -1,4 +1,4 @@
-"""The history of one file, step by step: the live updates behind each seal, and the seal itself."""
+"""The history of one file in steps: each live edit that was made before a seal, and the seal itself."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ UPDATES = 2_000  # of one seal, of all its files, that are read for the steps be
 
 
 class Step(NamedTuple):
-    """A state of the file. `live`: made by a live update, not by the seal. `who`: handle. `at`: RFC 3339.
-    `lines`: numbers (from 1) of changed or added lines. `removed`: number of removed lines. `text`: None if
-    there is no file, or if it is not text."""
+    """A state of a file, and how it came about.
+
+    `text`: None if there is no file, or it is no text. `live`: made by an edit before the seal, not by the
+    seal. `who`: handle. `at`: RFC 3339. `lines`: numbers (from 1) of the changed or added lines. `removed`:
+    number of removed lines."""
 
     text: bytes | None
     seal: str
@@ -34,10 +36,10 @@ class Step(NamedTuple):
 
 
 def steps_of(api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes | None) -> list[Step]:
-    """The steps from the text `before` (None: no file) to the file in the seal. Live updates are steps if
-    they lead exactly to the sealed text; if the last one is by the author of the seal, it is the seal's step.
-    Without updates, or without the right to read them, the seal is a single step. Raises the errors of
-    reading the sealed text."""
+    """The steps from the text `before` (None: no file) to the file in the seal. Each live edit is a step if
+    together they lead exactly to the sealed text; if the last one is by the author of the seal, it is joined
+    with the seal's step. Otherwise, and without the right to read edits, the seal is the only step. Raises
+    the errors of reading the sealed text."""
     sealed = _text(api, repo_id, seal.id, path)
     who = seal.provenance.who.handle or ""
     steps: list[Step] = []
@@ -52,7 +54,7 @@ def steps_of(api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes
 
 
 def compared(old: bytes | None, new: bytes | None) -> tuple[tuple[int, ...], int]:
-    """(numbers of the lines of `new`, from 1, that `old` lacks; number of lines that were removed from
+    """(numbers from 1 of the lines in `new` that `old` lacks, number of lines that were removed from
     `old`)."""
     if old == new:
         return (), 0
@@ -76,7 +78,8 @@ def _text(api: Api, repo_id: str, seal_id: str, path: str) -> bytes | None:
 def _steps_between(
     api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes, sealed: str
 ) -> Iterator[Step]:
-    """The steps from the seal's live updates, if they lead from `before` to the sealed text."""
+    """Yields a step for each live edit that the seal includes, if together they lead from `before` to the
+    text with the digest `sealed`; else nothing."""
     steps: list[Step] = []
     text, lane, named = before, None, None
     try:
@@ -106,7 +109,7 @@ def _steps_between(
 
 
 def _updates(api: Api, repo_id: str, seal_id: str) -> Iterator[SealUpdate]:
-    """All updates of the seal. Raises Invalid for more than UPDATES."""
+    """Yields all live updates that the seal includes. Raises Invalid if there are more than UPDATES."""
     updates = api.items(history.SEAL_UPDATES, UpdatesQuery(), id=repo_id, seal_id=seal_id)
     for count, update in enumerate(updates):
         if count >= UPDATES:

@@ -1,4 +1,4 @@
-"""One seal, verified on this machine, and its changes."""
+"""Reads one seal with its changes, and verifies it on this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svc.flows.place.where import Where
 
 
 class ShownSeal(msgspec.Struct, frozen=True):
-    """A seal and its changes. `fault`: the reason why the seal does not verify; None if it does."""
+    """A seal and the files that it changed. `fault`: why its verification failed; None if it is verified."""
 
     seal: Seal
     fault: str | None
@@ -27,7 +27,8 @@ def show(where: Where, repo: Repo, seal_id: str) -> ShownSeal:
 
 
 def fault_of(repo: Repo, seal: Seal, seal_id: str) -> str | None:
-    """The reason why the seal, whose id should be `seal_id`, does not verify; None if it does."""
+    """Why the verification of this seal fails; None if it is verified. `seal_id`: the id that it must
+    have."""
     from localstore.sync import verify
 
     try:

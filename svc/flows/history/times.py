@@ -1,4 +1,4 @@
-"""Times as people type them: a date, a moment, or how long ago."""
+"""Reads times as people type them: a date, a moment, or how long ago."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _UNITS: dict[str, float] = {
 
 
 def moment(typed: str, now: datetime, option: str, end: bool = False) -> datetime:
-    """The moment that the user gave for `option`: `2026-03-01`, `2026-03-01T12:00`, with or without an offset
-    (default: the offset of `now`), `today`, `yesterday`, `3 days ago`, `3d`. A day means its beginning, or
-    with `end` its last moment. Raises UsageError."""
+    """The moment that the user typed: `2026-03-01`, `2026-03-01T12:00`, with or without an offset (default:
+    the offset of `now`), `today`, `yesterday`, `3 days ago` or `3d`. A day means its beginning, or with `end`
+    its last moment. Raises UsageError, which names the `option`."""
     text = " ".join(typed.split())
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
     named = {"now": now, "today": day, "yesterday": day - timedelta(days=1)}

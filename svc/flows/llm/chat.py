@@ -34,7 +34,7 @@ _OPTIONS = (
 
 
 class Conversation:
-    """The messages so far, and the settings of the answers."""
+    """A chat with a model: the messages so far, and the settings for its answers."""
 
     def __init__(self, server: Server, model: ModelName) -> None:
         self.server = server
@@ -48,8 +48,9 @@ class Conversation:
         self.last: dict[str, Any] = {}
 
     def say(self, text: str) -> Iterator[tuple[str, bool]]:
-        """Yields (piece of the answer, whether it is a thought). If the caller stops early, the model stops
-        and the partial answer is kept. Raises ServerFailed; then the message is removed."""
+        """Send a message, and yield (piece of the answer, whether it is the model's thinking). If the caller
+        stops early, the model stops, and the partial answer is kept. Raises ServerFailed; the message is then
+        removed from the chat."""
         self.messages.append({"role": "user", "content": text})
         system = [{"role": "system", "content": self.system}] if self.system else []
         body: dict[str, Any] = {"model": str(self.model), "messages": [*system, *self.messages]}
@@ -77,7 +78,8 @@ class Conversation:
                 self.messages.pop()
 
     def set(self, words: str) -> str:
-        """Carry out `/set`. Returns the new setting in words. Raises UsageError."""
+        """Carry out `/set WORDS`. Returns the new setting in words. Raises UsageError if there is no such
+        setting."""
         what, _, rest = words.strip().partition(" ")
         rest = rest.strip()
         if what == "system":
@@ -99,7 +101,8 @@ class Conversation:
         return f"{name}: {self.options[name]}"
 
     def set_option(self, name: str, value: str) -> None:
-        """Set an option of the model; a further `stop` is added to the others. Raises UsageError."""
+        """Set an option of the model; a further `stop` is added to the earlier ones. Raises UsageError if
+        there is no such option or the value is invalid."""
         if name not in _OPTIONS:
             raise UsageError(
                 f"no option is called '{terminal_safe(name[:60])}'; there are {', '.join(_OPTIONS)}"
@@ -117,8 +120,8 @@ class Conversation:
 
 
 def bring(server: Server, models: Models, name: ModelName) -> None:
-    """Make sure that the server has the model: an ollama that was not started by svc gets it from the cache.
-    Raises ModelMissing."""
+    """Make sure that the server has the model: upload it from svc's models if needed, as for an ollama that
+    svc did not start. Raises ModelMissing if it is not installed."""
     names = {
         str(model.get("name"))
         for model in server.get("/api/tags").get("models") or []

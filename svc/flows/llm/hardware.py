@@ -1,4 +1,5 @@
-"""Finds hardware for generating text: graphics and neural processors, and whether the engine uses them."""
+"""Finds the hardware for generating text: graphics and neural processors, and whether the engine (the library
+xllamacpp, of the extra `llm`) can use them."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ _CPU = Path("/proc/cpuinfo")
 
 
 class Engine(msgspec.Struct, kw_only=True):
-    """The engine of the extra llm. `works`: it can be loaded here; `why`: if not, the reason and the remedy.
-    `devices`: devices it can use besides the processor."""
+    """The library that generates text (xllamacpp, of the extra `llm`). `works`: it can be loaded here; `why`:
+    if not, the reason and the remedy. `devices`: devices that it can use besides the CPU."""
 
     installed: bool = False
     works: bool = False
@@ -40,7 +41,7 @@ class Engine(msgspec.Struct, kw_only=True):
 
 
 class Device(msgspec.Struct, kw_only=True):
-    """A processor besides the CPU. `usable`: the engine can use it; `why`: if not, the remedy."""
+    """A processor besides the CPU. `usable`: the engine can use it; `why`: if not, what to do instead."""
 
     name: str
     vendor: str
@@ -50,8 +51,8 @@ class Device(msgspec.Struct, kw_only=True):
 
 
 def lacking(cpu: Path = _CPU) -> list[str]:
-    """The features that the engine needs and this processor lacks; empty if the system does not report
-    them."""
+    """The features that the engine needs and this processor lacks; [] if none, or if the system does not
+    report them."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return []
     with suppress(OSError):
@@ -63,7 +64,7 @@ def lacking(cpu: Path = _CPU) -> list[str]:
 
 
 def engine() -> Engine:
-    """The engine's state, found by loading it in a process of its own."""
+    """The state of the engine. It is loaded in a separate process to find out."""
     if find_spec("xllamacpp") is None:
         return Engine(why=f"the engine is not installed; install it: {INSTALL}")
     missing = lacking()
@@ -95,7 +96,8 @@ class _Probed(msgspec.Struct):
 
 
 def reason(code: int, output: str, missing: list[str]) -> str:
-    """A sentence with the reason why the engine cannot be loaded, and the remedy."""
+    """A sentence that says why the engine cannot be loaded, and the remedy. `code` and `output`: of the
+    process that tried; `missing`: features that the processor lacks."""
     if "libgomp" in output:
         return "the library libgomp is missing; install it: apt install libgomp1 (dnf install libgomp)"
     if missing or code == -signal.SIGILL:
@@ -106,7 +108,8 @@ def reason(code: int, output: str, missing: list[str]) -> str:
 
 
 def gpus(usable: list[dict[str, Any]], drm: Path = _DRM, nvidia: Path = _NVIDIA) -> list[Device]:
-    """The graphics processors that the system names."""
+    """The graphics processors that the system reports. `usable`: devices that the engine can use; if there
+    are any, all these processors count as usable."""
     devices: list[Device] = []
     for information in sorted(nvidia.glob("*/information")):
         model = re.search(r"(?m)^Model:\s*(.+)$", _text(information))

@@ -1,4 +1,4 @@
-"""Computes the memory that a model needs, the available memory, and the context that fits."""
+"""Computes the memory that a model needs, the memory that is available, and the size of context that fits."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _CACHE_MIB = 512  # of prompts that were answered, at most
 
 
 class Plan(NamedTuple):
-    """How a model is loaded: tokens of context, parallel conversations, MiB of cached prompts, and the bytes
-    of memory for all of it."""
+    """How to load a model: `context` in tokens, `slots` conversations at once, MiB of cached prompts, and the
+    bytes of memory that it all needs."""
 
     context: int
     slots: int
@@ -33,7 +33,8 @@ def trained_context(header: Header) -> int:
 
 
 def token_bytes(header: Header) -> int:
-    """The bytes that a token of context takes: its keys and values, 16 bits each, in every layer."""
+    """The bytes of memory that each token of context needs: its keys and values, 16 bits each, in every
+    layer."""
     heads = header.of_architecture("attention.head_count", 1)
     length = header.of_architecture("embedding_length", 1) // heads
     wide = header.of_architecture("attention.key_length", length)
@@ -47,8 +48,8 @@ def token_bytes(header: Header) -> int:
 
 
 def plan(installed: Installed, requested: int | None, available: int | None) -> Plan | None:
-    """The plan for loading a model: the requested context, limited by the context that it was trained for and
-    by memory. None if not even the smallest context fits."""
+    """How to load a model: with the requested context, limited by what the model was trained for and by the
+    `available` bytes of memory. None if not even the smallest context fits."""
     header = installed.about.header
     most = trained_context(header)
     context = min(requested or DEFAULT_CONTEXT, most)
@@ -66,14 +67,14 @@ def plan(installed: Installed, requested: int | None, available: int | None) -> 
 
 
 def smallest_need(installed: Installed) -> int:
-    """The smallest number of bytes with which the model can be loaded."""
+    """The bytes of memory that the model needs with the smallest context."""
     header = installed.about.header
     return installed.size + _OVERHEAD + min(SMALLEST_CONTEXT, trained_context(header)) * token_bytes(header)
 
 
 def available() -> int | None:
-    """Bytes that a process can get without swapping: the free memory of the system or of this process's
-    control group, whichever is less. None if the system does not report it."""
+    """The bytes of memory that a process can get without swapping: what is free on the system or in this
+    process's control group, whichever is less. None if the system does not report it."""
     limits = [limit for limit in (_system(), _group()) if limit is not None]
     return min(limits) if limits else None
 

@@ -1,8 +1,8 @@
-"""Finds the server of a port, starts one if none answers, and ends servers that svc runs.
+"""Finds the local LLM server on a port, starts one if none answers, and ends servers that svc runs.
 
-A running local LLM server is used, and never ended unless svc runs it. Otherwise an installed `ollama` is
-started, otherwise svc's own server. If another program holds the port, that is an error: no app would know
-another port.
+A server that answers is used, and never ended unless svc runs it. Otherwise an installed `ollama` is started,
+otherwise svc's own server. If another program has the port, that is an error: apps would not know of another
+port.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LOOK = 0.03
 
 
 def folder_of(number: int, environment: Mapping[str, str]) -> Path:
-    """The folder with the files of a port's server."""
+    """The folder with the files (lock, log, leases) of the server on port `number`."""
     return llm_home(environment) / str(number)
 
 
@@ -70,9 +70,10 @@ def start(
     say: Callable[[str], None],
     patience: float = 0.0,
 ) -> tuple[Status, bool]:
-    """The server of a port, started if none answers. Returns (server, whether it is new). `stays`: it keeps
-    running without leases. `patience`: seconds to wait for a program on the port to become healthy. Raises
-    PortHeld, ServerFailed, DiskError."""
+    """Make sure that a server answers on port `number`. Returns (its status, whether it was started now).
+
+    `stays`: let it run even if no app needs it. `patience`: seconds to wait for a program on the port that is
+    not healthy yet. `say`: called with messages for the user. Raises PortHeld, ServerFailed, DiskError."""
     folder = folder_of(number, environment)
     with translated_disk_errors(folder, folder), _starting(folder / server.STARTING, say):
         keeper = server.running(folder)
@@ -92,7 +93,7 @@ def start(
 
 
 def _probe_patiently(number: int, patience: float, say: Callable[[str], None]) -> PortState:
-    """The kind of program that answers on a port. A program that is silent, or not healthy yet, is probed
+    """The kind of program that answers on the port. A program that is silent or not healthy yet is asked
     again for `patience` seconds."""
     answer, end = probe(number), time.monotonic() + patience
     if answer == "silent" and patience:
@@ -104,8 +105,8 @@ def _probe_patiently(number: int, patience: float, say: Callable[[str], None]) -
 
 
 def serve(number: int, environment: Mapping[str, str], home: Path) -> None:
-    """Become the server of a port, in the foreground. Does not return. Raises PortHeld, ServerFailed,
-    DiskError."""
+    """Turn this process into the server of port `number`, in the foreground. Does not return. Raises
+    PortHeld, ServerFailed, DiskError."""
     folder = folder_of(number, environment)
     keeper = server.running(folder)
     if keeper is not None:
@@ -123,7 +124,7 @@ def serve(number: int, environment: Mapping[str, str], home: Path) -> None:
 
 
 def require_no_hung_server(number: int, environment: Mapping[str, str]) -> None:
-    """Raise ServerFailed if svc keeps a server on a port. Call it after that server did not answer."""
+    """Raise ServerFailed if svc runs a server on the port. To be called when that server has not answered."""
     if server.running(folder_of(number, environment)) is not None:
         raise ServerFailed(
             f"the local LLM server on port {number} runs and does not answer; end it: svc llm stop"
@@ -131,8 +132,8 @@ def require_no_hung_server(number: int, environment: Mapping[str, str]) -> None:
 
 
 def stop(number: int, environment: Mapping[str, str]) -> Status | None:
-    """End the server that svc runs on a port. Returns its description, None if none runs. Raises ServerFailed
-    for a server that svc did not start, or that does not end."""
+    """End the server that svc runs on the port. Returns its status before; None if none runs. Raises
+    ServerFailed for a server that svc did not start, or that does not end."""
     folder = folder_of(number, environment)
     keeper = server.running(folder)
     if keeper is None:
@@ -161,7 +162,7 @@ def held(number: int) -> PortHeld:
 
 
 def _require_free(number: int) -> None:
-    """Raises PortHeld if another program has the port."""
+    """Raise PortHeld if another program has the port."""
     try:
         port.bind(number).close()
     except OSError:
@@ -169,7 +170,8 @@ def _require_free(number: int) -> None:
 
 
 def _environment(environment: Mapping[str, str], home: Path) -> dict[str, str]:
-    """The keeper's environment: without tokens, with absolute folders."""
+    """The environment of the process that keeps the server: without svc's variables, which include secrets,
+    except SVC_HOME and the folder of models as absolute paths."""
     variables = {name: value for name, value in environment.items() if not name.startswith("SVC_")}
     if REGISTRIES in environment:
         variables[REGISTRIES] = environment[REGISTRIES]
@@ -192,7 +194,8 @@ def _spawn(number: int, folder: Path, environment: Mapping[str, str], home: Path
 
 
 def _wait(number: int, folder: Path, process: subprocess.Popen[bytes] | None) -> None:
-    """Wait until the server answers. Raises PortHeld, DiskError, ServerFailed with the end of the log."""
+    """Wait until the server answers. `process`: the one that starts it; None if another command does. Raises
+    PortHeld, DiskError, or ServerFailed with the end of the server's log."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
         if probe(number) == "llm":
@@ -219,8 +222,8 @@ def _wait(number: int, folder: Path, process: subprocess.Popen[bytes] | None) ->
 
 @contextmanager
 def _starting(lock: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """A context that holds the lock for starting the server. If another process is starting it, waits and
-    says so once. Raises ServerFailed."""
+    """A context that holds the lock for starting a server. While another process starts one, it waits, and
+    says so once. Raises ServerFailed if that takes too long."""
     lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with ExitStack() as stack:
         try:

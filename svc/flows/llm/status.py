@@ -1,4 +1,4 @@
-"""The status that `svc llm status` shows."""
+"""The status of a local LLM server, which `svc llm status` shows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Status(msgspec.Struct, kw_only=True):
-    """The status of a local server of models."""
+    """The status of the local LLM server on a port."""
 
     port: int  # on which it listens
     url: str  # of its API

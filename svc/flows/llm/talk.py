@@ -21,8 +21,8 @@ PortState = Literal["llm", "free", "foreign", "silent"]
 
 
 def probe(port: int, seconds: float = PROBE_SECONDS) -> PortState:
-    """The state of a port: an LLM server, nothing, another program, or a program that does not answer or is
-    not healthy yet."""
+    """The state of a port: `llm` if an LLM server answers, or that nothing, another program, or a program
+    that is silent or not healthy yet is there. `seconds`: time limit for the answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
     try:
         connection.request("GET", "/api/tags")
@@ -42,7 +42,7 @@ def probe(port: int, seconds: float = PROBE_SECONDS) -> PortState:
 
 
 class Server:
-    """The server on a port of this machine."""
+    """Sends requests to the LLM server on a port of this machine."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -60,7 +60,8 @@ class Server:
             answer.read(_BODY)
 
     def stream(self, path: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """The lines of an answer. Raises ServerFailed for one that is an error."""
+        """Send a request, and yield the JSON objects of its answer, one a line. Raises ServerFailed if one of
+        them is an error."""
         with self._request("POST", path, msgspec.json.encode(body), LONG_SECONDS) as answer:
             while line := answer.readline(_BODY):
                 if not line.strip():
@@ -76,7 +77,7 @@ class Server:
         return False
 
     def send_blob(self, digest: str, file: Path) -> None:
-        """Upload a file."""
+        """Upload a file of a model. `digest`: its SHA-256."""
         with file.open("rb") as body:
             headers = {"Content-Length": str(os.fstat(body.fileno()).st_size)}
             with self._request("POST", f"/api/blobs/sha256:{digest}", body, LONG_SECONDS, headers) as answer:

@@ -1,9 +1,11 @@
 """`svc merge`: merges another branch into the folder, as edits that the next push seals.
 
 Texts that both sides changed are merged by lines and words (docs/design/011). In a conflict the file gets the
-other branch's version, and this branch's version becomes the conflict copy, as after a pull. A file that one
+other branch's version, and this branch's version becomes a conflict copy, as after a pull. A file that one
 side deleted and the other edited keeps the edit. If one side has a file and the other a directory, the
 directory keeps the name and the file becomes a conflict copy.
+
+Below, `mine` and `ours` mean this folder's side, `theirs` the branch that is merged in.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ Tree = Mapping[str, SealedFile]
 
 
 class Source(msgspec.Struct, frozen=True):
-    """The source of a merge: a seal, and the name that the user typed. `bases`: its nearest common ancestors
+    """The seal to merge in, and the `name` that the user typed for it. `bases`: its nearest common ancestors
     with the folder's seal."""
 
     seal: str
@@ -63,8 +65,8 @@ class Merging(msgspec.Struct):
 
 
 class _Work(msgspec.Struct):
-    """The files to write. `files`: path → file of a seal. `texts`: path → text. `moved`: path → path of its
-    conflict copy."""
+    """What a merge will write. `files`: path → file of a seal. `texts`: path → merged text. `removed`: paths.
+    `moved`: path → path of its conflict copy."""
 
     result: Merging
     files: dict[str, SealedFile] = msgspec.field(default_factory=dict)
@@ -75,8 +77,8 @@ class _Work(msgspec.Struct):
 
 
 def prepare(copy: WorkingCopy) -> str | None:
-    """Bring the record up to date. Returns the id of the folder's last seal; None without one. Raises
-    UnpulledSeal if the branch is further, FolderShowsSeal, MergeOpen."""
+    """Bring the folder's record up to date, before a merge. Returns the id of the folder's last seal; None
+    without one. Raises UnpulledSeal if the branch has a newer seal, FolderShowsSeal, MergeOpen."""
     if copy.repo.shown_seal:
         raise FolderShowsSeal(copy.repo.shown_seal, copy.repo.branch)
     head = begin(copy)
@@ -89,7 +91,8 @@ def prepare(copy: WorkingCopy) -> str | None:
 
 
 def bring(copy: WorkingCopy, source: Source, dry_run: bool = False) -> Merging:
-    """Bring a seal into the folder, after `prepare`. Raises MergeCollides before anything changes."""
+    """Merge a seal into the folder. Call `prepare` before. Raises MergeCollides, before anything changes, if
+    the merge would overwrite unsealed edits. `dry_run`: the same result, without effect."""
     if source.seal in source.bases:
         return Merging(source.seal, source.name, up_to_date=True, dry_run=dry_run)
     ours, theirs = tree_of(copy, None), tree_of(copy, source.seal)
@@ -106,7 +109,8 @@ def bring(copy: WorkingCopy, source: Source, dry_run: bool = False) -> Merging:
 
 
 def abort(copy: WorkingCopy) -> Merging:
-    """Undo the open merge: restore the files that it changed from the folder's last seal. Raises NoMerge."""
+    """Undo the merge that is not sealed yet: write the files that it changed as they were in the folder's
+    last seal. Raises NoMerge if there is none."""
     recover(copy)
     merging = open_merge(copy)
     if merging is None:
@@ -170,7 +174,8 @@ def _worked_out(copy: WorkingCopy, source: Source, plans: Sequence[Plan], ours: 
 def _outcome_of(
     copy: WorkingCopy, planned: Plan, path: str, mine: SealedFile | None
 ) -> TreeEntry | bytes | list[Conflict] | None:
-    """The outcome for a path: an entry, None for no file, merged text, or conflicts."""
+    """The planned result at a path: a file of one side, None for no file, the merged text, or a list of
+    conflicts (which can be empty for a conflict without lines). `mine`: this folder's file."""
     if path in planned.taken:
         return planned.taken[path]
     if path not in planned.texts:
@@ -188,7 +193,7 @@ def _take(
     mine: SealedFile | None,
     theirs: Tree,
 ) -> None:
-    """Apply the outcome of one path without conflict."""
+    """Add the result at one path, which has no conflict, to the work."""
     if way is None:
         work.removed.append(path)
         work.result.removed.append(path)
@@ -211,8 +216,8 @@ def _conflict(
     base: TreeEntry | None,
     clashes: list[Conflict],
 ) -> None:
-    """Record a conflict at `path`: the file becomes theirs, and mine becomes the conflict copy. If one side
-    deleted the file and the other edited it, the edit stays."""
+    """Add a conflict at `path` to the work: the path gets `theirs`, and `mine` becomes the conflict copy. If
+    one side deleted the file and the other edited it, the edit stays. `clashes`: the conflicting lines."""
     if mine is None or theirs is None:
         if mine is not None or theirs is not None:
             work.result.kept.append(path)
@@ -234,13 +239,13 @@ def _conflict(
 
 
 def _clashes(path: str, plans: Sequence[Plan], ours: Tree, theirs: Tree) -> bool:
-    """Whether one side has a file where the other side keeps a directory."""
+    """Whether, at this path, one side has a file and the other side keeps a directory."""
     return any(path in plan.conflicts for plan in plans) and (path in ours) != (path in theirs)
 
 
 def _keep_directory(copy: WorkingCopy, work: _Work, path: str, ours: Tree, theirs: Tree) -> None:
-    """Make the file at `path` a conflict copy beside the directory. The file may be this folder's or the
-    other side's."""
+    """Add a conflict to the work in which the directory keeps `path`, and the file, this folder's or the
+    other side's, becomes a conflict copy beside it."""
     kept_as = _free_name(copy, work, path)
     file = ours.get(path) or theirs[path]
     work.files[kept_as] = file
@@ -258,7 +263,7 @@ def _free_name(copy: WorkingCopy, work: _Work, path: str) -> str:
 
 
 def _require_sealed(copy: WorkingCopy, source: Source, work: _Work, ours: Tree) -> None:
-    """Raise MergeCollides if a file that the merge changes differs from the last seal."""
+    """Raise MergeCollides if a file that the merge would change differs from the folder's last seal."""
     colliding = []
     for path in {*work.files, *work.texts, *work.removed, *work.moved} - set(work.moved.values()):
         sealed = ours.get(path)
@@ -290,8 +295,8 @@ def _carry_out(copy: WorkingCopy, source: Source, work: _Work) -> None:
 
 
 def _contents(copy: WorkingCopy, work: _Work) -> Iterator[tuple[str, Content]]:
-    """Yields (path, content) to write: conflict copies first, because they keep the content that other files
-    replace."""
+    """Yields (path, content) of each file to write: conflict copies first, because they keep content that
+    other files replace."""
     copies = set(work.moved.values())
     yield from contents_of(copy, {path: file for path, file in work.files.items() if path in copies})
     yield from contents_of(copy, {path: file for path, file in work.files.items() if path not in copies})
@@ -299,7 +304,7 @@ def _contents(copy: WorkingCopy, work: _Work) -> Iterator[tuple[str, Content]]:
 
 
 def _fetch(copy: WorkingCopy, sizes: Mapping[bytes, int]) -> None:
-    """Download texts, by digest with their sizes."""
+    """Download the texts with these digests (with their sizes) into the record, unless it has them."""
     missing = {name: size for name, size in sizes.items() if copy.objects.get(name) is None}
     for _ in copy.fetch(missing, keep=True):
         pass

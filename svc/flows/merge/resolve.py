@@ -1,6 +1,7 @@
 """Resolves a conflict: writes one version to the path, and moves the conflict copy to the trash.
 
-If one of the two is a directory, the other is moved to the trash and the chosen one renamed to the path.
+If one of the two versions is a directory, the version that was not chosen is moved to the trash, and the
+chosen one is renamed to the path if needed.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ How = Literal["mine", "theirs", "edited", "tool", "gone"]
 
 
 class OpenConflict(msgspec.Struct, frozen=True):
-    """A recorded conflict and the current state of the folder. `theirs`, `mine`: digests of the file and of
-    the copy, None for no file. `name`: its name in commands: the path, or the copy if the path has several.
-    `over`: the copy was deleted. `is_folder`: one of the two is a directory now."""
+    """A recorded conflict, with the current state of the folder.
+
+    `theirs`, `mine`: BLAKE3 of the file and of the conflict copy; None for no file. `name`: how commands name
+    it: the path, or the copy if the path has several conflicts. `over`: the copy was deleted. `is_folder`:
+    one of the two is a directory now."""
 
     record: RecordedConflict
     theirs: bytes | None
@@ -41,7 +44,7 @@ class OpenConflict(msgspec.Struct, frozen=True):
 
     @property
     def folder(self) -> bool:
-        """Whether one of the two is a directory, or was one when the conflict was recorded."""
+        """Whether the file or its copy is a directory, or was one when the conflict was recorded."""
         return self.is_folder or self.copy_is_theirs
 
     @property
@@ -51,7 +54,8 @@ class OpenConflict(msgspec.Struct, frozen=True):
 
 
 class Texts(msgspec.Struct, frozen=True):
-    """The three texts of a conflict. `mine`: the current text of the conflict copy."""
+    """The three texts of a conflict: the common `base`, `theirs` at the path, and `mine`, as the conflict
+    copy is now."""
 
     base: bytes
     theirs: bytes
@@ -59,9 +63,11 @@ class Texts(msgspec.Struct, frozen=True):
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """The result of `resolve`. `how`: which text the path has now. `gone`: the copy had been deleted, and
-    nothing changed. `trash`: the trash folder with the copy, and with the previous file if it was `replaced`.
-    `absent`: there is nothing at the path. `renamed`: the copy was moved to the path."""
+    """The result of `resolve`.
+
+    `how`: which version the path has now; `gone`: the copy had been deleted, and nothing changed. `kept_as`:
+    path of the conflict copy. `trash`: the trash folder with the copy, and with the previous file if that was
+    `replaced`. `absent`: there is nothing at the path. `renamed`: the copy was moved to the path."""
 
     path: str
     how: How
@@ -87,7 +93,8 @@ def conflicts(copy: WorkingCopy) -> tuple[list[RecordedConflict], list[RecordedC
 
 
 def all_unresolved(copy: WorkingCopy) -> dict[str, str]:
-    """Copy → the path that it conflicts with, for every unresolved conflict whose copy is in the folder."""
+    """Path of the conflict copy → path that it conflicts with, for every unresolved conflict whose copy is in
+    the folder."""
     return {
         conflict.kept_as: conflict.path
         for conflict in copy.db.conflicts.list()
@@ -96,8 +103,8 @@ def all_unresolved(copy: WorkingCopy) -> dict[str, str]:
 
 
 def unresolved_copies(copy: WorkingCopy, paths: Iterable[str]) -> dict[str, str]:
-    """Conflict copy → the path that it conflicts with, for those of `paths` that are copies of unresolved
-    conflicts."""
+    """Path of the conflict copy → path that it conflicts with, for those of `paths` that are, or are in,
+    copies of unresolved conflicts."""
     recorded = {record.kept_as: record.path for record in copy.db.conflicts.list()}
     if not recorded:
         return {}
@@ -110,8 +117,8 @@ def unresolved_copies(copy: WorkingCopy, paths: Iterable[str]) -> dict[str, str]
 
 
 def require_no_conflicts(copy: WorkingCopy) -> None:
-    """Raise ConflictsUnresolved if an unresolved conflict has a copy that the branch lacks: a push would
-    publish the copy."""
+    """Raise ConflictsUnresolved if the copy of an unresolved conflict was never sent: the next push would
+    publish it."""
     standing = {
         copy_path: path for copy_path, path in all_unresolved(copy).items() if not _is_sent(copy, copy_path)
     }
@@ -121,12 +128,13 @@ def require_no_conflicts(copy: WorkingCopy) -> None:
 
 
 def _is_sent(copy: WorkingCopy, kept_as: str) -> bool:
-    """Whether the branch has the copy or, if the copy is a directory, files in it."""
+    """Whether the branch has the conflict copy or, if the copy is a directory, files in it."""
     return kept_as in copy.entries or any(path.startswith(kept_as + "/") for path in copy.entries)
 
 
 def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
-    """The conflict of a path, or of its copy. Raises NotFound, UsageError if a path has several."""
+    """The unresolved conflict at a path, or the one whose copy is at the path. Raises NotFound if there is
+    none, UsageError if the path has several."""
     recover(copy)
     named = copy.db.conflicts.get(path)
     records = [named] if named is not None else list(copy.db.conflicts.of(path))
@@ -152,7 +160,7 @@ def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
 
 
 def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
-    """The three texts. Raises ClientError if a version is not text."""
+    """The three texts of a conflict. Raises ClientError if a version is not text."""
     record = conflict.record
     base = copy.objects.get(record.base) if record.base is not None else None
     sides = []
@@ -208,8 +216,8 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
 
 
 def _take_copy(copy: WorkingCopy, conflict: OpenConflict, how: How) -> Resolved:
-    """Rename the copy to the path, for a conflict of a file with a directory. What is at the path now moves
-    to the trash."""
+    """Resolve a conflict of a file with a directory by renaming the copy to the path. What is at the path
+    moves to the trash."""
     record = conflict.record
     files = copy.files
     blocked = next(
@@ -232,12 +240,13 @@ def _take_copy(copy: WorkingCopy, conflict: OpenConflict, how: How) -> Resolved:
 
 
 def _with_inside(copy: WorkingCopy, record: RecordedConflict) -> list[RecordedConflict]:
-    """The record of a conflict, and, if its copy is a directory, the records of the copies in it."""
+    """The record of a conflict and, if its copy is a directory, the records of the conflict copies in that
+    directory."""
     return [clash for clash in copy.db.conflicts.list() if is_inside(clash.kept_as, record.kept_as)]
 
 
 def end(copy: WorkingCopy, conflict: OpenConflict) -> Resolved:
-    """Drop the record of a conflict whose copy was deleted. Returns the result for the user."""
+    """Drop the record of a conflict whose copy was deleted. Returns the result to show."""
     with copy.db.step():
         copy.db.conflicts.remove(conflict.record.kept_as)
     return Resolved(conflict.record.path, "gone", conflict.record.kept_as)

@@ -1,1 +1,1 @@
-"""Work on the cache of models."""
+"""Pulls models and adds them to the models of this machine."""

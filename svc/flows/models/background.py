@@ -1,4 +1,4 @@
-"""Pulls in the background, for programs that do not wait for them.
+"""Pulls models in the background, for programs that do not wait for them.
 
 SVC_HOME/downloads/<digest of the name>/
     lock          held by the process that pulls, released when that ends
@@ -40,9 +40,9 @@ _LOOK, _REPORT = 0.05, 0.2
 
 
 class Download(msgspec.Struct, kw_only=True):
-    """A pull in the background. `state`: none if nobody pulls the model and it is not installed; failed for
-    the reason `detail`. `completed`: bytes received of the current file, of `total`; `known`: those that need
-    not be fetched, because this machine has them."""
+    """A pull in the background. `state`: `none` if nobody pulls the model and it is not installed; `failed`
+    for the reason `detail`. `completed`, `total`: bytes of the current file; `known`: bytes of it that this
+    machine already had."""
 
     name: str
     state: Literal["none", "pulling", "done", "failed"] = "none"
@@ -54,7 +54,8 @@ class Download(msgspec.Struct, kw_only=True):
 
 
 def start(home: Path, name: ModelName, environment: Mapping[str, str], server: str | None) -> Download:
-    """Start to pull a model, unless a process does. Returns its first state."""
+    """Start a process that pulls a model, unless one does already. Returns the state of the pull. `server`:
+    the server to pull from; None: the default."""
     folder = _folder(home, name)
     if living_holder(folder / LOCK) is None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -76,7 +77,8 @@ def start(home: Path, name: ModelName, environment: Mapping[str, str], server: s
 
 
 def cancel(home: Path, name: ModelName, models: Models) -> Download:
-    """End the process that pulls a model. Received bytes are kept for the next pull."""
+    """End the process that pulls a model. Returns the state afterwards. Received bytes are kept for the next
+    pull."""
     end_holder(_folder(home, name) / LOCK, signal.SIGTERM, END_SECONDS)
     return state_of(home, name, models)
 
@@ -96,7 +98,7 @@ def state_of(home: Path, name: ModelName, models: Models) -> Download:
 
 
 def downloads(home: Path, models: Models) -> list[Download]:
-    """The running pulls of an SVC_HOME, and failed ones whose model is still not installed."""
+    """The running pulls of this SVC_HOME, and failed ones whose model is still not installed."""
     states = []
     for file in sorted((home.absolute() / "downloads").glob(f"*/{STATE}")):
         try:
@@ -110,7 +112,7 @@ def downloads(home: Path, models: Models) -> list[Download]:
 
 
 def forget(home: Path, name: ModelName) -> None:
-    """Delete the record of a failed pull. A running pull is left alone."""
+    """Delete the record of a failed pull. A running pull is not affected."""
     folder = _folder(home, name)
     if living_holder(folder / LOCK) is None:
         (folder / STATE).unlink(missing_ok=True)

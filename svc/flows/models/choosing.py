@@ -1,4 +1,4 @@
-"""Decides which files of a repository a model's name means: `OWNER/NAME[:TAG]`."""
+"""Decides which files of a repository the name of a model, `OWNER/NAME[:TAG]`, means."""
 
 from __future__ import annotations
 
@@ -19,20 +19,23 @@ _SHARD = re.compile(r"(.+)-([0-9]{5})-of-([0-9]{5})", re.DOTALL)
 
 
 class Choice(NamedTuple):
-    """Paths of the files of a model in order, and of its projector."""
+    """A model in a repository: paths of its files in order, and of its projector (the file with which it
+    reads pictures), if any."""
 
     files: list[str]
     projector: str | None
 
 
 class Elsewhere(NamedTuple):
-    """The name of a model in another repository, listed in `models:` of this one."""
+    """The result of a choice that is another repository's model: its name, which this repository lists under
+    `models:`."""
 
     name: str
 
 
 class _Model(NamedTuple):
-    """A model in the repository. `label`: the path of its first file without shard number and suffix."""
+    """A model in the repository, of one file or of several shards. `label`: path of the first file, without
+    shard number and suffix."""
 
     label: PurePosixPath
     files: list[str]
@@ -41,9 +44,9 @@ class _Model(NamedTuple):
 def choose(
     files: Mapping[str, SealedFile], manifest: RepoManifest, tag: str, repository: str
 ) -> Choice | Elsewhere:
-    """The model that a tag means: a file whose stem ends in it, else a folder, else one of `models:`. Without
-    a tag (`latest`): `default_model`, else the first of `models:`, else the only model. Raises NoSuchModel,
-    which lists the models. `repository`: its name in errors."""
+    """The model that a tag means: a file whose stem ends in it, else a folder, else an entry of `models:` in
+    the manifest. Without a tag (`latest`): `default_model`, else the first of `models:`, else the only model.
+    Raises NoSuchModel, which lists the models. `repository`: its name, for errors."""
     models = _models(files)
     if tag != LATEST or _matching_models(models, tag):
         model = _find_model(models, manifest, tag, repository)
@@ -99,7 +102,7 @@ def _ends_in(stem: str, tag: str) -> bool:
 
 
 def _models(files: Mapping[str, SealedFile]) -> list[_Model]:
-    """The models of a tree: each of one file, or of all its shards."""
+    """The models among the files of a seal, each of one file or of all its shards."""
     models: list[_Model] = []
     for path in sorted(files):
         pure = PurePosixPath(path)
@@ -123,7 +126,8 @@ def _is_projector(path: PurePosixPath) -> bool:
 
 
 def _projector(files: Iterable[str], model: _Model) -> str | None:
-    """The projector beside the model, of several the first by name; None if there is none."""
+    """The path of the projector in the folder of the model; if there are several, the first by name; None
+    without one."""
     beside = [
         path
         for path in map(PurePosixPath, files)

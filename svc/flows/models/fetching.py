@@ -1,5 +1,5 @@
-"""Fetches blobs of models. The free disk space is checked first, one process fetches a blob, and chunks that
-this machine has are not fetched."""
+"""Downloads the files of models as blobs. First it checks that the disk has room. Only one process downloads
+a blob, and chunks that this machine already has are not downloaded."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ CUT_FACTOR = 2  # times the size of the wanted file: the bytes that are read for
 
 
 class Step(NamedTuple):
-    """A step of a pull, in Ollama's form. `digest`: digest of the fetched blob, with its algorithm. `known`:
-    bytes of it that need not be fetched, because this machine has them."""
+    """A step of a pull, as Ollama's API reports it. `digest`: of the blob being downloaded, as
+    `ALGORITHM:HEX`; `total`, `completed`: its bytes. `known`: bytes of it that this machine already had."""
 
     status: str
     digest: str = ""
@@ -42,7 +42,7 @@ class Step(NamedTuple):
 
     @property
     def line(self) -> dict[str, object]:
-        """The step as a line of the answer of /api/pull."""
+        """The members of the step in the answer to /api/pull."""
         fields: dict[str, object] = {"status": self.status}
         if self.digest:
             fields |= {"digest": self.digest, "total": self.total}
@@ -54,9 +54,11 @@ Tell = Callable[[Step], None]
 
 
 class Part(NamedTuple):
-    """A blob to fetch. `digest`: `blake3:<hex>` or `sha256:<hex>`. `path`: its origin, for people. `write`:
-    completes a file, given its descriptor, and calls a function with all its bytes in order; returns the list
-    of chunks, if there is one. Raises WrongBytes."""
+    """A file of a model that is to be downloaded as a blob. `digest`: `blake3:<hex>` or `sha256:<hex>`.
+    `path`: where it comes from, for people.
+
+    `write`: called with a descriptor, completes the file; passes all its bytes in order to the given
+    function, and returns its list of chunks, if it has one. Raises WrongBytes."""
 
     digest: str
     size: int
@@ -65,18 +67,18 @@ class Part(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The name of its files during the download."""
+        """The name of the part's files during the download."""
         return self.digest.replace("blake3:", "b3-").replace(":", "-")
 
 
 class WrongBytes(Exception):
-    """The received bytes do not have the digest."""
+    """Raised if the received bytes do not have the announced digest."""
 
 
 def fetch_parts(models: Models, parts: list[Part], tell: Tell, name: str = "") -> list[str]:
-    """Fetch the blobs of the model `name` that are not in the cache. Returns the SHA-256 of all its blobs, in
-    order. Raises DiskError, before the start or when the disk gets full; ServerMisbehaved for wrong bytes;
-    BadModel."""
+    """Download the parts of the model `name` that this machine lacks. Returns the SHA-256 of all parts, in
+    order. Raises DiskError if the disk has no room, ServerMisbehaved for wrong bytes, BadModel for a file
+    that is no model."""
     with translated_disk_errors(models.root, models.root):
         drop_old(models, {part.key for part in parts})
         require_room(models, parts)
@@ -92,7 +94,7 @@ def _find(models: Models, part: Part) -> str | None:
 
 
 def require_room(models: Models, parts: list[Part]) -> None:
-    """Raise DiskError if the missing blobs do not fit on the disk."""
+    """Raise DiskError if the parts that must be downloaded do not fit on the disk."""
     missing = [part for part in parts if _find(models, part) is None]
     need = sum(max(0, part.size - parts_size(models, part.key)) for part in missing)
     models.blobs.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -118,8 +120,8 @@ def _fetch_part(models: Models, part: Part, tell: Tell, name: str) -> str:
 
 
 def _work(models: Models, part: Part, file: Path, report: Report) -> str:
-    """Complete the file and make it a blob. Received bytes are kept for the next attempt, except wrong
-    ones."""
+    """Complete the file of a part, and turn it into a blob. Returns its SHA-256. After an error, received
+    bytes are kept for the next attempt, unless they are wrong."""
     first, second = hashlib.sha256(), blake3()
 
     def seen(data: bytes) -> None:
@@ -165,9 +167,10 @@ def _work(models: Models, part: Part, file: Path, report: Report) -> str:
 
 
 def known_files(models: Models, size: int, note: Callable[[str], None]) -> Iterator[KnownFile]:
-    """Blobs of the cache that may contain chunks of a file of this size, blobs of a similar size first. A
-    blob without a stored list of chunks has to be read completely; `note` is called with a sentence about
-    each. At most CUT such blobs are used, with at most CUT_FACTOR times `size` bytes together."""
+    """Yields blobs on this machine that may contain chunks of a file of this size, beginning with those that
+    have a stored list of chunks and a similar size. A blob without such a list has to be read whole; `note`
+    is called with a sentence about it. At most CUT of these are yielded, with together at most CUT_FACTOR
+    times `size` bytes."""
     candidates = []
     for path in models.blobs.glob("sha256-*.about"):
         digest = path.name.removeprefix("sha256-").removesuffix(".about")
@@ -192,7 +195,8 @@ def known_files(models: Models, size: int, note: Callable[[str], None]) -> Itera
 
 
 def _chunks(models: Models, digest: str, fd: int) -> Iterable[ChunkPosition]:
-    """The chunks of a blob, from its stored list, which is created if it does not exist."""
+    """The chunks of a blob (open as `fd`), from its stored list. If there is no list, the blob is read to
+    make one."""
     file = models.chunks_file(digest)
     try:
         if file.stat().st_size <= GGUF_CHUNK_LISTS:

@@ -1,6 +1,6 @@
-"""`svc llm pull FILE`: adds a GGUF file of this machine to the cache, under a name.
+"""`svc llm pull FILE`: adds a GGUF file to the models of this machine, under a name.
 
-A model of several files is named by any of them; the others must be in the same folder.
+A model of several files (shards) is named by any of them; the others must be in the same folder.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SHARD = re.compile(r"(.+)-([0-9]{5})-of-([0-9]{5})", re.DOTALL)
 
 
 class Pulled(NamedTuple):
-    """An installed model, and whether its bytes were new on this machine."""
+    """The result of a pull: the installed model, and whether its bytes were new on this machine."""
 
     installed: Installed
     new: bool
@@ -44,9 +44,9 @@ class Pulled(NamedTuple):
 def pull_file(
     models: Models, file: Path, name: str | None, projector: Path | None, progress: Progress
 ) -> Pulled:
-    """Add the file to the cache, with the other shards of its model. `name`: name of the model, by default
-    that of the file. `projector`: the file that lets the model see images. Raises UsageError, BadModel,
-    DiskError."""
+    """Add the file, with the other shards of its model, to the models of this machine. `name`: name of the
+    model; None: as the file. `projector`: the file with which the model reads pictures. Raises UsageError,
+    BadModel, DiskError."""
     chosen = name_of(file, name)
     files = shards_of(file)
     for shard in files:
@@ -90,7 +90,8 @@ def _projector(models: Models, file: Path, progress: Progress) -> Taken:
 
 
 def require_one_model(places: Sequence[tuple[int, int]], label: str) -> None:
-    """Raise BadModel unless these shards are all shards of one model, in order."""
+    """Raise BadModel unless these files are all shards of one model, in order. `places`: (shard number from
+    0, number of shards) of each file; `label`: the model, for the error."""
     if list(places) != [(number, len(places)) for number in range(len(places))]:
         place, count = next(
             (
@@ -107,7 +108,7 @@ def require_one_model(places: Sequence[tuple[int, int]], label: str) -> None:
 
 
 def shards_of(file: Path) -> list[Path]:
-    """All files of the model that contains this file, in order, derived from their names; only the file
+    """The paths of all files of the model that this file belongs to, in order, by their names. Only the file
     itself if it is the whole model."""
     match = _SHARD.fullmatch(file.stem)
     count = int(match[3]) if match else 1
@@ -126,7 +127,7 @@ def name_of(file: Path, name: str | None) -> ModelName:
 
 
 def is_file(typed: str) -> bool:
-    """Whether the typed word names a file, not a model."""
+    """Whether the typed word names a file, rather than a model."""
     if typed.startswith((".", "/", "~")) or typed.lower().endswith(".gguf"):
         return True
     try:
@@ -136,7 +137,8 @@ def is_file(typed: str) -> bool:
 
 
 def file_at(base: Path, typed: str) -> Path:
-    """The path of the file that is typed, from the folder `base` on. Raises UsageError."""
+    """The absolute path of the file that the user typed, relative to the folder `base`. Raises UsageError for
+    `~USER` of an unknown user."""
     try:
         return (base / Path(typed).expanduser()).absolute()
     except RuntimeError:

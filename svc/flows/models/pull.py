@@ -1,4 +1,4 @@
-"""`svc llm pull NAME` and `POST /api/pull`: fetches a model from a repository or registry into the cache."""
+"""`svc llm pull NAME` and `POST /api/pull`: downloads a model from a repository or registry."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOPS = 3  # from one `models:` to the next
 
 
 class _Looked(NamedTuple):
-    """The parts that a pull has to fetch, and the record without its blobs."""
+    """A model that was found: the parts to download, and its record, still without the blobs."""
 
     files: list[Part]
     projector: Part | None
@@ -31,8 +31,9 @@ class _Looked(NamedTuple):
 
 
 def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell) -> Pulled:
-    """Fetch the model that `typed` names, and store it as `name` (default: `typed`). Raises UsageError,
-    NoSuchModel, NotFound, RegistryFailed, ServerMisbehaved, DiskError, BadModel."""
+    """Download the model that `typed` names, and install it as `name` (None: as `typed`). `tell`: called with
+    each step. Raises UsageError, NoSuchModel, NotFound, RegistryFailed, ServerMisbehaved, DiskError,
+    BadModel."""
     source = parse(typed)
     _require_no_file_name(source)
     chosen = parse(name) if name else source
@@ -58,8 +59,8 @@ def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell)
 
 
 def _look(where: Where, models: Models, typed: ModelName) -> _Looked:
-    """Look up the typed name. A manifest may refer to another repository of the same server, or to a model of
-    a registry, but never to another server."""
+    """Find the model that the typed name means. A repository's manifest may refer to another repository of
+    the same server, or to a model of a registry, but not to another server; then NoSuchModel is raised."""
     name, label = typed, typed.short
     for _ in range(HOPS):
         origin = registry.origin_of(name, where.environment)
@@ -106,8 +107,8 @@ def _find_installed(models: Models, name: ModelName) -> Record | None:
 
 
 def _require_same_source(name: ModelName, before: Record | None, looked: Record) -> None:
-    """Raise UsageError if the name was pulled from another repository before: the repository that has the
-    name now may be a stranger's."""
+    """Raise UsageError if this name was pulled from another repository before: the repository that has the
+    name now may be a stranger's. `before`: record of the installed model; `looked`: of the one found."""
     if before is None or before.source is None or looked.source is None:
         return
     if (before.source.server, before.source.repo_id) != (looked.source.server, looked.source.repo_id):
@@ -119,7 +120,7 @@ def _require_same_source(name: ModelName, before: Record | None, looked: Record)
 
 
 def _require_whole(models: Models, looked: _Looked, files: list[str], projector: str | None) -> None:
-    """Raises BadModel unless these files are one model."""
+    """Raise BadModel unless the downloaded files (by SHA-256) are one model, and the projector is one."""
     abouts = [about for about in map(models.about, files) if about is not None]
     label = terminal_safe(looked.files[0].path)
     if len(abouts) != len(files) or any(about.header.is_projector for about in abouts):

@@ -47,7 +47,7 @@ _ACCEPT = "application/vnd.docker.distribution.manifest.v2+json"
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """A part of a model."""
+    """A part of a model in a registry. `digest`: `sha256:<hex>`."""
 
     digest: str
     size: int
@@ -59,7 +59,8 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 class RegistryModel(NamedTuple):
-    """A model in a registry: its files and projector, and the settings in its other layers."""
+    """A model in a registry: its files, its projector (with which it reads pictures), and settings from its
+    other layers."""
 
     files: list[Part]
     projector: Part | None
@@ -70,7 +71,8 @@ class RegistryModel(NamedTuple):
 
 
 def registries(environment: Mapping[str, str]) -> dict[str, str]:
-    """Host → origin of the registries. Raises UsageError for a variable that is wrong."""
+    """Host of each registry → its origin. Raises UsageError if the variable SVC_LLM_REGISTRIES is
+    malformed."""
     origins = {host: f"https://{host}" for host in (OLLAMA, HUGGING_FACE)}
     for pair in environment.get(REGISTRIES, "").split():
         host, equals, origin = pair.partition("=")
@@ -81,8 +83,8 @@ def registries(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def origin_of(name: ModelName, environment: Mapping[str, str]) -> str | None:
-    """The origin of the registry for models of this name: the registry at the name's host, or Ollama's for a
-    name of one word. None for the name of a model in a repository."""
+    """The origin of the registry that has models of this name: the registry at the name's host, or Ollama's
+    for a name without owner. None for a model in a repository."""
     if not name.host and name.owner:
         return None
     origins = registries(environment)
@@ -90,7 +92,7 @@ def origin_of(name: ModelName, environment: Mapping[str, str]) -> str | None:
 
 
 def find(origin: str, name: ModelName) -> RegistryModel:
-    """Find a model without fetching it. Raises NoSuchModel, RegistryFailed."""
+    """Look up a model in a registry, without downloading its files. Raises NoSuchModel, RegistryFailed."""
     registry = _Registry(origin, name)
     manifest = registry.manifest()
     texts: dict[str, list[str]] = {}
@@ -125,7 +127,8 @@ def find(origin: str, name: ModelName) -> RegistryModel:
 
 
 def _join_texts(texts: list[str] | None) -> str | None:
-    """The joined texts of all layers of a kind, since a model may have several licences; None without any."""
+    """The texts of all layers of one kind, joined, because a model may have several licences; None without
+    any."""
     return "\n\n".join(texts) if texts else None
 
 
@@ -137,7 +140,7 @@ def _decode_json(text: str, kind: Any, origin: str) -> Any:
 
 
 class _Registry:
-    """The routes of one model."""
+    """Requests to a registry about one model."""
 
     def __init__(self, origin: str, name: ModelName) -> None:
         self._origin, self._name = origin, name
@@ -160,7 +163,7 @@ class _Registry:
         return manifest
 
     def text(self, layer: Layer) -> str:
-        """A small layer."""
+        """Download a small layer as text. Raises RegistryFailed if it is too large."""
         if layer.size > LLM_REGISTRY_TEXT:
             raise RegistryFailed(
                 f"{self._origin} declares a text of {layer.size:,} bytes; at most "
@@ -173,7 +176,9 @@ class _Registry:
         return data.decode("utf-8", "replace")
 
     def write(self, layer: Layer, fd: int, seen: Callable[[bytes], object], report: Report) -> None:
-        """Complete the file of a layer; bytes that it already has are kept. Raises WrongBytes."""
+        """Download the missing bytes of a layer into the file `fd`. `seen`: called with all bytes of the
+        file, in order; `report`: with (bytes received, total bytes). Raises WrongBytes if there are too many,
+        RegistryFailed."""
         done = 0
         length = min(os.fstat(fd).st_size, layer.size)
         os.ftruncate(fd, length)
@@ -203,7 +208,7 @@ class _Registry:
             )
 
     def _layer_from(self, layer: Layer, start: int) -> Iterator[bytes]:
-        """The bytes of a layer from `start` on."""
+        """Yields the bytes of a layer from `start` on, in pieces."""
         headers = {"Range": f"bytes={start}-"} if start else {}
         with self._get(f"{self._base}/blobs/{layer.digest}", headers) as answer:
             skip = start
@@ -220,7 +225,8 @@ class _Registry:
 
     @contextmanager
     def _get(self, url: str, headers: dict[str, str]) -> Iterator[httpx.Response]:
-        """The answer, as a context, after redirects, which must stay on https. No credential is sent."""
+        """A context that yields the answer to a GET request, after redirects, which must stay on https. No
+        credential is sent."""
         import httpx
 
         headers = {"User-Agent": f"svc/{__version__}", "Accept-Encoding": "identity", **headers}

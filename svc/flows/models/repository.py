@@ -1,4 +1,4 @@
-"""Pulls a model from a repository of a server: the sealed head is verified as a clone does."""
+"""Pulls a model from a repository. The newest seal is verified, as for a clone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from svc.flows.place.where import Where
 
 
 class RepositoryModel(NamedTuple):
-    """A model in a repository: its files in order, its projector if it has one, and where they are."""
+    """A model in a repository: its files in order, its projector (with which it reads pictures) if it has
+    one, and the repository and seal."""
 
     files: list[Part]
     projector: Part | None
@@ -38,7 +39,8 @@ class RepositoryModel(NamedTuple):
 
 
 def find(where: Where, models: Models, name: ModelName) -> RepositoryModel | Elsewhere:
-    """Find a model without fetching it. Raises NotFound, NoSuchModel, ServerMisbehaved."""
+    """Look up a model in its repository, without downloading it. If the repository refers to a model
+    elsewhere, that model's name is returned. Raises NotFound, NoSuchModel, ServerMisbehaved."""
     repo = where.reader.repo.find(name.owner, name.name)
     transport = BranchTransport(where.reader, repo.id, repo.default_branch)
     head = transport.ref().head
@@ -94,8 +96,8 @@ def _write(
     seen: Callable[[bytes], object],
     report: Report,
 ) -> ChunkList | None:
-    """Complete a file of the repository. Returns its list of chunks; None for a small file. Raises
-    WrongBytes."""
+    """Download the missing bytes of a file of the repository into the file `fd`. `seen`: called with all its
+    bytes, in order. Returns its list of chunks; None for a small file. Raises WrongBytes."""
     if file.size <= BLOB_FILE:
         data = dict(fetch(transport, None, {file.digest: file.size})).get(file.digest)
         if data is None:

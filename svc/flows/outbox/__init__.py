@@ -1,1 +1,1 @@
-"""The outbox: queued actions for servers, and sending them."""
+"""Queues actions for servers in the outbox, and sends them later."""

@@ -1,8 +1,8 @@
 """Queues actions and sends them later, in order.
 
-Each action that can be queued is an endpoint of `queueable.ACTIONS`. Its path is the endpoint's path without
-`/api/v1`, with `/+` at the end for an addition. Its value is the body, True if there is no body, None for a
-removal.
+Each action that can be queued is an endpoint in `queueable.ACTIONS`. The action's path is that of the request
+without `/api/v1`, with `/+` at the end for a request that adds something. Its value is the body of the
+request; True if there is no body, None for a deletion.
 
     outbox = open_outbox(home)
     queue = Queue(outbox, session, about="alice/notes")
@@ -53,7 +53,7 @@ SENDING_SECONDS = 10.0  # that a command waits for another that sends the action
 
 
 class Call(NamedTuple):
-    """The request for an entry of the outbox."""
+    """The request that sends an action of the outbox."""
 
     action: Action
     path: dict[str, str]
@@ -72,7 +72,7 @@ class Call(NamedTuple):
 
 
 class Queued(Exception):  # no error: the action waits
-    """Raised instead of sending: the action is in the outbox."""
+    """Raised when an action was put into the outbox instead of being sent. `entry`: the action."""
 
     def __init__(self, entry: QueuedAction) -> None:
         super().__init__(entry.path)
@@ -80,7 +80,7 @@ class Queued(Exception):  # no error: the action waits
 
 
 class Queue:
-    """Queues actions of a session for one repository. `about`: OWNER/NAME."""
+    """Puts actions of a session about one repository into the outbox. `about`: OWNER/NAME."""
 
     def __init__(self, outbox: Outbox, session: Session, about: str = "") -> None:
         self._outbox, self._session, self._about = outbox, session, about
@@ -88,8 +88,8 @@ class Queue:
     def put(
         self, endpoint: Endpoint[Any], body: Any = None, query: Mapping[str, Any] | None = None, **path: str
     ) -> QueuedAction:
-        """Queue an action. Raises UsageError for one that cannot be queued or is invalid, ClientError if the
-        outbox is full."""
+        """Put an action into the outbox, and return it. Raises UsageError if it is invalid or cannot be
+        queued, ClientError if the outbox is full."""
         from svc.flows.outbox.queueable import ACTIONS  # the models of all that can be queued
 
         action = next((candidate for candidate in ACTIONS if candidate.endpoint == endpoint), None)
@@ -117,13 +117,13 @@ class Queue:
     def hold(
         self, endpoint: Endpoint[Any], body: Any, query: Mapping[str, Any], path: dict[str, str]
     ) -> NoReturn:
-        """Queue the action instead of sending it (`Http.hold`). Raises Queued."""
+        """Put the action into the outbox, then raise Queued. `Http.hold` is set to this method to queue
+        requests instead of sending them."""
         raise Queued(self.put(endpoint, body, query, **path))
 
 
 class Report(msgspec.Struct):
-    """The result of a replay. `stopped`: for each server and account, the reason why its other actions were
-    not sent."""
+    """The result of `replay`. `stopped`: (server, account) → why the rest of its actions were not sent."""
 
     sent: list[QueuedAction] = msgspec.field(default_factory=list)
     refused: list[QueuedAction] = msgspec.field(default_factory=list)
@@ -135,12 +135,12 @@ def open_outbox(home: Home) -> Outbox:
 
 
 def has_entries(home: Home) -> bool:
-    """Whether there may be queued actions; does not open the database."""
+    """Whether there may be queued actions, because the outbox's file exists. Does not open the database."""
     return (home.root / outboxes.FILE).exists()
 
 
 def call_of(entry: QueuedAction) -> Call:
-    """The request of an entry. Raises ClientError for an entry of a later version of svc."""
+    """The request that sends this action. Raises ClientError if a later version of svc queued it."""
     from svc.flows.outbox.queueable import ACTIONS
 
     place, _, query = entry.path.partition("?")
@@ -162,7 +162,7 @@ def call_of(entry: QueuedAction) -> Call:
 
 
 def described(entry: QueuedAction) -> str:
-    """A description of the action of an entry."""
+    """A few words about an action, such as `comment on #12`; its path if it cannot be read."""
     try:
         return call_of(entry).words
     except (ClientError, msgspec.ValidationError):
@@ -170,7 +170,7 @@ def described(entry: QueuedAction) -> str:
 
 
 def _in_words(member: str, value: Any) -> str:
-    """A member of a body that changes something: its name, and the value where that is short."""
+    """A member of the body of a change, in words: its name, and its value if that is a list or a state."""
     names = [str(item) for item in value] if isinstance(value, list) else [value] * (member == "state")
     return " ".join([member.replace("_", " "), *names])
 
@@ -182,13 +182,15 @@ def replay(
     on_action: Callable[[QueuedAction, SvcError | None], None] = lambda _entry, _error: None,
     only: tuple[str, str, str] | None = None,
 ) -> Report:
-    """Send the queued actions of each account, oldest first. `connect` opens the API for (origin, account)
-    and raises Unauthorized if that account must sign in. `on_action` is called with each action that was sent
-    or refused. `only`: send just the actions of this (origin, account, path), which must depend on no others,
-    and wait if another process is sending.
+    """Send the queued actions of each account, oldest first. Returns what was sent, refused and left.
 
-    A refused action is set aside. After one without an answer the others of its account stay queued. Raises
-    ClientError while another process is sending.
+    A refused action is set aside. After an action without an answer, the other actions of its account stay
+    queued. Raises ClientError while another process is sending.
+
+    `connect`: returns the API for (origin, account); raises Unauthorized if that account must sign in.
+    `on_action`: called with each action that was sent, or with its error if it was refused. `only`: send just
+    the actions of this (origin, account, path), which must not depend on others, and wait if another process
+    is sending.
     """
     report = Report()
     try:
@@ -218,8 +220,8 @@ def _replay_account(
     report: Report,
     on_action: Callable[[QueuedAction, SvcError | None], None],
 ) -> None:
-    """Send the queued actions of one account. `which`: (origin, account, path) of the actions to send; None:
-    at all paths."""
+    """Send the queued actions of one account, and add the results to `report`. `which`: (origin, account,
+    path of the actions, or None for all)."""
     from localstore.core.model import document
     from svc.flows.outbox import document_edits
 
@@ -268,15 +270,15 @@ def _refuse(
 
 
 def _may_pass(error: SvcError) -> bool:
-    """Whether the same request may succeed later without a change: no answer, an overloaded server, or an
-    ended session."""
+    """Whether the same request may succeed later: there was no answer, the server is overloaded, or the
+    session has ended."""
     waits = (ServerUnreachable, ServerMisbehaved, RateLimited, Unauthorized)
     return isinstance(error, waits) or (error.status >= 500 and not isinstance(error, FINAL))
 
 
 def _members(body: msgspec.Struct) -> dict[str, Any]:
-    """The members of a body that have a value: those that are neither None nor an empty list. A list that is
-    itself the value, as in the content of a document, counts even if it is empty."""
+    """The members of a body that have a value: those that are not None and not an empty list. An empty list
+    counts where the member can be any JSON value, such as the content of a document."""
     values = {field.encode_name for field in structs.fields(body) if field.type is Any}
     members = msgspec.to_builtins(body)
     return {k: v for k, v in members.items() if v is not None and (v != [] or k in values)}
@@ -284,7 +286,8 @@ def _members(body: msgspec.Struct) -> dict[str, Any]:
 
 @cache
 def _pattern(template: str) -> re.Pattern[str]:
-    """The pattern for the targets of an endpoint's path."""
+    """A pattern that matches the paths of requests to an endpoint and has a group for each parameter.
+    `template`: the endpoint's path."""
     pieces = re.split(r"\{([a-z0-9_]+)(\.\.\.)?\}", template)
     expression = re.escape(pieces[0])
     for name, rest, literal in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):

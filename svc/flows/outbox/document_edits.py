@@ -1,9 +1,9 @@
-"""Edits of documents in the outbox: what they hold, and what follows from the server's answer to one.
+"""Edits of documents in the outbox, and what to do when the server answers one.
 
-All edits of a document on this device are one action: its content, and the version `base` on which the first
-of them was based. Once the action was tried without an answer, its request must stay as it is. Edits made
-since then are its member `later`; the answer says what others changed, and they follow as an action based on
-that version.
+All edits of a document on this device are joined into one action: its new content, and the version `base` on
+which the first edit was based. Once the action was tried without an answer, its request must not change.
+Later edits are then its member `later`. The server's answer says what others changed, and `later` becomes a
+new action based on that version.
 """
 
 from __future__ import annotations
@@ -24,29 +24,30 @@ API = "/api/v1"
 
 
 def path_of(document_id: str) -> str:
-    """The path of the edits of a document."""
+    """The path of the action with the edits of this document."""
     return PUT.target(id=document_id).removeprefix(API)
 
 
 def space_of(account: str, origin: str) -> str:
-    """The space of an account's documents in `seen_documents.db`."""
+    """The name under which `seen_documents.db` stores the documents of an account on a server."""
     return f"{account}@{origin}"
 
 
 def value_of(old: Document, content: Any, title: str | None) -> dict[str, Any]:
-    """The value of an edit of the document `old`. `title`: the new title; None keeps the old one."""
+    """The value of an action that edits the document `old`. `title`: the new title; None keeps the old
+    one."""
     value = {"content": content, "base": old.frontier, "known_title": title or old.title}
     return value if title is None else {**value, "title": title}
 
 
 def latest(value: dict[str, Any]) -> dict[str, Any]:
-    """The `content` after all edits of a value and, if it was changed, the `title`."""
+    """The document's `content` after all edits in an action's value and, if it was changed, its `title`."""
     newest = {**value, **value.get("later", {})}
     return {name: newest[name] for name in ("content", "title") if name in newest}
 
 
 def extended(action: QueuedAction, content: Any, title: str | None) -> dict[str, Any]:
-    """The value of an action after one more edit, which changed the latest content."""
+    """The value of an action with one more edit, which changed the latest content to `content`."""
     edit = {"content": content} if title is None else {"content": content, "title": title}
     named = {} if title is None else {"known_title": title}
     if not action.attempts:
@@ -55,14 +56,14 @@ def extended(action: QueuedAction, content: Any, title: str | None) -> dict[str,
 
 
 def joined(value: dict[str, Any]) -> dict[str, Any]:
-    """The value of an action that was not carried out, with the edits made since joined into it."""
+    """The value of an action that the server did not carry out, with its `later` edits joined into it."""
     later = value.get("later", {})
     return {**{name: member for name, member in value.items() if name != "later"}, **later}
 
 
 def following(value: dict[str, Any], answer: Document) -> dict[str, Any] | None:
-    """The value of the edits after the action whose answer is `answer`; None if there are none. Raises
-    TooLarge, DocumentDamaged."""
+    """The value of the next action, with the `later` edits of the one that the server answered; None if there
+    are none. Raises TooLarge, DocumentDamaged."""
     later = value.get("later")
     if later is None:
         return None
@@ -73,7 +74,8 @@ def following(value: dict[str, Any], answer: Document) -> dict[str, Any] | None:
 
 
 def finish(outbox: Outbox, home: Home, action: QueuedAction, answer: Document) -> None:
-    """Handle the server's answer to an action: store the document, and queue the edits made since."""
+    """Handle the server's answer to an action: store the document as seen, and replace the action by its
+    `later` edits."""
     # First this: a command that finds the action gone goes on from here. An older version is as good: what
     # was edited since is then an edit of that.
     with suppress(sqlite3.Error, OSError), closing(SeenDocuments(home.root / FILE)) as seen:
@@ -91,7 +93,7 @@ def finish(outbox: Outbox, home: Home, action: QueuedAction, answer: Document) -
 
 
 def explained(error: SvcError, action: QueuedAction) -> str:
-    """A sentence with the reason why an edit was refused, and the remedy."""
+    """A sentence that says why the server refused an edit, and the remedy."""
     document_id = action.path.rpartition("/")[2]
     if isinstance(error, DocumentArchived):
         return f"{error.detail}, then: svc queue retry {action.id[:12]}"

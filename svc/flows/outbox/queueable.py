@@ -1,4 +1,4 @@
-"""The actions that can be queued: endpoints, with a description of each request in words."""
+"""The list of actions that can be queued: endpoints, each with a description in words."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ from localstore.core.model import (
 
 
 class Action(NamedTuple):
-    """An endpoint whose requests can be queued, and a description of their effect; `{name}` is a parameter of
-    its path or query, or a member of its body. `apart`: requests at one path are about several objects.
-    `local`: members of an action's value that are of this device and no part of the body. `named`: the
-    description also names the members of the body that change."""
+    """An endpoint whose requests can be queued. `words`: its effect; `{name}` stands for a parameter of its
+    path or query, or a member of its body.
+
+    `apart`: several requests at one path are about different objects. `local`: members of the action's value
+    that only this device uses and that are not sent. `named`: the words are followed by the members of the
+    body that change."""
 
     endpoint: Endpoint[Any]
     words: str

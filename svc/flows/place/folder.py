@@ -1,4 +1,5 @@
-"""Opens the working copy with the right key and server."""
+"""Opens the working copy (the linked folder with its record) with the right server and device key for each
+use."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ MAY_WRITE = ("owner", "admin", "write")
 
 @contextmanager
 def naming_link(link: RepoLink) -> Iterator[None]:
-    """Run the block; a bare 404 of the relay, which is the same for a deleted repository and a mistyped name,
-    becomes NotFound with the repository's name."""
+    """A context that replaces a bare 404 of the relay, which is the same for a deleted repository and a
+    mistyped name, by NotFound with the repository's name."""
     try:
         yield
     except NotFound as error:
@@ -32,7 +33,7 @@ def naming_link(link: RepoLink) -> Iterator[None]:
 
 
 def repository_gone(link: RepoLink) -> NotFound:
-    """The error for a linked repository that the server does not show."""
+    """The error for a linked repository that was deleted, or that the server hides from the user."""
     return NotFound(
         f"{link.repo} was deleted, or is hidden from you; this restores it for 30 days if it is yours: "
         f"svc repo restore {link.repo_id}; if you are somebody else there, sign in: svc login"
@@ -41,7 +42,8 @@ def repository_gone(link: RepoLink) -> NotFound:
 
 @contextmanager
 def copy_for_sending(where: Where) -> Iterator[WorkingCopy]:
-    """The working copy with session and registered device key, to send from."""
+    """A context that yields the working copy for sending edits, with a session and a registered device
+    key."""
     from svc.flows.sign_in.register_device import ensure_registered
 
     root, link = where.linked_folder()
@@ -59,8 +61,8 @@ def copy_for_sending(where: Where) -> Iterator[WorkingCopy]:
 
 @contextmanager
 def _report_moved_back(where: Where, copy: WorkingCopy) -> Iterator[None]:
-    """A context that reports at its end if the branch had moved back; only once, even if a push opens the
-    copy twice."""
+    """A context that prints a note at its end if the branch on the server had moved back; only once, even if
+    a push opens the working copy twice."""
     try:
         yield
     finally:
@@ -73,8 +75,8 @@ def _report_moved_back(where: Where, copy: WorkingCopy) -> Iterator[None]:
 
 @contextmanager
 def copy_for_pulling(where: Where) -> Iterator[WorkingCopy]:
-    """A context with the working copy to pull into: with the device key for writers, who see the live
-    frontier; without it for readers, who see the sealed head."""
+    """A context that yields the working copy for pulling. For people who may write it has the device key, so
+    that they see unsealed edits; for others it has none, and they see the newest seal."""
     root, link = where.linked_folder()
     with naming_link(link):
         repo = where.reader.repo.linked(link.repo_id, link.repo)
@@ -91,8 +93,8 @@ def copy_for_pulling(where: Where) -> Iterator[WorkingCopy]:
 
 @contextmanager
 def copy_for_local_work(where: Where) -> Iterator[WorkingCopy]:
-    """The working copy for changes to this folder only, as a context; the server is asked only for missing
-    bytes."""
+    """A context that yields the working copy for changing only this folder. The server is asked only for
+    missing bytes."""
     root, link = where.linked_folder()
     transport = transport_of(where, link)
     with (
@@ -104,8 +106,8 @@ def copy_for_local_work(where: Where) -> Iterator[WorkingCopy]:
 
 @contextmanager
 def copy_for_reading(where: Where) -> Iterator[WorkingCopy]:
-    """The working copy for reading, as a context. If another process holds the folder, a snapshot of its
-    record (`looked_at`)."""
+    """A context that yields the working copy for reading. While another process has the folder locked, it is
+    a snapshot of the record, and a note says so."""
     root, link = where.linked_folder()
 
     def beside(holder: Holder) -> None:
@@ -120,8 +122,8 @@ def copy_for_reading(where: Where) -> Iterator[WorkingCopy]:
 
 
 def turn(where: Where, link: RepoLink | None = None) -> Turn:
-    """How a command waits for the folder: by the name in `where`, which other waiting commands see, and for
-    the limited time that all commands wait. `link`: the link that the folder must still have then."""
+    """How a command waits until it may lock the folder: under the name of the command, which other waiting
+    commands show, and for a limited time. `link`: the link that the folder must still have then."""
 
     def waiting(holder: Holder) -> None:
         where.note(f"waiting for {holder} …")
@@ -130,14 +132,14 @@ def turn(where: Where, link: RepoLink | None = None) -> Turn:
 
 
 def transport_of(where: Where, link: RepoLink) -> BranchTransport:
-    """The transport for the folder's branch, or for the seal that the folder shows."""
+    """The requests about the folder's branch, or about the seal that the folder shows."""
     if link.shown_seal:
         return SealTransport(where.reader, link.repo_id, link.branch, link.shown_seal)
     return BranchTransport(where.reader, link.repo_id, link.branch)
 
 
 def key_for(where: Where, repo: Repo) -> DeviceKey | None:
-    """This machine's registered device key if the caller may write to `repo`; None for readers."""
+    """This machine's device key, registered if needed, if the user may write to `repo`; else None."""
     from svc.flows.sign_in.register_device import ensure_registered
 
     role = repo.viewer.role if repo.viewer else None
@@ -148,8 +150,8 @@ def key_for(where: Where, repo: Repo) -> DeviceKey | None:
 
 
 def rounds(where: Where) -> Rounds:
-    """The working copy for a long-running process: held for one round at a time, with the key that a pull
-    would use. Whether this machine may write is asked in the first round and after the folder switched."""
+    """The working copy for a process that runs long, which locks it for one round of work at a time. Whether
+    the user may write is asked in the first round, and again after the folder was switched."""
     root, _ = where.linked_folder()
 
     def bind(link: RepoLink) -> Bound:

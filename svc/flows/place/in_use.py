@@ -1,5 +1,5 @@
-"""Detects other running commands of svc: each holds a shared lock on the state folder, an upgrade an
-exclusive one. Locking the folder itself writes nothing, ends with the process, and is not inherited.
+"""Detects other running commands of svc. Each command holds a shared lock on the state folder, an upgrade an
+exclusive one. A lock on the folder itself writes nothing, ends with the process, and is not inherited.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from pathlib import Path
 
 
 def hold(folder: Path) -> int | None:
-    """Hold a shared lock on the folder until the returned descriptor is closed; None if it cannot be
-    locked."""
+    """Lock the folder (shared). Returns a descriptor, whose closing ends the lock; None if the folder cannot
+    be locked."""
     try:
         import fcntl
 
@@ -26,8 +26,8 @@ def hold(folder: Path) -> int | None:
 
 
 def is_alone(fd: int | None) -> bool:
-    """Whether no other process holds the folder; then none can hold it until this process ends. True if `fd`
-    is None."""
+    """Whether no other process has the folder locked. If so, none can lock it until this process ends. True
+    if `fd` is None."""
     if fd is None:
         return True
     import fcntl

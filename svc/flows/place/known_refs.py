@@ -1,6 +1,6 @@
-"""The names of branches and tags that this machine has listed, for completion.
+"""Stores the names of branches and tags that this machine has listed, for completion in the shell.
 
-A missing or damaged file means that no names are known until the next list.
+If the file is missing or damaged, no names are known until the next list.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def drop(home: Home, repo_id: str, name: str) -> None:
 
 
 def recall(home: Home, repo_id: str) -> dict[str, str]:
-    """The stored refs: name → `branch` or `tag`."""
+    """The stored names of branches and tags → `branch` or `tag`."""
     try:
         kinds = msgspec.json.decode(_file(home, repo_id).read_bytes(), type=dict[str, str])
     except (OSError, msgspec.MsgspecError, UnicodeError):
@@ -38,7 +38,7 @@ def recall(home: Home, repo_id: str) -> dict[str, str]:
 
 
 def recording(home: Home, repo_id: str, type: RefType, refs: Iterable[Ref], limit: int) -> Iterator[Ref]:
-    """Yield the refs and store their names; a complete list (shorter than `limit`) replaces the stored
+    """Yields the refs, and stores their names. A complete list (shorter than `limit`) replaces the stored
     names."""
     seen = []
     for ref in refs:
@@ -51,7 +51,7 @@ def recording(home: Home, repo_id: str, type: RefType, refs: Iterable[Ref], limi
 
 
 def _file(home: Home, repo_id: str) -> Path:
-    """The file of a repository, named by a digest because the id comes from a server."""
+    """The file for a repository. Its name is a digest, because a server chose the id."""
     return home.root / "refs" / blake2b(repo_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

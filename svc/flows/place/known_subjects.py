@@ -1,6 +1,7 @@
-"""The numbers of issues and proposals and names of labels that this machine has listed, for completion.
+"""Stores the numbers of issues and proposals and the names of labels that this machine has listed, for
+completion in the shell.
 
-A missing or damaged file means that none are known until the next list.
+If the file is missing or damaged, none are known until the next list.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ KEPT = 500  # of each kind
 
 
 class Numbered(Protocol):
-    """An issue or a proposal."""
+    """An issue or a proposal: something with a number and a title."""
 
     @property
     def number(self) -> int: ...
@@ -34,8 +35,9 @@ N = TypeVar("N", bound=Numbered)
 
 
 class Known(msgspec.Struct):
-    """The objects of a repository that this machine has listed. `subjects`: number → title. `labels`: name →
-    description. `base`: for a fork, the id of the repository that has its proposals; else ""."""
+    """What this machine has listed of a repository. `subjects`: number of an issue or proposal → title.
+    `labels`: name → description. `base`: if it is a fork, the id of the repository that has its proposals;
+    else ""."""
 
     subjects: dict[str, str] = msgspec.field(default_factory=dict)
     labels: dict[str, str] = msgspec.field(default_factory=dict)
@@ -61,7 +63,7 @@ def listing(home: Home, repo_id: str, subjects: Iterable[N]) -> Iterator[N]:
 
 
 def store_base(home: Home, repo_id: str, base: str) -> None:
-    """Store the repository that has the proposals of a fork."""
+    """Store the id of the repository that has the proposals of the fork `repo_id`."""
     stored = recall(home, repo_id)
     if stored.base != base:
         stored.base = base
@@ -93,7 +95,7 @@ def _keep_newest(names: dict[str, str]) -> dict[str, str]:
 
 
 def _file(home: Home, repo_id: str) -> Path:
-    """The file of a repository, named by a digest because the id comes from a server."""
+    """The file for a repository. Its name is a digest, because a server chose the id."""
     name = blake2b(repo_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     return home.root / "subjects" / name
 

@@ -1,4 +1,4 @@
-"""Resolves the notations that people use for branches, tags and seals."""
+"""Finds the branch, tag or seal that a user means, in all the notations that people use."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CANDIDATES = 8  # seals that an error about a shortened id names
 
 
 class ResolvedRef(msgspec.Struct, frozen=True):
-    """A branch, tag or seal. `head`: None for a branch without seals."""
+    """A branch, tag or seal that was found. `head`: id of its seal; None for a branch without seals."""
 
     kind: Literal["branch", "tag", "seal"]
     name: str
@@ -42,10 +42,10 @@ class ResolvedRef(msgspec.Struct, frozen=True):
 
 
 def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
-    """The branch, tag or seal with this name, in this order. A seal can also be given as the first four or
-    more characters of its id, as the head of a proposal (pr:12), as HEAD or @, and relative to another
-    (main~2). None if there is none. Raises UsageError if several seals match, NotFound for one before the
-    first."""
+    """The branch, tag or seal (looked for in this order) that the typed word names; None if there is none. A
+    seal can be given by four or more first characters of its id, as the newest of a proposal (pr:12), as HEAD
+    or @, and relative to another (main~2). Raises UsageError if several seals match, NotFound for a seal
+    before the first."""
     if is_hex_digest(typed):
         return ResolvedRef("seal", typed, typed)
     proposal = OF_PROPOSAL.fullmatch(typed)
@@ -85,17 +85,18 @@ def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
 
 
 def is_relative(typed: str) -> bool:
-    """Whether the text names a seal by its position: HEAD, @, or one before another."""
+    """Whether the text names a seal by its position: HEAD, @, or one before another (main~2)."""
     return typed in HEADS or EARLIER.fullmatch(typed) is not None
 
 
 def resolve_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef:
-    """The branch, tag or seal with this name (`find_ref`). Raises NotFound if there is none."""
+    """The branch, tag or seal that the typed word names, as `find_ref`. Raises NotFound if there is none."""
     return find_ref(where, repo, typed) or _raise_missing(repo, typed)
 
 
 def seal_of(where: Where, repo: Repo, ref: str) -> str:
-    """The seal id of a branch, tag or seal id. Raises NotFound for a branch without seals."""
+    """The id of the seal that `ref` names: a branch, tag or seal. Raises NotFound if there is none, or the
+    branch has no seals."""
     target = resolve_ref(where, repo, ref)
     if target.head is None:
         raise NotFound(f"{ref} has no seals yet; make one: svc push -m MESSAGE")
@@ -103,8 +104,8 @@ def seal_of(where: Where, repo: Repo, ref: str) -> str:
 
 
 def _head(where: Where, repo: Repo) -> ResolvedRef:
-    """The seal that the folder shows, or its last seal; before the first seal, its branch. Outside of a
-    linked folder of the repository, the default branch."""
+    """What HEAD means: in the repository's linked folder the seal that it shows, or its last seal, or its
+    branch before the first seal; elsewhere the default branch."""
     linked = where.linked
     if linked is not None and linked[1].repo_id == repo.id:
         seal_id = linked[1].shown_seal or last_seal(where)
@@ -119,8 +120,8 @@ def _head(where: Where, repo: Repo) -> ResolvedRef:
 
 
 def _walk_back(where: Where, repo: Repo, seal: str, steps: str, typed: str) -> str:
-    """The seal that git's steps lead to: ~N goes N first parents back, ^N to the N-th parent. Raises NotFound
-    if there is none."""
+    """The seal that is reached from `seal` by git's steps: ~N goes N first parents back, ^N to the N-th
+    parent. Raises NotFound if there is none. `typed`: the whole word, for the error."""
     parents: list[tuple[int, int]] = []  # (which parent, how often)
     for sign, digits in STEP.findall(steps):
         number = int(digits or 1)
@@ -148,8 +149,8 @@ def _walk_back(where: Where, repo: Repo, seal: str, steps: str, typed: str) -> s
 
 
 def default_ref(where: Where, repo: Repo) -> str:
-    """The ref to use if none is given: the seal that the folder shows, its branch, or, if that was deleted,
-    its last seal; outside of a linked folder the default branch."""
+    """The ref to use if the user named none: in the repository's linked folder the seal that it shows, else
+    its branch or, if that was deleted, its last seal; elsewhere the default branch."""
     linked = where.linked
     if linked is None or linked[1].repo_id != repo.id:
         return repo.default_branch
@@ -168,7 +169,7 @@ def default_ref(where: Where, repo: Repo) -> str:
 
 
 def last_seal(where: Where) -> str | None:
-    """The last seal of the linked folder; None without one."""
+    """The id of the last seal of the linked folder; None if there is none."""
     from localstore.folder.link import read_last_seal
 
     if where.linked is None:
@@ -179,9 +180,9 @@ def last_seal(where: Where) -> str | None:
 
 
 def abbreviated(where: Where, repo: Repo, typed: str) -> str | None:
-    """The seal whose id begins with `typed`, among the seals of all branches and tags, the folder's last seal
-    and those that this machine has printed; None if none does. Raises UsageError, with the candidates, if
-    several match."""
+    """The id of the seal that begins with `typed`, among the seals of all branches and tags, the folder's
+    last seal, and seals that this machine has printed; None if none does. Raises UsageError, with the
+    candidates, if several do."""
     if not ABBREVIATION.fullmatch(typed):
         return None
     seals = where.reader.items(history.COMMITS, CommitsQuery(prefix=typed), limit=PAGE_MAX, id=repo.id)
@@ -222,8 +223,8 @@ def _raise_missing(repo: Repo, ref: str) -> NoReturn:
 
 @contextmanager
 def explained_not_found(repo: Repo, what: str, remedy: str) -> Iterator[None]:
-    """A context that replaces a bare 404 of the server by NotFound with a sentence about `what`. A 404 with
-    its own sentence is unchanged."""
+    """A context that replaces a bare 404 of the server by NotFound with the sentence that `repo` has no such
+    thing (`what`), and the `remedy`, a command. A 404 that has a sentence already is left unchanged."""
     try:
         yield
     except NotFound as error:

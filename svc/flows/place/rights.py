@@ -1,4 +1,5 @@
-"""Predicts refusals from the table of rights, before anything is sent."""
+"""Predicts, before anything is sent, whether the server would refuse an operation, from the table of
+rights."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ from localstore.core.model.rights import OPERATIONS, RANK
 
 
 def refusal(operation: str, repo: Repo, mine: bool = False) -> str:
-    """The reason why the caller may not perform the operation in the repository, by its last known state; ""
-    if they may. `mine`: the caller wrote the issue or proposal."""
+    """Why the user may not do the operation in this repository, as far as is known; "" if they may. `mine`:
+    they wrote the issue or proposal that it is about."""
     row, viewer = OPERATIONS[operation], repo.viewer
     if repo.archived and not row.archived:
         return f"{repo.full_name} is archived; svc repo unarchive opens it again"

@@ -1,4 +1,4 @@
-"""The target of a switch or clone: a branch to work on, or a seal to read."""
+"""Finds the target of a switch or clone: a branch to work on, or a seal to read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from svc.flows.switch import Target
 
 
 def target_of(where: Where, link: RepoLink, typed: str) -> Target:
-    """The target for a branch, tag or seal of the link's repository. Raises NotFound."""
+    """The branch, tag or seal of the link's repository that the user typed, as the target of a switch. Raises
+    NotFound."""
     repo = where.reader.repo.linked(link.repo_id, link.repo)
     ref = resolve_ref(where, repo, typed)
     if ref.kind == "branch":
@@ -31,7 +32,7 @@ def target_of(where: Where, link: RepoLink, typed: str) -> Target:
 
 
 def clone_into(where: Where, repo: Repo, branch: str, target: Path, shown_seal: str | None = None) -> Cloned:
-    """Clone the sealed head of `branch` into the folder `target`; with `shown_seal`, that seal, read-only."""
+    """Clone the newest seal of `branch` into the folder `target`; or the seal `shown_seal`, read-only."""
     link = RepoLink(
         server=where.server,
         repo_id=repo.id,
@@ -47,7 +48,8 @@ def clone_into(where: Where, repo: Repo, branch: str, target: Path, shown_seal: 
 
 
 def _known_files(where: Where, repo: Repo) -> Callable[[int], Iterable[KnownFile]]:
-    """A function that returns the models on this machine, for repositories of models."""
+    """A function that takes the size of a large file and returns files on this machine that may have parts of
+    it: its models, if the repository has models; else none."""
     if repo.kind not in ("model", "modelpack"):
         return lambda size: ()
     from localstore.models.place import llm_home  # seldom needed

@@ -1,4 +1,4 @@
-"""Finds seals that are reachable from only one branch or tag."""
+"""Finds seals that only one branch or tag leads to."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ COMPARED = 20  # of them that are compared, one request each
 
 
 def seals_held_by(where: Where, repo: Repo, kind: RefType, name: str) -> list[str]:
-    """Ids of the seals that only this branch or tag reaches, newest first, at most a page.
+    """Ids of the seals that only this branch or tag leads to, newest first, at most a page. Empty for the
+    default branch, which cannot be deleted, and for a branch without seals.
 
-    Empty for the default branch, which nobody can delete, and for a branch without seals. Compares with at
-    most COMPARED other heads, so that a listed seal may be reached by a further one. Raises NotFound if there
-    is no such branch or tag.
+    At most COMPARED other branches and tags are compared, so a listed seal may be reached by a further one.
+    Raises NotFound if there is no such branch or tag.
     """
     there = where.reader.send(refs.GET, id=repo.id, type=kind, name=name)
     if there.head is None or there.default:

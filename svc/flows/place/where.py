@@ -1,7 +1,8 @@
 """The context of a command: folder, server, repository and session.
 
-Precedence everywhere: flag, environment (SVC_SERVER, SVC_REPO, SVC_TOKEN), the linked folder, a `svc://` git
-remote, the server that SVC_TOKEN is for, the server signed in to last.
+What names a server or repository, in order of precedence: an option, the environment (SVC_SERVER, SVC_REPO,
+SVC_TOKEN), the linked folder, a `svc://` git remote, the server that SVC_TOKEN is for, the server signed in
+to last.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ _GIT_CONFIG_MAX = 1024 * 1024
 
 
 class Where:
-    """The context of one command. `given`: typed global options by name; `repo` and `server` are used here.
-    `note`: prints a note to the user; `command`: name shown to others who wait for the folder; `progress`:
-    called with the progress."""
+    """The context of one command. `given`: the global options that were typed, by name; `repo` and `server`
+    are used here. `note`: prints a note to the user. `progress`: called with the progress. `command`: the
+    command's name, shown to others who wait for the folder."""
 
     def __init__(
         self,
@@ -70,7 +71,7 @@ class Where:
         return Sessions(self.home.root)
 
     def close(self) -> None:
-        """Close the connections and release the state folder."""
+        """Close the connections, and unlock the state folder."""
         for name in ("api", "reader"):
             if name in vars(self):
                 vars(self)[name].http.close()
@@ -79,12 +80,12 @@ class Where:
             self.held = None
 
     def worded(self, error: SvcError) -> str:
-        """The sentence of an error, in the form that this context prints."""
+        """The sentence of an error, for the user."""
         return error.detail
 
     @property
     def knows_server(self) -> bool:
-        """Whether a flag, the environment, the folder or a sign-in names a server."""
+        """Whether an option, the environment, the folder or a sign-in names a server."""
         try:
             return bool(self.server)
         except SvcError:
@@ -92,7 +93,7 @@ class Where:
 
     @cached_property
     def linked(self) -> tuple[Path, RepoLink] | None:
-        """(the linked folder that contains the current one, its link); None outside of one."""
+        """(the linked folder that is or contains the current one, its link); None if there is none."""
         from localstore.folder import link
 
         if self.gone:
@@ -111,13 +112,13 @@ class Where:
 
     @cached_property
     def named_repo(self) -> RepoAddress | None:
-        """The repository named by a flag or the environment; None if there is none."""
+        """The repository that -R or SVC_REPO names; None if neither is given."""
         typed = self.given.get("repo") or self.environment.get("SVC_REPO")
         return read_address(typed) if typed else None
 
     @cached_property
     def server(self) -> str:
-        """The server's origin. Raises UsageError if nothing names one."""
+        """The origin of the server to use. Raises UsageError if nothing names a server."""
         from svc.http.origin import parse_origin
 
         if self._typed_server() is None and self.linked:
@@ -126,8 +127,8 @@ class Where:
 
     @property
     def chosen_server(self) -> str:
-        """The server's origin that the user chose: by a flag, the environment or a sign-in, never by a file
-        in the folder, which may come from a stranger. Raises UsageError if nothing names a server."""
+        """The origin of the server that the user chose, by an option, the environment or a sign-in; never by
+        a file in the folder, which may come from a stranger. Raises UsageError if there is none."""
         from svc.http.origin import parse_origin
         from svc.http.session import script_token
 
@@ -154,8 +155,8 @@ class Where:
         return server
 
     def _typed_server(self) -> tuple[str, str] | None:
-        """(flag or variable, value) that names the server; None if none does. Raises UsageError if two
-        contradict each other."""
+        """(the option or variable that names the server, its value); None if none does. Raises UsageError if
+        two contradict each other."""
         flag, variable = self.given.get("server"), self.environment.get("SVC_SERVER")
         named = (self._names_repo, self.named_repo.host) if self.named_repo and self.named_repo.host else None
         beside = ("--server", flag) if flag else None
@@ -170,12 +171,12 @@ class Where:
 
     @property
     def _names_repo(self) -> str:
-        """The flag or variable that names the repository."""
+        """The name of the option or variable that names the repository: -R or SVC_REPO."""
         return "-R" if self.given.get("repo") else "SVC_REPO"
 
     def linked_folder(self) -> tuple[Path, RepoLink]:
-        """(linked folder, its link); the command then uses the link's server. Raises NotLinked, or UsageError
-        if a flag or variable names another repository or server."""
+        """(linked folder, its link). From then on the command uses the link's server. Raises NotLinked, or
+        UsageError if an option or variable names another repository or server."""
         if self.linked is None:
             raise FolderGone if self.gone else NotLinked(str(self.folder))
         link = self.linked[1]
@@ -188,7 +189,7 @@ class Where:
         return self.linked
 
     def _require_same(self, named: RepoAddress, link: RepoLink) -> None:
-        """Raise UsageError unless the name is an old or new name of the linked repository."""
+        """Raise UsageError unless `named` is the current or a former name of the linked repository."""
         try:
             repo_id = self.reader.repo.find(named.owner, named.name).id
         except NotFound:
@@ -203,7 +204,8 @@ class Where:
     def require_server_of_link(
         self, link: RepoLink, remedy: str = "or name a repository there: -R OWNER/NAME"
     ) -> None:
-        """Raises UsageError if a flag or variable names another server than the folder's link."""
+        """Raise UsageError if an option or variable names another server than the folder's link. `remedy`:
+        end of the error's sentence."""
         typed = self._typed_server()
         if typed and not _same_address(typed[1], link.server):
             raise UsageError(
@@ -212,8 +214,8 @@ class Where:
             )
 
     def set_repository(self, typed: str) -> None:
-        """Use the repository of an argument, unless the argument is empty. Raises UsageError if -R names
-        another repository."""
+        """Use the repository that an argument of the command names; "" changes nothing. Raises UsageError if
+        -R names another one."""
         if not typed:
             return
         address = read_address(typed)
@@ -222,7 +224,7 @@ class Where:
         self.given["repo"], self.named_repo = typed, address
 
     def use_server(self, origin: str) -> None:
-        """Use this server from now on, by new connections."""
+        """Use this server from now on, with new connections."""
         from svc.http.origin import parse_origin
 
         server = parse_origin(origin)
@@ -242,8 +244,8 @@ class Where:
 
     @cached_property
     def reader(self) -> Api:
-        """The API with this machine's session if that is valid, else without a session, which is enough for
-        public data."""
+        """The API for reading: with this machine's session if that is valid, else without one, which is
+        enough for public data."""
         try:
             return self._connect()
         except Unauthorized as ended:
@@ -254,7 +256,7 @@ class Where:
 
     @cached_property
     def api(self) -> Api:
-        """The API with a session. Raises Unauthorized (exit 4) without one."""
+        """The API with a session. Raises Unauthorized (exit code 4) if there is none."""
         api = self._connect()
         if not api.signed_in:
             raise Unauthorized(
@@ -266,11 +268,12 @@ class Where:
 
     @property
     def queues(self) -> bool:
-        """Whether changes go to the outbox (`--queue`) without asking a server."""
+        """Whether changes are put into the outbox (`--queue`) instead of being sent."""
         return bool(self.given.get("queue"))
 
     def _queue(self) -> Queue:
-        """The outbox of this machine's session. Raises Unauthorized with a script token."""
+        """The outbox, for actions of this machine's session. Raises Unauthorized without a session, or with a
+        script token."""
         from svc.flows.outbox.actions import Queue, open_outbox
 
         session = self.sessions.find(self.server)
@@ -282,7 +285,7 @@ class Where:
         return Queue(open_outbox(self.home), session, self.linked[1].repo if self.linked else "")
 
     def repo(self, connect: Callable[[], Api]) -> Repo:
-        """The repository of this command, requested with the API that `connect` returns."""
+        """The repository that the command is about, looked up with the API that `connect` returns."""
         if self.named_repo is None and self.linked:
             link = self.linked[1]
             self.require_server_of_link(link)
@@ -314,16 +317,17 @@ class Where:
 
     @property
     def readable_repo(self) -> Repo:
-        """The repository for reading, possibly without a session."""
+        """The repository that the command is about, looked up without a session if there is none."""
         return self.repo(lambda: self.reader)
 
     def branch_of(self, repo: Repo) -> str:
-        """The linked folder's branch if it is linked to `repo`, else the default branch."""
+        """The branch of the linked folder if the folder is linked to `repo`, else the default branch of
+        `repo`."""
         linked = self.linked
         return linked[1].branch if linked and linked[1].repo_id == repo.id else repo.default_branch
 
     def path_in_repo(self, typed: str) -> str:
-        """The repository path of a path relative to the current folder."""
+        """The path in the repository of a path that the user typed, relative to the current folder."""
         linked = self.linked
         if linked is None or self.named_repo is not None:
             return typed
@@ -338,14 +342,15 @@ class Where:
 
 
 def read_address(typed: str) -> RepoAddress:
-    """The address `[HOST/]OWNER/NAME` or `svc://OWNER/NAME`. Raises UsageError."""
+    """The parsed address `[HOST/]OWNER/NAME` or `svc://OWNER/NAME`. Raises UsageError if it is malformed."""
     from svc.http.checked import argument
 
     return argument(parse_repo, typed if typed.startswith(SCHEME) else typed.strip("/"))
 
 
 def _as_linked(link: RepoLink) -> Repo:
-    """The repository from the link of its folder: id, name and class."""
+    """The repository as far as its folder's link tells it: id, name and class. Used when no server is
+    asked."""
     from localstore.core.model.repo import Repo
 
     owner, _, name = link.repo.partition("/")

@@ -1,1 +1,1 @@
-"""Finding, merging and comparing proposals."""
+"""Finds, merges and compares proposals."""

@@ -1,6 +1,6 @@
-"""Finds the repository whose proposals a command means, and the proposal that a user names.
+"""Finds the repository whose proposals a command is about, and the proposal that a user names.
 
-In the folder of a fork, the repository is the fork's parent if the caller sees it; -R names another.
+In the folder of a fork, the repository is the fork's parent, if the user can see it, unless -R names another.
 """
 
 from __future__ import annotations
@@ -29,29 +29,30 @@ _HEAD = re.compile(r"(?P<owner>[^/:\s]+)(?:/(?P<name>[^/:\s]+))?:(?P<branch>[^:\
 
 
 class Owned(NamedTuple):
-    """A repository; with an empty name, all repositories of its owner."""
+    """A repository, as (owner, name). With an empty name it means all repositories of the owner."""
 
     owner: str
     name: str
 
 
 class Place(msgspec.Struct, frozen=True):
-    """The repository to search for proposals. `repo`: the repository that has them. `fork`: the folder's
-    repository, if `repo` is its parent."""
+    """Where proposals are. `repo`: the repository that has them. `fork`: the folder's repository, if `repo`
+    is its parent."""
 
     repo: Repo
     fork: Repo | None = None
 
     @property
     def elsewhere(self) -> str:
-        """The end of a sentence about how to reach the fork's own proposals; "" without a fork."""
+        """The end of a sentence, which says how to see the fork's own proposals; "" without a fork."""
         if self.fork is None:
             return ""
         return f"; for proposals of this folder's fork: -R {self.fork.full_name}"
 
 
 def place_of(where: Where, connect: Callable[[], Api]) -> Place:
-    """Where the proposals of this command are. Raises UsageError with `--queue` in the folder of a fork."""
+    """The repository that has the proposals the command is about. Raises UsageError with `--queue` in the
+    folder of a fork."""
     repo = where.repo(connect)
     if where.named_repo is not None:
         return Place(repo)
@@ -73,8 +74,8 @@ def number_in(typed: str) -> str | None:
 
 
 def find(where: Where, api: Api, place: Place, typed: str) -> Proposal:
-    """The proposal with this number, address or head branch; for "" the proposal of this folder's branch. If
-    there are several, the open one, else the newest. Raises NotFound."""
+    """The proposal with this number, address or branch; for "" the proposal of this folder's branch. If there
+    are several, the open one, else the newest. Raises NotFound."""
     repo, fork = place.repo, place.fork
     number = number_in(typed)
     if number is not None:
@@ -106,8 +107,8 @@ def from_branch(
     state: Literal["open", "all"] = "open",
     of: Owned | None = None,
 ) -> Iterator[Proposal]:
-    """Proposals from the head branch `branch`, newest first. `of`: only those whose branch is in that
-    repository."""
+    """Yields the proposals whose proposed branch is `branch`, newest first. `of`: only if the branch is in
+    that repository."""
     query = checked(ProposalQuery(head=branch, state=state))
     for proposal in api.items(proposals.LIST, query, limit=1 if of is None else LOOKED_AT, id=repo.id):
         if of is None:
@@ -119,7 +120,7 @@ def from_branch(
 
 
 def open_in_both(api: Api, place: Place, proposal: Proposal) -> bool:
-    """Whether the fork has an open proposal with the number of this open one."""
+    """Whether this proposal is open, and the fork has an open proposal with the same number."""
     if place.fork is None or proposal.state != "open":
         return False
     try:
@@ -130,8 +131,8 @@ def open_in_both(api: Api, place: Place, proposal: Proposal) -> bool:
 
 @contextmanager
 def explained(api: Api, repo: Repo, number: str, more: str = "") -> Iterator[None]:
-    """Run the block; a bare 404 of the server becomes NotFound with a sentence about the proposal, or about
-    the issue of this number, followed by `more`."""
+    """A context that gives a bare 404 of the server a sentence: there is no proposal of this number, or it is
+    an issue's. `more`: end of the sentence."""
     try:
         yield
     except NotFound as error:

@@ -1,6 +1,6 @@
 """Merges a proposal: the server prepares the seals, this machine computes the merge itself, then signs.
 
-A signature says that its owner made this tree. So every claim in the prepared bytes is computed again from
+A signature claims that its owner made this tree. So everything in the prepared bytes is computed again from
 verified seals: parents, message, and every merged file up to the root of the tree."""
 
 from __future__ import annotations
@@ -36,15 +36,16 @@ Files = dict[str, SealedFile]
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """A merge that the user requests. `message` None: the server's message, or the messages of the seals."""
+    """The merge that the user requests. `message`: of the new seal; None: the server's, or those of the
+    merged seals."""
 
     proposal: Proposal
     message: str | None = None
 
 
 def signatures(api: Api, repo_id: str, request: Wanted, prepared: PreparedMerge, key: DeviceKey) -> list[str]:
-    """Signatures of the prepared seals, in their order. Raises ServerMisbehaved, with nothing signed, if a
-    seal differs from the one that this machine computes."""
+    """Check the seals that the server prepared, and return their signatures, in order. Raises
+    ServerMisbehaved, with nothing signed, if a seal differs from the one that this machine computes."""
     checked = Checked(api, repo_id)
     expected = _expected_seals(checked, request, prepared)
     if len(expected) != len(prepared.seals):
@@ -59,7 +60,8 @@ def signatures(api: Api, repo_id: str, request: Wanted, prepared: PreparedMerge,
 
 
 class _Seal(msgspec.Struct, frozen=True):
-    """A seal that this machine computed. `message`: None if any message is allowed."""
+    """A seal that this machine computed, to compare with the prepared one. `source`: the seal that it stands
+    for. `message`: None if any message is allowed."""
 
     source: str
     files: Files
@@ -68,7 +70,7 @@ class _Seal(msgspec.Struct, frozen=True):
 
 
 class Checked:
-    """Seals, trees and texts of the server, each verified and read once."""
+    """Seals, trees and texts from the server, each verified, and read only once."""
 
     def __init__(self, api: Api, repo_id: str) -> None:
         self._api, self.repo_id = api, repo_id
@@ -85,7 +87,8 @@ class Checked:
         return self._shown_tree(seal).files
 
     def opaque(self, seal: str) -> Hidden:
-        """Entries of the seal's tree that are known only as digests; seals made on top of it keep them."""
+        """The entries of the seal's tree that are hidden from the user and known only as digests. Seals made
+        on top of it keep them."""
         return self._shown_tree(seal).opaque
 
     def _shown_tree(self, seal: str) -> Shown:
@@ -113,8 +116,8 @@ class Checked:
             raise ServerMisbehaved("the server did not send a text that the merge joins; nothing was signed")
 
     def merged(self, bases: Sequence[Files], ours: Files, theirs: Files, apart: bool = False) -> Files:
-        """The result of merging `theirs` into `ours`. `apart`: the sides may not have changed the same file.
-        Raises ServerMisbehaved for conflicts, because the server saw none."""
+        """The files after merging `theirs` into `ours`. `apart`: the two sides must not have changed the same
+        file. Raises ServerMisbehaved for conflicts, because the server found none."""
         plans = [self._plan(_changes(base, ours), _changes(base, theirs), apart) for base in bases or [{}]]
         self.load(name for plan in plans for name in plan.digests())
         outcome: Merged = agreed([finish(plan, dict(merged_texts(plan, self.texts))) for plan in plans])
@@ -132,7 +135,8 @@ class Checked:
 
 
 def _start(prepared: PreparedMerge, checked: Checked) -> list[str]:
-    """The parents of the first seal."""
+    """The ids of the parents of the first new seal. Raises ServerMisbehaved for a fast-forward whose branch
+    does not continue its base."""
     base, head = prepared.base_seal, prepared.head_seal
     if prepared.strategy == "update":
         return [head]
@@ -164,7 +168,8 @@ def _expected_seals(checked: Checked, request: Wanted, prepared: PreparedMerge) 
 
 
 def _rebase_seals(checked: Checked, prepared: PreparedMerge, files: Files) -> list[_Seal]:
-    """The branch's seals on the new base, without seals that change nothing."""
+    """The branch's seals, computed again on top of the base, which has the files `files`. Seals that change
+    nothing are left out."""
     rebased = []
     for seal in _line(checked, prepared.head_seal, prepared.merge_bases)[0]:
         payload = checked.payload(seal)
@@ -177,7 +182,7 @@ def _rebase_seals(checked: Checked, prepared: PreparedMerge, files: Files) -> li
 
 
 def _line(checked: Checked, head: str, ends: Sequence[str]) -> tuple[list[str], bool]:
-    """(seals, complete): the seals from `head` back to one of `ends`, exclusive, along first parents, oldest
+    """(ids, complete): the seals from `head` back along first parents until one of `ends` (exclusive), oldest
     first; and whether one of `ends` was reached."""
     ids: list[str] = []
     at: str | None = head
@@ -199,7 +204,8 @@ def _raw(
     root: bytes,
 ) -> bytes:
     """The bytes to sign for a prepared seal, after each member was compared with what it must be. Raises
-    ServerMisbehaved with the names of members that differ."""
+    ServerMisbehaved, with the names of the members that differ. `parents`: ids; `root`: root digest of the
+    tree that this machine computed."""
     raw, payload = unb64u(prepared_seal.bytes), _payload(prepared_seal)
     proposal, update = request.proposal, prepared.strategy == "update"
     origin = MergeOrigin("merge" if update else prepared.strategy, [expected_seal.source], proposal.number)
@@ -230,7 +236,8 @@ def _payload(prepared_seal: MergeSeal) -> SealPayload:
 
 
 def payload_of(prepared: str) -> SealPayload:
-    """The payload in prepared bytes (b64u). Raises ServerMisbehaved if they are not a seal."""
+    """The payload that the server prepared, decoded from base64url. Raises ServerMisbehaved if it is not a
+    seal."""
     try:
         return seals.decode(unb64u(prepared))
     except SvcError as error:

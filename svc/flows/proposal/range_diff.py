@@ -1,8 +1,8 @@
-"""Compares the seals of two versions of a proposal, as `git range-diff`.
+"""Compares the seals of two versions of a proposal, like `git range-diff`.
 
-Seals with the same change are pairs, even if their lines moved; the others are paired by the smallest
-difference, unless it is too large. The content of a proposal is untrusted: the amount that is read, and the
-number of line comparisons, are limited.
+Seals with the same change are pairs, even if its lines moved. The others are paired by the smallest
+difference, unless even that is too large. The content of a proposal is untrusted, so the amount that is read,
+and the number of line comparisons, are limited.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Mark = Literal["=", "!", "<", ">"]
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A seal and its change, as lines: one for each file, then the lines of its patch without positions.
-    `whole`: whether the entire change could be compared."""
+    """A seal and its change as lines: one for each file, then the lines of its patch without line numbers.
+    `whole`: whether the patch is complete."""
 
     seal: str
     message: str
@@ -44,9 +44,9 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """Two matching seals, or one without a partner. `mark`: `=` same change, `!` different change, `<`
-    removed, `>` new. `old`, `new`: positions from 1. `diff`: the difference of the changes if `mark` is
-    `!`."""
+    """Two matching seals, or one without a partner. `mark`: `=` the same change, `!` another change, `<`
+    removed, `>` new. `old`, `new`: their positions in the two versions, from 1. `diff`: how the changes
+    differ, if `mark` is `!`."""
 
     mark: Mark
     old: int | None
@@ -58,13 +58,15 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class Work:
-    """The number of lines that may still be compared. `short`: whether the limit prevented a comparison."""
+    """A limit on the work of a comparison: the number of lines that may still be compared. `short`: whether a
+    comparison was refused because of it."""
 
     def __init__(self, lines: int = WORK) -> None:
         self._lines_left, self.short = lines, False
 
     def take(self, lines: int) -> bool:
-        """Reserve the comparison of this many lines. Returns whether enough was left."""
+        """Count the comparison of this many lines against the limit. Returns False, without counting it, if
+        too few are left."""
         if lines > self._lines_left:
             self.short = True
             return False
@@ -73,8 +75,8 @@ class Work:
 
 
 def steps(where: Where, repo: Repo, version: Version) -> list[Step]:
-    """The seals of a version that its base lacks, oldest first. Raises UsageError for too many, or too large
-    changes."""
+    """The seals that the version adds to its base, oldest first. Raises UsageError if they, or their changes,
+    are too many."""
     newest_first: list[Step] = []
     room = _Room(version)
     query = CommitsQuery(sha=version.head, limit=PAGE_MAX, first_parent=True)
@@ -91,14 +93,14 @@ def steps(where: Where, repo: Repo, version: Version) -> list[Step]:
 
 
 class _Room:
-    """The lines and bytes of a version's changes that may still be read."""
+    """A limit on the lines and bytes of a version's changes that may be read."""
 
     def __init__(self, version: Version) -> None:
         self._n, self._lines, self._bytes = version.n, CHANGE_LINES, CHANGE_BYTES
 
     def count(self, files: Iterable[ChangedFile]) -> list[ChangedFile]:
-        """The files, after adding their size to the total. Raises UsageError if the total exceeds the
-        limit."""
+        """Count the size of these files against the limit, and return them. Raises UsageError if the limit is
+        exceeded."""
         counted = []
         for file in files:
             self._lines -= 1 + (file.patch or "").count("\n")
@@ -113,8 +115,8 @@ class _Room:
 
 
 def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
-    """(lines, complete): the changes of these files, line by line, without positions, and whether they are
-    all there."""
+    """(lines, complete): the changes of these files line by line, without line numbers; and whether the
+    server sent all of them."""
     lines: list[str] = []
     for file in sorted(files, key=lambda changed: changed.path):
         lines.append(f"{file.status} {file.old_path or file.path} {file.path}")
@@ -125,8 +127,9 @@ def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
 
 
 def paired(old: Sequence[Step], new: Sequence[Step], work: Work | None = None) -> list[Pair]:
-    """The pairs, each seal once, in the order of the new version; removed seals at their old position. If
-    `work` (default: WORK lines) is used up, the remaining seals are not paired."""
+    """Pair the seals of two versions, each at most once. Returns the pairs in the order of the new version,
+    with removed seals at their old position. If the limit `work` (None: WORK lines) is used up, the remaining
+    seals stay without partner."""
     partners: dict[int, int] = {}  # new → old
     unpaired = set(range(len(old)))
     places: dict[object, list[int]] = {}  # of the old ones by what makes them the same, the first one last
@@ -149,7 +152,7 @@ def paired(old: Sequence[Step], new: Sequence[Step], work: Work | None = None) -
 
 
 def _keys(step: Step) -> list[object]:
-    """The keys that two seals with the same change share."""
+    """Keys by which seals with the same change are found: they share at least one."""
     return [step.seal, *([step.lines] if step.whole else [])]
 
 
@@ -162,9 +165,9 @@ def _pop_to_unpaired(places: list[int], unpaired: set[int]) -> int | None:
 def _likely_pairs(
     old: Sequence[Step], new: Sequence[Step], unpaired: Iterable[int], open_: Sequence[int], work: Work
 ) -> Iterator[tuple[int, int, int, int]]:
-    """(difference, distance of the positions, old, new) of seals that may be pairs. `unpaired`, `open_`: the
-    old and the new positions to compare. The likeliest are compared first: those with the same message, then
-    those near each other."""
+    """Yields (difference, distance of the positions, old position, new position) of seals that may be pairs.
+    `unpaired`, `open_`: old and new positions to compare. Seals with the same message are compared first,
+    then those near each other."""
     pairs = [
         (old[old_at].message != new[at].message, abs(old_at - at), old_at, at)
         for old_at in unpaired
@@ -210,7 +213,7 @@ def _removed_pair(old: Sequence[Step], old_at: int) -> Pair:
 
 
 def _distance(first: Step, other: Step) -> int | None:
-    """The number of differing lines; None if the two steps have too little in common."""
+    """The number of lines that differ between two changes; None if they have too little in common."""
     a, b = _encode_lines(first), _encode_lines(other)
     changed = line_diff.opcodes(a, b, by_indent=False)
     differ = sum((hunk.old_end - hunk.old_start) + (hunk.new_end - hunk.new_start) for hunk in changed)

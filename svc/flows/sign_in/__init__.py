@@ -1,1 +1,1 @@
-"""Signing in, and the device key that signs."""
+"""Signs in to servers, and registers the device key that signs updates and seals."""

@@ -1,4 +1,4 @@
-"""Sign-in, by approval in a browser or by this machine's device key (docs/design/005)."""
+"""Signs in, by approval in a browser or by this machine's device key (docs/design/005)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ INTERVAL_MAX = 60  # seconds between polls, however much the server asks for
 
 
 class Approval(msgspec.Struct, frozen=True):
-    """The address and code with which a person approves a sign-in in a browser."""
+    """The address and the code with which a person approves a sign-in in a browser, and the fingerprint to
+    compare there."""
 
     fingerprint: str
     user_code: str
@@ -76,8 +77,9 @@ def by_browser(
     *,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Session:
-    """Request approval, wait for it, and store the session. `show`: called once before the wait. `name`: name
-    of this machine. Raises AccessDenied, ExpiredToken."""
+    """Ask the server for a sign-in, wait until a person approves it in a browser, store the session and
+    return it. `show`: called once with the address and code, before the wait. `name`: name of this machine.
+    Raises AccessDenied, ExpiredToken."""
     api, identity = Api(Http(origin)), sessions.identity
     device, transport = identity.device.public, identity.transport.public
     start = DeviceCodeStart(
@@ -121,10 +123,10 @@ def by_browser(
 def by_device_key(
     origin: str, sessions: Sessions, handle: str, pair: str | None = None, name: str = ""
 ) -> Session:
-    """Prove this machine's key and store the session.
+    """Sign in by proving that this machine has its device key; store the session and return it.
 
-    A free handle gets a new account; a handle whose account has the key signs in; another machine needs
-    `pair`, a code from `svc auth device add`. Raises HandleTaken if the account does not have this key.
+    If the handle is free, a new account gets it. If its account has this key, that account is signed in.
+    Otherwise `pair` is needed, a code from `svc auth device add`; without one HandleTaken is raised.
     """
     identity = sessions.identity
     account = argument(check_handle, handle)
@@ -153,8 +155,8 @@ def by_device_key(
 
 
 def _require_running(session: Session) -> None:
-    """Raise ClientError for a new session that has already expired by this machine's clock: every command
-    would ask for another sign-in, and none would help."""
+    """Raise ClientError if a new session has already expired by this machine's clock: every command would ask
+    for another sign-in, which would not help either."""
     now = datetime.fromtimestamp(time.time(), UTC)
     if session.seconds_left(now) < 0:
         raise ClientError(
@@ -170,7 +172,8 @@ def _rename(api: Api, identity: Identity, name: str) -> None:
 
 
 def register_device(api: Api, identity: Identity, name: str = "") -> DeviceKey:
-    """Register this machine's key with the signed-in account as `name`, unless it is registered."""
+    """Register this machine's key with the signed-in account under `name`, unless it is registered. Returns
+    the key."""
     for key in api.items(auth.KEYS):
         if key.id == identity.device.id and key.revoked_at is None:
             return key
@@ -191,8 +194,8 @@ def _start(identity: Identity, handle: str | None, name: str) -> DeviceKeyStart:
 def _decrypt_challenge(
     origin: str, identity: Identity, body: ChallengeBody, purpose: Purpose, account: str
 ) -> Challenge:
-    """The decrypted challenge. Raises ServerMisbehaved for a challenge of another server, since answering it
-    would sign in on that server."""
+    """Decrypt a challenge of the server. Raises ServerMisbehaved if it is another server's, because the
+    answer would sign this server in there."""
     if not same_server(origin, body.origin):
         raise ServerMisbehaved(
             f"{origin} says that its address is {body.origin!r}; if you trust it, sign in there (--server)"
@@ -221,7 +224,7 @@ def _proof(identity: Identity, body: ChallengeBody, challenge: Challenge, pair: 
 
 
 def _check_address(origin: str, code: DeviceCode) -> None:
-    """Raise ServerMisbehaved if the approval page is not on the requested server."""
+    """Raise ServerMisbehaved unless the approval page is on the server where the user wants to sign in."""
     for url in (code.verification_uri, code.verification_uri_complete):
         if not same_server(origin, _origin_of(url)):
             raise ServerMisbehaved(
@@ -243,7 +246,7 @@ def _raw(device_code: str) -> bytes:
 
 
 def _wait(api: Api, code: DeviceCode, sleep: Callable[[float], None]) -> str:
-    """Poll until the sign-in is approved. Returns the sealed session, base64url."""
+    """Ask again and again until the sign-in is approved. Returns the encrypted session in base64url."""
     claim = TokenRequest(grant_type=GRANT_TYPE, device_code=code.device_code)
     interval = min(max(code.interval, 1), INTERVAL_MAX)
     waited = 0

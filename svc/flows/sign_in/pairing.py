@@ -1,9 +1,9 @@
-"""Pairing by QR code: the end that draws the code, and the end that scans it.
+"""Pairing by QR code: one device, signed in, draws the code; the new device scans it.
 
-Each end computes the six digits itself, from its own secrets and the data from the server. The end that draws
-the code opens its commitment only after it has the new device's keys, and then keeps to these keys; the other
-end compares the opening with the commitment in the code, which it read from a screen and not from the server.
-So if a server swaps keys, the digits differ.
+Each device computes the six digits itself, from its own secrets and the data from the server. The drawing
+device opens its commitment only after it has the new device's keys, and then keeps to these keys. The
+scanning device compares the opening with the commitment in the code, which it read from a screen and not from
+the server. So if a server swaps keys, the digits differ.
 """
 
 from __future__ import annotations
@@ -52,10 +52,9 @@ def offer(
     *,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Device:
-    """Draw a code with `show`, wait for the device that scans it, and add that device once both ends have
-    confirmed the digits.
-
-    `user_id`: the signed-in account. Raises PairingEnded, ServerMisbehaved.
+    """Draw a code with `show`, wait for the device that scans it, and add that device to the account
+    `user_id` once both devices have confirmed the digits. Returns the device. Raises PairingEnded,
+    ServerMisbehaved.
     """
     opening = secrets.token_bytes(protocol.OPENING_BYTES)
     commitment = protocol.commit(opening)
@@ -97,8 +96,7 @@ def join(
     *,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Session:
-    """Join the account of a scanned code with this machine's key, sign in, and store the session.
-
+    """Join the account of a scanned code with this machine's key, sign in, store the session and return it.
     Raises PairingEnded, DeviceKeyExists, ServerMisbehaved.
     """
     api, identity = Api(Http(text.origin)), sessions.identity
@@ -149,12 +147,12 @@ def join(
 
 
 def read_code(text: str) -> PairingText:
-    """The content of a code that a person typed. Raises UsageError."""
+    """Parse the text of a pairing code that a person typed. Raises UsageError if it is none."""
     return argument(protocol.parse, text)
 
 
 def draw(text: str) -> list[str]:
-    """The QR code of a text as lines of half blocks, light on dark, with a quiet zone around it."""
+    """The QR code of a text, as lines of half-block characters, light on dark, with an empty border."""
     import segno
 
     code = segno.make(text, error="l", micro=False, boost_error=False)
@@ -169,8 +167,8 @@ def draw(text: str) -> list[str]:
 
 
 def _read_own_code(origin: str, qr: str, user_id: str, commitment: bytes) -> PairingText:
-    """The code from the server. Raises ServerMisbehaved unless it names this account on this server and
-    contains our commitment."""
+    """Parse the code that the server made for this device. Raises ServerMisbehaved unless it names this
+    account on this server and contains our commitment."""
     try:
         text = protocol.parse(qr)
     except Invalid as error:
@@ -200,8 +198,8 @@ def _bytes(origin: str, text: str, size: int) -> bytes:
 def _wait(
     ask: Callable[[], PairingStep], reached: Callable[[PairingStep], bool], sleep: Callable[[float], None]
 ) -> PairingStep:
-    """The first step for which `reached` returns True. Raises PairingEnded, at the latest when the code is
-    too old."""
+    """Call `ask` until `reached` returns True for its result, and return that. Raises PairingEnded, at the
+    latest when the code is too old."""
     for _ in range(int(PAIRING_CODE / INTERVAL) + 60):
         step = ask()
         if reached(step):
@@ -212,7 +210,8 @@ def _wait(
 
 @contextmanager
 def _ended_by_interrupt(api: Api, text: PairingText) -> Iterator[None]:
-    """Run the block; Ctrl-C ends the pairing, so that the other end does not keep waiting."""
+    """A context in which Ctrl-C also ends the pairing on the server, so that the other device does not keep
+    waiting."""
     try:
         yield
     except KeyboardInterrupt:
@@ -222,7 +221,7 @@ def _ended_by_interrupt(api: Api, text: PairingText) -> Iterator[None]:
 
 
 def _refuse(api: Api, text: PairingText) -> NoReturn:
-    """End the pairing, and raise PairingEnded."""
+    """End the pairing on the server, and raise PairingEnded."""
     _send_refusal(api, text)
     raise PairingEnded(
         "the pairing was refused and no device was added; if the digits differed, somebody stands "

@@ -1,4 +1,4 @@
-"""The user's ssh-agent: Ed25519 keys that sign without leaving it (draft-ietf-sshm-ssh-agent).
+"""Signs with Ed25519 keys of the user's ssh-agent, which keeps their secrets (draft-ietf-sshm-ssh-agent).
 
 A signature of `ssh-ed25519` is plain Ed25519 over the data, so a key of the agent can be a device key.
 """
@@ -24,7 +24,7 @@ _PATIENCE = 120.0  # seconds: the agent may ask its user
 
 
 class AgentKey(DeviceKey, frozen=True):
-    """A device key whose secret is in an agent. `ask`: returns the signature of a message."""
+    """A device key whose secret is in an ssh-agent. `ask`: takes a message and returns its signature."""
 
     ask: Callable[[bytes], bytes]
 
@@ -33,7 +33,7 @@ class AgentKey(DeviceKey, frozen=True):
 
 
 class Listed(NamedTuple):
-    """A key of the agent. `public`: 32 bytes. `comment`: its name in the agent."""
+    """A key in the agent. `public`: the 32 bytes of the public key. `comment`: its name there."""
 
     public: bytes
     comment: str
@@ -52,7 +52,8 @@ class Listed(NamedTuple):
 
 
 def keys(environment: Mapping[str, str]) -> list[Listed]:
-    """The Ed25519 keys of the agent. Raises UsageError without an agent, ClientError if it fails."""
+    """The Ed25519 keys in the user's ssh-agent. Raises UsageError without an agent, ClientError if it
+    fails."""
     answer = _ask(environment, _LIST, b"", _LISTED)
     entries = []
     (count,), rest = struct.unpack(">I", answer[:4]), answer[4:]
@@ -66,7 +67,8 @@ def keys(environment: Mapping[str, str]) -> list[Listed]:
 
 
 def choose(listed: list[Listed], named: str) -> Listed:
-    """The key with this fingerprint or comment; without one the only key. Raises UsageError."""
+    """The key with this fingerprint or comment; if `named` is "", the only key. Raises UsageError unless
+    exactly one fits."""
     fitting = [key for key in listed if not named or named in (key.fingerprint, key.comment)]
     if len(fitting) == 1:
         return fitting[0]
@@ -123,7 +125,8 @@ def _text(content: bytes) -> bytes:
 
 
 def _take_string(content: bytes) -> tuple[bytes, bytes]:
-    """(first string of a message, bytes after it). Raises ClientError."""
+    """(the string at the start of an agent's message, the bytes after it). Raises ClientError if the message
+    is too short."""
     if len(content) < 4 or len(content) < 4 + (length := struct.unpack(">I", content[:4])[0]):
         raise ClientError("your ssh-agent sent an answer that cannot be read")
     return content[4 : 4 + length], content[4 + length :]

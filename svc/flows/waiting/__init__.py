@@ -1,1 +1,1 @@
-"""Flows that wait for events."""
+"""Waits for events of a repository."""

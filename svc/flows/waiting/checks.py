@@ -2,8 +2,8 @@
 
     verdict = Watcher(api, repo.id, subject, Options(required=True), show=table.show).run()
 
-With a socket no requests are needed while waiting; else the checks are read after each interval. Events are
-shown at once; before a verdict everything is read once more.
+While the socket works, events tell of changes; otherwise the checks are read again after each interval.
+Events are shown at once; before a verdict everything is read once more.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ Show = Callable[[Sequence[SealCheck]], None]
 
 
 class Options(msgspec.Struct, frozen=True):
-    """How checks are watched. `required`: only enabled checks count; `only`: only the check of this name.
-    `fail_fast`: stop at the first failure. `interval`, `timeout`: seconds; None: no limit. `appear`: seconds
-    to wait for the first check if there is none."""
+    """How to watch checks. `required`: only enabled checks count; `only`: only the check of this name.
+    `fail_fast`: stop at the first failure. `interval`: seconds between two readings; `timeout`: seconds,
+    None: no limit. `appear`: seconds to wait for the first check if there is none."""
 
     required: bool = False
     only: str | None = None
@@ -56,9 +56,9 @@ class Options(msgspec.Struct, frozen=True):
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """The watched seal. `name`: the ref or proposal whose head it is. `head`: returns the current seal of
-    that name, None if it has none; raises NotFound if it was deleted. `moves`: whether an event may have
-    moved it. Without `head` only the seal is watched."""
+    """The seal whose checks are watched. `name`: the branch or proposal whose newest seal it is. `head`:
+    returns that newest seal now (None if there is none); raises NotFound if the branch was deleted. `moves`:
+    returns whether an event may have changed it. Without `head` only the seal matters."""
 
     seal: str
     name: str = ""
@@ -67,8 +67,8 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The result of watching. `items`: the checks that counted; [] if the outcome is none. `moved_to`: the
-    current seal of the ref if the verdict is stale."""
+    """The result of watching. `items`: the checks that counted. `outcome`: `none` if there were no checks;
+    `stale` if the branch or proposal has another seal now, `moved_to` (None: it is gone)."""
 
     outcome: Outcome
     items: list[SealCheck]
@@ -76,7 +76,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def counted(items: Sequence[SealCheck], options: Options) -> list[SealCheck]:
-    """The checks that count for a verdict."""
+    """Those of the checks that count by the options."""
     only = options.only and options.only.casefold()
     return [
         check
@@ -86,7 +86,7 @@ def counted(items: Sequence[SealCheck], options: Options) -> list[SealCheck]:
 
 
 def decided(items: Sequence[SealCheck], options: Options) -> Outcome | None:
-    """The outcome of these checks; None while it is open; "none" without checks."""
+    """The outcome of these checks; None while it is undecided; "none" if no check counts."""
     states = [check.state for check in counted(items, options)]
     if not states:
         return "none"
@@ -97,8 +97,8 @@ def decided(items: Sequence[SealCheck], options: Options) -> Outcome | None:
 
 
 def taken(items: Sequence[SealCheck], event: Event, seal: str) -> list[SealCheck] | None:
-    """The checks after an event; None if the event contains nothing new about this seal. Events may be older
-    than the last reading: an attempt only advances, and the newest attempt counts."""
+    """The checks with an event applied; None if the event says nothing new about this seal. An event may be
+    older than the checks: so an attempt never goes back, and the newest attempt counts."""
     data = event.data
     name, attempt = str(data.get("name", "")), data.get("attempt")
     if not event.kind.startswith("run.") or data.get("seal") != seal or not isinstance(attempt, int):
@@ -125,8 +125,8 @@ def taken(items: Sequence[SealCheck], event: Event, seal: str) -> list[SealCheck
 
 
 class Watcher:
-    """Watches checks until there is a verdict (`run`). `show` is called with the counted checks whenever they
-    change, `note` with a sentence when the connection was lost."""
+    """Watches checks until there is a verdict (`run`). `show`: called with the counted checks whenever they
+    change. `note`: called with a sentence when the connection was lost."""
 
     def __init__(
         self,
@@ -151,8 +151,9 @@ class Watcher:
         self._failures = 0  # in a row
 
     def run(self) -> Verdict:
-        """Watch until there is a verdict. Raises Unauthorized once the session has ended, NotFound once the
-        repository is hidden, and errors of the first read. A connection lost later is retried."""
+        """Watch until there is a verdict, and return it. Raises Unauthorized once the session has ended,
+        NotFound once the repository is hidden, and any error of the first reading. A connection that is lost
+        later is opened again."""
         self._read()
         while True:
             outcome = self._outcome_so_far()
@@ -170,7 +171,8 @@ class Watcher:
                 self._handle_lost_line(error)
 
     def _outcome_so_far(self) -> Outcome | None:
-        """The outcome so far; None while it is open or the first check may still appear."""
+        """The outcome of the checks as last read; None while it is undecided, or while the first check may
+        still appear."""
         outcome = decided(self._items, self._options)
         return None if outcome == "none" and time.monotonic() < self._appear_until else outcome
 
@@ -189,7 +191,7 @@ class Watcher:
                 self._listen()
 
     def _listen(self) -> None:
-        """Listen until there is a verdict or the connection is lost."""
+        """Receive events until there is a verdict or the connection is lost."""
         try:
             socket = self._api.sync.socket()
         except (ServerUnreachable, Unauthorized):
@@ -232,7 +234,7 @@ class Watcher:
         self._put(items)
 
     def _read(self) -> None:
-        """Read all checks of the seal, and which seal its branch or proposal has now."""
+        """Read all checks of the seal, and the newest seal of the branch or proposal."""
         answer = self._api.send(checks.OF_SEAL, id=self._repo_id, seal_id=self._subject.seal)
         if self._subject.head is not None:
             self._moved = None
@@ -265,8 +267,8 @@ class Watcher:
         return None if self._until is None else max(self._until - time.monotonic(), 0.0)
 
     def _next_look(self) -> float | None:
-        """Seconds until the timeout, or until the end of the wait for a first check; None if there is
-        neither."""
+        """Seconds until something happens without an event: the timeout, or the end of the wait for a first
+        check. None if neither is set."""
         waits = [] if (remaining := self._seconds_left()) is None else [remaining]
         if decided(self._items, self._options) == "none":
             waits.append(max(self._appear_until - time.monotonic(), 0.0))
@@ -284,5 +286,5 @@ def _spread(seconds: float) -> float:
 
 
 def _is_temporary(error: SvcError) -> bool:
-    """Whether a retry may succeed."""
+    """Whether the same request may succeed later."""
     return isinstance(error, (ServerUnreachable, ServerMisbehaved, RateLimited)) or error.status >= 500
