@@ -1,9 +1,8 @@
 """The object store of a working copy: every text it has seen, readable offline.
 
-Frames are stored as they were received, in append-only files `objects/<n>.pack`, with an index in the
-database. A frame without index row (after a crash) is unused. Byte files are not stored: they are on the
-disk, or the relay has them.
-"""
+Frames (compressed blocks of texts) are stored as they were received, in append-only files `objects/<n>.pack`,
+with an index in the database. A frame without index row (after a crash) is unused. Files that are not text
+are not stored: they are on the disk, or the relay has them."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ LOADED_BYTES = 8 * limits.MIB  # of texts read ahead
 
 
 class Objects:
-    """The texts of one working copy by BLAKE3."""
+    """The texts of one working copy, by their BLAKE3."""
 
     def __init__(self, folder: Path, db: Database) -> None:
         self._folder = folder
@@ -43,7 +42,8 @@ class Objects:
             os.close(self._open.popitem()[1])
 
     def renew(self) -> None:
-        """Forget the cached results of index lookups. Cached texts stay, because they cannot change."""
+        """Forget the cached results of look-ups in the index. Cached texts stay, because they cannot
+        change."""
         self._indexed.clear()
 
     def get(self, digest: bytes) -> bytes | None:
