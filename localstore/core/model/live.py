@@ -165,8 +165,8 @@ class ProofContext(Model, frozen=True):
 
 
 class UpdateBatch(Model, frozen=True):
-    """Several updates of one replica, at most 500 or 1 MiB. They are applied in order, but deletes come
-    first."""
+    """Several updates of one replica, at most 500 or 1 MiB. They are applied in order; the sender puts
+    deletes first."""
 
     device_key_id: str
     replica: Count
